@@ -44,7 +44,7 @@ class Blocks:
 
 
 def blocks_of(rows: Iterable[Row]) -> Iterator[Block]:
-    """Group rows into blocks: the keys of the first row are the keys of all."""
+    """Group rows into blocks; all rows have the same keys as the first one."""
     remaining = iter(rows)
     while some := list(islice(remaining, SIZE)):
         columns = zip(*(row.values() for row in some), strict=True)

@@ -18,13 +18,13 @@ _LONGEST = 2**63 - 1
 
 
 def parse_duration(text: str, *, what: str = "duration", negative: bool = False) -> int:
-    """Return a duration in milliseconds; fractions are truncated.
+    """Parse a duration into milliseconds; fractions are truncated.
 
     ``P7D`` and ``PT1H30M5.5S`` follow ``java.time.Duration.parse``, which Apache's ``--by-duration`` uses: no weeks, months, years.
 
-    :param what: what it is, for the error
+    :param what: what it is, for the error message
     :param negative: whether it may be negative
-    :raises UsageProblem: when it is not a valid duration
+    :raises UsageProblem: if it is not a valid duration
     """
     milliseconds = _plain(text) if text[:1].isdigit() else _java(text)
     if milliseconds is None or (milliseconds < 0 and not negative) or abs(milliseconds) > _LONGEST:

@@ -55,7 +55,6 @@ class KopsError(Exception):
         self.details = details
 
     def as_json(self) -> dict[str, Any]:
-        """Return the error object of the JSON contract."""
         body: dict[str, Any] = {"code": self.slug, "message": self.message, "exit_code": int(self.exit_code)}
         if self.hint:
             body["hint"] = self.hint

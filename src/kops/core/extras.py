@@ -39,7 +39,7 @@ def absent(extra: str) -> tuple[str, ...]:
 
 
 def installed(module: str) -> bool:
-    """Whether a module can be imported, without importing it."""
+    """Whether a module can be imported; does not import it."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):  # its parent package is missing; a stub in sys.modules
@@ -47,7 +47,6 @@ def installed(module: str) -> bool:
 
 
 def distribution(module: str) -> str:
-    """Return the name of the distribution that provides a module."""
     return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
 
 
@@ -66,7 +65,6 @@ def missing_extra(error: BaseException) -> MissingRequirement | None:
 
 
 def how_to_add(extra: str) -> str:
-    """Return the command that adds an extra to this installation."""
     missing, given = {_normal(name) for name in absent(extra)}, requirements(extra)
     wanted = [spec for spec in given if _name(spec) in missing]
     if not missing <= {_name(spec) for spec in wanted}:  # some are requirements of other distributions
@@ -77,7 +75,7 @@ def how_to_add(extra: str) -> str:
 def command_to_add(wanted: Sequence[str]) -> str:
     """Return the command that adds packages to the environment of kops, using the tool that created it.
 
-    kops itself is never named to an index: on PyPI its name belongs to another project.
+    The command never asks an index for kops itself: on PyPI the name belongs to another project.
     """
     packages, environment = shlex.join(wanted), Path(sys.prefix)
     if (environment / "pipx_metadata.json").is_file():

@@ -14,7 +14,7 @@ SHOWN_PLACES = 4
 
 
 class Severity(IntEnum):
-    """How bad something is; the worst is the smallest, so that findings sort by it.
+    """How bad something is; worse is smaller, so that findings sort worst first.
 
     CRITICAL: something does not work now, or data is about to be lost. WARNING: it works, with less margin than it should have.
     NOTE: worth knowing, but nothing to wake anyone for.
@@ -59,7 +59,7 @@ class Finding:
 
 
 def command(*words: str) -> str:
-    """Return a kops command quoted for a shell."""
+    """Return a kops command line, quoted for a shell."""
     return shlex.join(["kops", *words])
 
 

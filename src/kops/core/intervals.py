@@ -12,7 +12,6 @@ _LAST7, _MORE = 0x7F, 0x80
 
 
 def joined(*sets: Iterable[tuple[int, int]]) -> Intervals:
-    """Return the union."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(each for one in sets for each in one):
         if start >= end:
@@ -25,12 +24,11 @@ def joined(*sets: Iterable[tuple[int, int]]) -> Intervals:
 
 
 def below(intervals: Iterable[tuple[int, int]], end: int) -> Intervals:
-    """Return the offsets that are less than ``end``."""
     return joined((start, min(end, stop)) for start, stop in intervals)
 
 
 def intervals_text(intervals: Intervals) -> str:
-    """Serialize: the distances between bounds, compressed; empty for the empty set."""
+    """Serialize as the distances between bounds, compressed; empty for the empty set."""
     if not intervals:
         return ""
     data, at = bytearray(), 0
@@ -43,7 +41,7 @@ def intervals_text(intervals: Intervals) -> str:
 def intervals_of(text: str) -> Intervals:
     """Parse what ``intervals_text`` returned.
 
-    :raises ValueError: when it is not such a text
+    :raises ValueError: if the text is not valid
     """
     if not text:
         return ()

@@ -11,7 +11,7 @@ INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_s
 
 
 def isolation_of(*, committed: bool) -> str:
-    """Return the isolation level that leaves out aborted and open transactions, or the one that does not."""
+    """Return ``read_committed``, which leaves out aborted and open transactions, or ``read_uncommitted``."""
     return READ_COMMITTED if committed else READ_UNCOMMITTED
 
 

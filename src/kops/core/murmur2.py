@@ -34,7 +34,7 @@ def partition_for(key: bytes, partitions: int) -> int:
 
     From ``BuiltInPartitioner.partitionForKey``: ``Utils.toPositive(murmur2(key)) % partitions``.
 
-    :raises ValueError: when ``partitions`` is not positive
+    :raises ValueError: if ``partitions`` is not positive
     """
     if partitions < 1:
         raise ValueError(f"a topic has at least one partition, not {partitions}")

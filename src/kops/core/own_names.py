@@ -13,5 +13,5 @@ def is_own_group(name: str) -> bool:
 
 
 def may_match(group: str, patterns: Collection[str]) -> bool:
-    """Whether patterns may match a group. kops' own groups match only patterns that begin as their names do."""
+    """Whether patterns may match a group. kops' own groups match only their exact name or patterns that start with ``kops-``."""
     return not is_own_group(group) or group in patterns or any(pattern.startswith(_PREFIX) for pattern in patterns)

@@ -1,8 +1,8 @@
 """Plans and results: a mutation as data, before and after it ran.
 
-A plan is computed from what was read, says per item what will change and why, and carries the state it was
-computed from so that applying it can be refused when that state moved (compare-and-set). It is JSON all through:
-``-o json`` prints it, ``--plan-out`` saves it, ``kops apply`` runs it later, the journal keeps it.
+A plan is computed from what was read, lists per item what will change and why, and carries the state that it was computed from, so that
+applying it can be refused if that state has changed (compare-and-set). All of it is JSON: ``-o json`` prints it, ``--plan-out`` saves it,
+``kops apply`` runs it later, the journal keeps it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ else:
 
 PLAN_VERSION = 1
 MANY = 1_000
-"""More results than these are given out in blocks."""
+"""Longer lists of results are returned in blocks."""
 
 Json: TypeAlias = Any
-"""A value that ``json.dumps`` takes without help."""
+"""A value that ``json.dumps`` accepts as it is."""
 
 if TYPE_CHECKING:
     Args = TypeVar("Args", default=Json)
     Args_co = TypeVar("Args_co", default=Json, covariant=True)
-else:  # without defaults before Python 3.13
+else:  # ``typing.TypeVar`` has no defaults before Python 3.13
     Args = TypeVar("Args")
     Args_co = TypeVar("Args_co", covariant=True)
 
@@ -49,7 +49,7 @@ class Severity(str, Enum):
 
 
 class Status(str, Enum):
-    """The outcome of one item, and of a whole result."""
+    """The outcome of an item, and of a whole result."""
 
     DONE = "done"
     UNCHANGED = "unchanged"
@@ -61,12 +61,12 @@ class Status(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that a plan changes, or leaves alone and says why.
+    """One thing that a plan changes, or leaves alone for a stated reason.
 
-    :param target: what, as the user would name it: ``orders``, ``orders:0``, ``billing orders:0``
+    :param target: as the user would name it: ``orders``, ``orders:0``, ``billing orders:0``
     :param action: a verb: create, delete, move, append, none
-    :param before: the value now, None when there is none
-    :param after: the value then, None when it goes away
+    :param before: the current value; None if there is none
+    :param after: the new value; None if it is removed
     :param reason: why this value: clamped, past the end, no commit yet
     """
 
@@ -78,67 +78,66 @@ class Item:
 
     @property
     def changes(self) -> bool:
-        """Tell whether applying this item would change anything."""
+        """Whether applying this item would change anything."""
         return self.action != "none"
 
     def as_json(self) -> dict[str, Json]:
-        """Return the item as JSON values."""
         return {"target": self.target, "action": self.action, "before": self.before, "after": self.after, "reason": self.reason}
 
 
 class DerivedItems(Sequence[Item]):
-    """Items that follow from a plan's arguments: many, so they are made when somebody looks at them, and not stored."""
+    """Items that are derived from a plan's arguments when they are read, and not stored, because there are many."""
 
     @property
     @abstractmethod
     def changes(self) -> bool:
-        """Tell whether any item changes something."""
+        """Whether any item changes something."""
 
     @abstractmethod
     def overview(self) -> Iterator[dict[str, Json]]:
-        """Yield rows that sum them up for a person."""
+        """Yield rows that summarize the items for a person."""
 
     @abstractmethod
     def deltas(self) -> Iterator[int]:
-        """Yield by how much each number moves that moves."""
+        """Yield the distance of each number that moves."""
 
 
 class Arguments(ABC):
-    """What applying a plan needs beyond its items: a frozen dataclass for each mutation, JSON in files and in the journal."""
+    """What applying a plan needs beyond its items: a frozen dataclass per mutation, stored as JSON in files and in the journal."""
 
     __slots__ = ()
 
     @abstractmethod
     def as_json(self) -> Json:
-        """Return the arguments as they are kept in files, in the journal and in ``-o json``."""
+        """Return the arguments as they are stored in files and in the journal, and shown by ``-o json``."""
 
     @classmethod
     @abstractmethod
     def of_json(cls, body: Json) -> Self:
         """Read back what ``as_json`` of this or an earlier kops returned.
 
-        :raises KeyError, TypeError, ValueError, AttributeError: when it is damaged
+        :raises KeyError, TypeError, ValueError, AttributeError: if it is damaged
         """
 
     def items(self) -> DerivedItems | None:
-        """Return the plan's items where they follow from the arguments; None where the plan keeps them."""
+        """Return the plan's items if they follow from the arguments; None if the plan stores them."""
         return None
 
 
 @dataclass(frozen=True)
 class Plan(Generic[Args_co]):
-    """A mutation, decided and not yet done.
+    """A mutation that is decided and not yet applied.
 
     :param operation: name in ``kops.operations.protocol.registry``, such as ``offsets.reset``
     :param summary: one sentence for the person who approves
     :param cluster_id: of the cluster that was read
-    :param context: name of the context, or the bootstrap servers when there is none
-    :param confirm: the name to type when the severity is SEVERE
+    :param context: name of the context, or the bootstrap servers if there is none
+    :param confirm: the name to type if the severity is SEVERE
     :param guard: the state that the plan was computed from; compared again before applying
-    :param arguments: what applying needs beyond the items; JSON in a plan that was read, until its mutation is looked up
-    :param warnings: what the approver should be wary of, a sentence each
-    :param notes: what the approver should know: a sentence each
-    :param losses: what happened since the entry that this plan takes back, and is lost with it: a sentence each
+    :param arguments: what applying needs beyond the items; still JSON in a plan that was read back, until its mutation is looked up
+    :param warnings: what the approver should beware of, one sentence each
+    :param notes: what the approver should know, one sentence each
+    :param losses: what happened after the entry that this plan undoes, and is lost with it, one sentence each
     """
 
     operation: str
@@ -157,18 +156,16 @@ class Plan(Generic[Args_co]):
 
     @property
     def changes(self) -> tuple[Item, ...]:
-        """Return the items that change something."""
         return tuple(item for item in self.items if item.changes)
 
     @property
     def has_changes(self) -> bool:
-        """Tell whether any item changes something."""
         return self.items.changes if isinstance(self.items, DerivedItems) else any(item.changes for item in self.items)
 
     def as_json(self, *, whole: bool = True) -> dict[str, Json]:
         """Return the plan as JSON values.
 
-        :param whole: with the items that follow from the arguments; reading the plan back does not need them
+        :param whole: include items that follow from the arguments; reading the plan back does not need them
         """
         body = {each.name: getattr(self, each.name) for each in fields(self)}
         listed = whole or not isinstance(self.items, DerivedItems)
@@ -177,9 +174,9 @@ class Plan(Generic[Args_co]):
         return body | {"severity": self.severity.value, "items": items, "arguments": arguments}
 
     def typed(self, arguments: type[Arguments]) -> Plan[Any]:
-        """Return the plan with its arguments, and the items that follow from them, as its mutation has them.
+        """Return the plan with arguments of the type that its mutation has, and the items that follow from them.
 
-        :raises UsageProblem: when they are damaged
+        :raises UsageProblem: if they are damaged
         """
         if isinstance(self.arguments, Arguments):
             return self
@@ -193,9 +190,9 @@ class Plan(Generic[Args_co]):
 
 
 def plan_document(plan: Plan) -> dict[str, Json]:
-    """Return what ``-o json`` prints and ``--plan-out`` saves: the plan whole, with a digest.
+    """Return what ``-o json`` prints and ``--plan-out`` saves: the whole plan, with a digest.
 
-    The digest tells accidents only, such as an edit by hand: it is no signature, and whoever edits a plan can compute it.
+    The digest detects accidents only, such as an edit by hand. It is not a signature: whoever edits a plan can recompute it.
     """
     body = plan.as_json()
     return body | {"digest": _digest(body)}
@@ -204,7 +201,7 @@ def plan_document(plan: Plan) -> dict[str, Json]:
 def plan_of_document(document: Json) -> Plan:
     """Read back what ``plan_document`` made.
 
-    :raises UsageProblem: when it is no plan, or was changed: what was approved is what is carried out
+    :raises UsageProblem: if it is not a plan, or was changed: only what was approved may be applied
     """
     if not isinstance(document, dict):
         return plan_from_json(document)
@@ -221,9 +218,9 @@ def _digest(body: Json) -> str:
 
 
 def plan_from_json(body: Json) -> Plan:
-    """Read a plan back, its arguments as JSON: ``registry.typed`` looks up what they are.
+    """Read a plan back; its arguments stay JSON until ``registry.typed`` looks up their type.
 
-    :raises UsageProblem: when it is not a plan of a version that this kops understands
+    :raises UsageProblem: if it is not a plan of a version that this kops understands
     """
     if not isinstance(body, dict) or body.get("version") != PLAN_VERSION or "operation" not in body:
         raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
@@ -236,9 +233,9 @@ def plan_from_json(body: Json) -> Plan:
 
 
 def _checked(plan: Plan) -> Plan:
-    """Return a plan that was read.
+    """Return a plan that was read back, if its texts are strings.
 
-    :raises TypeError: when something that is to be text is not
+    :raises TypeError: if a text is not a string
     """
     texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes, *plan.losses]
     texts += [text for item in plan.items for text in (item.target, item.action, item.reason)]
@@ -252,10 +249,10 @@ def _damaged(broken: Exception) -> UsageProblem:
 
 
 class ItemResult(NamedTuple):
-    """What became of one item. A tuple rather than a dataclass: hundreds of thousands of them are made in a second.
+    """The outcome of one item. A tuple rather than a dataclass: hundreds of thousands of them are created per second.
 
-    :param error: an error object (``KopsError.as_json``) when it failed
-    :param value: what was read back, where there is something to read
+    :param error: an error object (``KopsError.as_json``) if it failed
+    :param value: what was read back, if there is something to read
     """
 
     target: str
@@ -264,7 +261,6 @@ class ItemResult(NamedTuple):
     value: Json = None
 
     def as_json(self) -> dict[str, Json]:
-        """Return the result as JSON values."""
         return {"target": self.target, "status": self.status.value, "error": self.error, "value": self.value}
 
 
@@ -272,7 +268,7 @@ class ItemResult(NamedTuple):
 class Result:
     """What a mutation did, item by item.
 
-    :param messages: sentences for the person, such as what to do next
+    :param messages: sentences for the user, such as what to do next
     """
 
     items: tuple[ItemResult, ...]
@@ -281,7 +277,7 @@ class Result:
 
     @property
     def status(self) -> Status:
-        """Sum the items up: done, unchanged, partial, failed or unknown."""
+        """The status of all items together: done, unchanged, partial, failed or unknown."""
         seen = {item.status for item in self.items}
         bad = seen & {Status.FAILED, Status.UNKNOWN, Status.PARTIAL}
         if not bad:
@@ -292,7 +288,6 @@ class Result:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return the exit code of the command."""
         return {
             Status.FAILED: ExitCode.FAILED,
             Status.PARTIAL: ExitCode.PARTIAL,
@@ -302,7 +297,7 @@ class Result:
     def as_json(self, *, in_blocks: bool = False) -> dict[str, Json]:
         """Return the JSON envelope of a mutation.
 
-        :param in_blocks: give many items as ``Blocks``, for ``output.json_text.write_json``
+        :param in_blocks: return many items as ``Blocks``, for ``output.json_text.write_json``
         """
         blocks = _blocks(self.items)
         items = blocks if in_blocks and len(self.items) > MANY else list(blocks.rows())
@@ -316,7 +311,7 @@ class Result:
 
 
 def _blocks(items: Iterable[ItemResult]) -> Blocks:
-    """Return results as rows without what is None."""
+    """Return results as rows that leave out values of None."""
     blocks = []
     for (status, failed, valued), some in groupby(items, lambda item: (item.status, item.error is not None, item.value is not None)):
         targets, _, errors, values = zip(*some, strict=True)

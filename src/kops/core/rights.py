@@ -46,7 +46,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
 class Right:
     """A missing right.
 
-    :param operation: in Kafka's words, as ``kafka-acls --operation`` takes it
+    :param operation: Kafka's name, as ``kafka-acls --operation`` takes it
     :param resource: ``topic orders``, ``group billing``, ``the cluster``
     """
 
@@ -62,7 +62,7 @@ class Right:
 
 
 def missing_right(error: str, doing: str) -> Right | None:
-    """Return the right that a denied request needs; None if it is not known.
+    """Return the right that a denied request needs; None if unknown.
 
     :param error: Kafka's name: ``GROUP_AUTHORIZATION_FAILED`` or ``GroupAuthorizationFailedError``
     :param doing: what was being done: ``describe group billing``
@@ -77,6 +77,6 @@ def missing_right(error: str, doing: str) -> Right | None:
 
 
 def reason(error: KopsError) -> str:
-    """Return an error in a few words: the missing right, otherwise its message."""
+    """Summarize an error: the missing right if known, otherwise its message."""
     needs = error.details.get("needs")
     return f"lacks {needs}" if needs else error.message

@@ -25,7 +25,7 @@ _NO_SECRET = re.compile(
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _ORACLE = re.compile(r"(?i)(jdbc:oracle:[a-z0-9]+:)([^/:@\s]*)/(\"[^\"]*\"|\S+)(?=@)")
 _LOGIN = re.compile(r"(?<=://)([^/@\s:]*):((?:(?![,;|&=?\"'][a-zA-Z][\w+.-]*://)\S)+)(?=@)")
-"""Up to the last ``@`` before the next address of a list: a password may contain ``://``."""
+"""Matches up to the last ``@`` before the next address of a list: a password may contain ``://``."""
 _ASSIGNED = re.compile(
     r"(?i)((?:password|passwd|passphrase|passcode|\bpass|\bpwd|secret|token|credential|accesskey|access_key|secretkey|secret_key|apikey"
     r"|api_key|accountkey|sharedaccesskey|sharedaccesssignature|privatekey|private_key|\bsig|x-amz-signature)[\"']?\s*=\s*)"
@@ -50,7 +50,7 @@ def is_secret_name(name: str) -> bool:
 def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) -> str:
     """Hide what looks like a secret by its shape.
 
-    :param kept: whether to show a value after all, such as a reference
+    :param kept: whether a value is shown nevertheless, such as a reference
     """
     text = _PRIVATE_KEY.sub(HIDDEN, text)
     text = _ORACLE.sub(lambda found: found[0] if kept(found[3]) else f"{found[1]}{found[2]}/{HIDDEN}", text)

@@ -14,7 +14,7 @@ from kops.core.topics.names import topics_not_found
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _PARTITIONS = re.compile(r"[0-9,-]+")
 _MOST = 1_000_000
-"""More partitions than any cluster has: a larger range is a typo that would only fill the memory."""
+"""More partitions than any cluster has: a larger range is a typo that would only fill memory."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def parse_selection(text: str, *, globs: bool = False) -> Selection:
     """Parse a topic with optional partitions.
 
     :param globs: the topic may be a glob
-    :raises UsageProblem: when it is not a valid topic name with partitions
+    :raises UsageProblem: if it is not a valid topic name with partitions
     """
     topic, colon, rest = text.partition(":")
     if not (globs and is_glob(topic)) and (not _TOPIC.fullmatch(topic) or topic in (".", "..")):
@@ -53,7 +53,7 @@ def parse_selection(text: str, *, globs: bool = False) -> Selection:
 def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
     """Split a topic, or a pattern of topics, from the partitions after its last colon; None if there are none.
 
-    :raises UsageProblem: when the text after the colon is not a list of partitions
+    :raises UsageProblem: if the text after the colon is not a list of partitions
     """
     topic, colon, rest = text.rpartition(":")
     if not colon or not _PARTITIONS.fullmatch(rest):
@@ -62,7 +62,7 @@ def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, Sequence[TopicPartition]]) -> tuple[TopicPartition, ...]:
-    """Return the union of some selections.
+    """Return the union of the selections.
 
     :param existing: the partitions of each existing topic
     :raises NotFound: for a topic or partition that does not exist
@@ -90,9 +90,9 @@ def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool
 
     A plain name matches only itself and must exist; a pattern may match nothing.
 
-    :param what: what the names are, for the error: ``group``
-    :raises UsageProblem: when a regular expression is invalid
-    :raises NotFound: when a plain name does not exist
+    :param what: what the names are, for the error message: ``group``
+    :raises UsageProblem: if a regular expression is invalid
+    :raises NotFound: if a plain name does not exist
     """
     known = sorted(names)
     if not patterns:

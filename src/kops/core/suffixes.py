@@ -12,9 +12,9 @@ def suffix_lengths(merged: Sequence[Hashable], logs: Sequence[Sequence[Hashable]
 
     Elements of one log keep their order in the merged log; those of different logs interleave in any order.
 
-    :param merged: a key of each record, such as its timestamp
+    :param merged: a key for each record, such as its timestamp
     :param logs: the same for each log, up to its end
-    :return: one length per log for each way, none if there is no match; two of them if there are more than ``_MOST_WAYS``
+    :return: one length per log for each way, empty if there is no match; only two if there are more than ``_MOST_WAYS``
     """
     ways = {(0,) * len(logs)}
     for known in reversed(merged):

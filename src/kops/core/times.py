@@ -39,7 +39,7 @@ class Position:
 def parse_position(text: str, now: datetime) -> Position:
     """Parse a position: ``start``, ``end``, an offset, or a time.
 
-    :raises UsageProblem: when it is not a coordinate of these; Kafka's codes -1 (end) and -2 (start) are not accepted
+    :raises UsageProblem: if it is none of these; Kafka's codes -1 (end) and -2 (start) are not accepted
     """
     if text in ("start", "end"):
         return Position(text)
@@ -54,8 +54,8 @@ def parse_position(text: str, now: datetime) -> Position:
 def parse_time(text: str, now: datetime) -> int:
     """Parse a time of the grammar, including ``@``, into milliseconds since the epoch.
 
-    :param now: what ``@-1h`` counts from
-    :raises UsageProblem: when it is not a valid time
+    :param now: what ``@-1h`` is relative to
+    :raises UsageProblem: if it is not a valid time
     """
     body = text[1:]
     if not text.startswith("@") or not body:
@@ -91,9 +91,9 @@ def parse_datetime(text: str) -> int:
     """Parse Apache's ``--to-datetime`` into milliseconds since the epoch.
 
     Its format is ``YYYY-MM-DDTHH:mm:SS.sss`` with an optional zone, and UTC without one (``Utils.getDateTime``). Here seconds and
-    milliseconds may be left out, and the minutes of a zone such as ``+05:30`` count, which Apache drops.
+    milliseconds may be left out, and the minutes of a zone such as ``+05:30`` are respected, which Apache drops.
 
-    :raises UsageProblem: when it is not a valid date and time
+    :raises UsageProblem: if it is not a valid date and time
     """
     if "T" not in text:
         raise UsageProblem(
@@ -108,7 +108,7 @@ def to_milliseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-@lru_cache(maxsize=10_000)  # many groups are at the same record: saves half of the time for their rows
+@lru_cache(maxsize=10_000)  # many groups are at the same record: caching halves the time for their rows
 def time_text(milliseconds: int) -> str:
     """Format milliseconds since the epoch as ISO 8601 in UTC; the number itself if it is outside the calendar."""
     try:

@@ -1,4 +1,4 @@
-"""Which rows of a changelog are wanted: by key, by the time of their records, by window. Pure."""
+"""Which rows of a changelog are selected: by key, by the time of their records, by window. Pure."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class Times:
     end: int | None = None
 
     def include(self, milliseconds: int | None) -> bool:
-        """Whether a time is one of them; what has no time never is, unless there are no bounds."""
+        """Whether a time is within the bounds; None (no time) is so only if there are no bounds."""
         if milliseconds is None:
             return self.first is None and self.end is None
         return (self.first is None or milliseconds >= self.first) and (self.end is None or milliseconds < self.end)
 
     def sql(self, column: str) -> str:
-        """Return the same as a condition of Spark SQL."""
+        """Return the same condition in Spark SQL."""
         bounds = [f"{column} >= {self.first}"] if self.first is not None else []
         bounds += [f"{column} < {self.end}"] if self.end is not None else []
         return " and ".join(bounds) or "true"
 
 
 def parse_times(text: str, now: datetime, *, what: str) -> Times:
-    """Return ``FROM..TO``, both times of the grammar of ``@``, either left out for no bound; ``@TIME`` alone is that millisecond.
+    """Parse ``FROM..TO``: both are times as written after ``@``, and either can be left out; ``@TIME`` alone is that millisecond.
 
-    :param what: the option, for the error
-    :raises UsageProblem: when it is not a valid range of times
+    :param what: the option, for the error message
+    :raises UsageProblem: if it is not a valid range of times
     """
     if ".." not in text:
         try:

@@ -1,8 +1,8 @@
-"""Which settings Kafka Streams gives its internal topics, and where those of a topic are others. Pure.
+"""The settings that Kafka Streams gives its internal topics, and how those of a topic differ. Pure.
 
 From ``InternalTopicConfig`` and its subclasses ``UnwindowedUnversionedChangelogTopicConfig``, ``WindowedChangelogTopicConfig``,
-``VersionedChangelogTopicConfig`` and ``RepartitionTopicConfig``. What a program says itself (``topic.*``, ``withLoggingEnabled``) comes
-on top of them, so a difference is not a mistake by itself.
+``VersionedChangelogTopicConfig`` and ``RepartitionTopicConfig``. What an application sets itself (``topic.*``, ``withLoggingEnabled``)
+comes on top of them, so a difference alone is not a mistake.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kops.core.models import Setting
 from kops.core.topics.settings import POLICY, RETENTION, own_settings, people_value, same_value
 
 DAY = 86_400_000
-"""``windowstore.changelog.additional.retention.ms``, and what versioned stores add to their history."""
+"""``windowstore.changelog.additional.retention.ms``; versioned stores add the same to their history."""
 LAG = "min.compaction.lag.ms"
 _TIME = {"message.timestamp.type": "CreateTime"}
 _COMPACTED = {POLICY: "compact", **_TIME}
 _WINDOWED = {POLICY: "compact,delete", RETENTION: f">={DAY}", **_TIME}
 _JOIN = {**_WINDOWED, POLICY: "delete|compact,delete"}
-"""``WindowStoreBuilder`` that retains duplicates: each record has a key of its own, so compaction would find nothing, and does no harm."""
+"""``WindowStoreBuilder`` that retains duplicates: each record has its own key, so compaction removes nothing and does no harm."""
 _VERSIONED = {POLICY: "compact", LAG: f">={DAY}", **_TIME}
 _REPARTITION = {POLICY: "delete", RETENTION: "-1", "segment.bytes": "52428800", **_TIME}
 _BY_TYPE: Mapping[str, Mapping[str, str]] = {
@@ -38,7 +38,7 @@ _BY_TYPE: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting that Kafka Streams would have given another value, or none.
+    """A setting that Kafka Streams would have set to another value, or not at all.
 
     :param expected: the value, ``>=`` before the least, ``|`` between several; None: it sets none, and the topic has one of its own
     """
@@ -48,7 +48,6 @@ class Difference:
     expected: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as an object."""
         return {"name": self.name, "value": self.value, "expected": self.expected}
 
     def __str__(self) -> str:
@@ -61,7 +60,6 @@ class Difference:
 
 
 def differences(store_type: str, settings: Mapping[str, Setting]) -> list[Difference]:
-    """Return the settings of a topic that differ from what Kafka Streams sets for a type of store."""
     expected = _BY_TYPE.get(store_type, _COMPACTED)
     found = []
     for name, wanted in expected.items():

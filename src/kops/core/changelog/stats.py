@@ -1,4 +1,4 @@
-"""What is counted of a changelog, partition by partition. Pure."""
+"""Counts of what a changelog holds, per partition. Pure."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from kops.core.records.models import timestamp_text
 
 LARGEST = 5
-"""How many keys and values are named."""
+"""How many keys and values are listed."""
 NAMED = 5
-"""How many undecodable records are named."""
+"""How many undecodable records are listed."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was counted of some partitions.
+    """Counts of one or more partitions.
 
     :param offsets: of the log, from its start to where it was read
-    :param records: that were read; offsets without one are compaction's, or of transactions
-    :param keys: that have a value; of a versioned store every version counts
-    :param tombstones: keys whose last record is one
-    :param superseded: records that a later one of the same key replaces: what compaction has still to take
+    :param records: that were read; offsets without a record were compacted away or belong to transactions
+    :param keys: that have a value; in a versioned store every version counts
+    :param tombstones: keys whose last record is a tombstone
+    :param superseded: records that a later record of the same key replaces: what compaction has yet to remove
     :param unkeyed: records without a key, which belong to no store
-    :param wrong_partition: keys with a value that murmur2 of the application's key leads elsewhere
-    :param undecodable: records that are not of the type or the formats
-    :param oldest_ms: least timestamp; None without records
+    :param wrong_partition: keys with a value that belong in another partition by murmur2 of the application's key
+    :param undecodable: records that do not match the type or the formats
+    :param oldest_ms: earliest timestamp; None without records
     """
 
     offsets: int = 0
@@ -43,7 +43,6 @@ class Counts:
     newest_ms: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as an object."""
         counted = {field.name: getattr(self, field.name) for field in fields(self) if not field.name.endswith("_ms")}
         return {
             **counted,
@@ -57,7 +56,7 @@ class Counts:
 
 
 def total(parts: Iterable[Counts]) -> Counts:
-    """Return the counts of several partitions together."""
+    """Add up the counts of several partitions."""
     counts = list(parts)
     sums = {field.name: sum(getattr(one, field.name) for one in counts) for field in fields(Counts) if not field.name.endswith("_ms")}
     oldest = min((one.oldest_ms for one in counts if one.oldest_ms is not None), default=None)
@@ -67,9 +66,9 @@ def total(parts: Iterable[Counts]) -> Counts:
 
 @dataclass(frozen=True, order=True)
 class Large:
-    """A key or value that is larger than others; the largest comes first in order.
+    """A key or value that is larger than others; sorts largest first.
 
-    :param negative_size: its bytes, below zero
+    :param negative_size: its size in bytes, negated
     :param key: of the changelog
     """
 
@@ -94,9 +93,9 @@ class Bad:
 
 @dataclass(frozen=True)
 class Stats:
-    """The counts of each partition, and what is named.
+    """The counts of each partition, and the listed keys, values and records.
 
-    :param unstable: where an open transaction ended the reading, by partition
+    :param unstable: offset at which an open transaction stopped reading, by partition
     """
 
     partitions: dict[int, Counts]

@@ -17,9 +17,9 @@ SILENT_MS = 10_000
 """A controller that did not fetch for this long is down or cut off: it fetches every half second, and
 ``controller.quorum.fetch.timeout.ms`` is 2 s."""
 FULL_BELOW = 0.1
-"""Share of a volume left from which on it is called nearly full."""
+"""A volume with less than this share left counts as nearly full."""
 SKEWED_ABOVE = 0.1
-"""Share of a broker's preferred partitions that others lead, from which on Kafka itself moves the leaders back
+"""Kafka itself moves the leaders back once others lead more than this share of a broker's preferred partitions
 (``leader.imbalance.per.broker.percentage``)."""
 
 
@@ -37,7 +37,7 @@ def cluster_findings(observed: Observed) -> list[Finding]:
 
 
 def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterator[Finding]:
-    """Yield what is wrong with partitions: a finding a kind, with all partitions of the kind."""
+    """Yield what is wrong with partitions: one finding per kind, with all partitions of that kind."""
     offline, thin = set(trouble.offline), set(trouble.under_replicated)
     refusing = [place for place in trouble.under_min_isr if place not in offline]
     never = {place for place, part in observed.partitions() if (observed.minimum(place.topic) or 0) > len(part.replicas)}
@@ -192,8 +192,8 @@ def _versions(versions: Mapping[int, str]) -> Iterator[Finding]:
 def _unsafe_settings(topics: Iterable[Topic], settings: Mapping[str, Mapping[str, Setting]], broker_count: int) -> Iterator[Finding]:
     """Yield a note for each unsafe setting, with all topics that have it.
 
-    :param settings: by topic and name; topics without any are passed over
-    :param broker_count: one broker alone cannot keep copies, so it gets no finding
+    :param settings: by topic and name; topics without settings are skipped
+    :param broker_count: a single broker cannot keep copies, so it gets no finding
     """
     some = [topic for topic in topics if topic.partitions]
     values = {topic.name: {name: found.value for name, found in settings.get(topic.name, {}).items()} for topic in some}

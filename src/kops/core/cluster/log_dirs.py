@@ -1,4 +1,4 @@
-"""What lies on the disks of brokers."""
+"""Log directories of brokers and the replicas in them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kops.core.models import TopicPartition
 class ReplicaOnDisk:
     """A replica of a partition in one log directory of one broker.
 
-    :param size: bytes of its segments, on this broker alone
-    :param offset_lag: offsets that it is behind the high watermark; of a future replica, behind the one that it will replace
+    :param size: bytes of its segments, on this broker only
+    :param offset_lag: offsets that it is behind the high watermark; for a future replica, behind the one that it will replace
     :param future: whether it is being moved here from another log directory of the same broker
     """
 
@@ -27,8 +27,8 @@ class ReplicaOnDisk:
 class LogDir:
     """A log directory of a broker.
 
-    :param total_bytes: of the volume that it lies on, None when the broker does not report it (before Kafka 3.3); ``usable_bytes`` too
-    :param problem: why it cannot be used, empty when it can: an offline disk
+    :param total_bytes: of its volume; None if the broker does not report it (before Kafka 3.3), like ``usable_bytes``
+    :param problem: why it cannot be used, such as an offline disk; empty if it can
     """
 
     broker: int
@@ -40,12 +40,12 @@ class LogDir:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the replicas that were asked for, future ones included: they take room too."""
+        """Bytes of the replicas that were asked for, including future ones: they take up space too."""
         return sum(replica.size for replica in self.replicas)
 
 
 def sizes_by_replica(log_dirs: Iterable[LogDir]) -> Mapping[TopicPartition, Mapping[int, int]]:
-    """Return for each partition the bytes of its replica on each broker, without those that are still being moved."""
+    """Return for each partition the bytes of its replica on each broker, without replicas that are still being moved."""
     sizes: dict[TopicPartition, dict[int, int]] = {}
     for log_dir in log_dirs:
         for replica in log_dir.replicas:

@@ -17,9 +17,9 @@ METADATA_VERSIONS = (
 class QuorumReplica:
     """A replica of the cluster's metadata log: a voter (controller) or an observer (broker).
 
-    Times are the leader's, in milliseconds since the epoch; None when it never heard of the replica.
+    Times are the leader's, in milliseconds since the epoch; None if it never heard from the replica.
 
-    :param log_end_offset: None when the leader does not know it
+    :param log_end_offset: None if the leader does not know it
     """
 
     id: int
@@ -45,25 +45,24 @@ class Quorum:
 
     @property
     def leader_replica(self) -> QuorumReplica | None:
-        """Return the leader as one of the voters."""
         return next((voter for voter in self.voters if voter.id == self.leader), None)
 
     def lag(self, replica: QuorumReplica) -> int | None:
-        """Return how many records of the metadata log a replica is behind the leader; None when either is not known."""
+        """Return how many records of the metadata log a replica is behind the leader; None if either end offset is unknown."""
         leader = self.leader_replica
         if leader is None or leader.log_end_offset is None or replica.log_end_offset is None:
             return None
         return max(0, leader.log_end_offset - replica.log_end_offset)
 
     def silence(self, replica: QuorumReplica) -> int | None:
-        """Return how many milliseconds ago a replica fetched, by the leader's clock; None when it never did, or no leader is known."""
+        """Return how many milliseconds ago a replica fetched, by the leader's clock; None if it never did or no leader is known."""
         leader = self.leader_replica
         if leader is None or leader.last_fetch is None or replica.last_fetch is None:
             return None
         return max(0, leader.last_fetch - replica.last_fetch)
 
     def behind(self, replica: QuorumReplica) -> int | None:
-        """Return how many milliseconds ago a replica was last up with the leader, by the leader's clock; None when not known."""
+        """Return how many milliseconds ago a replica had last caught up with the leader, by the leader's clock; None if unknown."""
         leader = self.leader_replica
         if leader is None or leader.last_caught_up is None or replica.last_caught_up is None:
             return None
@@ -72,9 +71,9 @@ class Quorum:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature of the cluster: the levels that the broker asked supports, and the one in force.
+    """A feature of the cluster: the levels that the queried broker supports, and the one in force.
 
-    :param finalized: 0 when it was never set
+    :param finalized: 0 if it was never set
     """
 
     name: str
@@ -83,7 +82,7 @@ class Feature:
 
     @property
     def release(self) -> str | None:
-        """Return the release that the level of ``metadata.version`` belongs to; None for other features and unknown levels."""
+        """The release that the level of ``metadata.version`` belongs to; None for other features and unknown levels."""
         known = self.name == "metadata.version" and 0 < self.finalized <= len(METADATA_VERSIONS)
         return METADATA_VERSIONS[self.finalized - 1] if known else None
 
@@ -92,7 +91,7 @@ class Feature:
 class RegisteredBroker:
     """A broker that the controllers know.
 
-    :param fenced: registered, and not in service: it is down, or still starting
+    :param fenced: registered but not in service: it is down or still starting
     """
 
     id: int

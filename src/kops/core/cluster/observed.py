@@ -1,7 +1,7 @@
-"""A cluster as it was observed, and its partitions by what is wrong with them.
+"""A cluster as observed, and its partitions by what is wrong with them.
 
 The counts are those of Apache's ``kafka-topics --unavailable-partitions``, ``--under-min-isr-partitions`` and so on
-(``TopicCommand`` of kafka-tools 4.3): a replica that is only being added by a reassignment is not missed.
+(``TopicCommand`` of kafka-tools 4.3): a replica that a reassignment is still adding does not count as missing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kops.core.topics.settings import MIN_IN_SYNC
 
 @dataclass(frozen=True)
 class Observed:
-    """A cluster as it was observed.
+    """A cluster as observed.
 
     :param brokers: those in service
-    :param registered: those that the controllers know; empty when they do not report them
+    :param registered: those that the controllers know; empty if they do not report them
     :param settings: of the topics whose settings could be read, by topic and name
     :param adding: brokers that partitions are being moved to
-    :param eligible: brokers out of sync that may lead without loss
-    :param unanswering: brokers that do not answer us, though the controllers take them to be in service
+    :param eligible: out-of-sync brokers that may lead without loss
+    :param unanswering: brokers that do not answer us, although the controllers consider them in service
     """
 
     topics: tuple[Topic, ...]
@@ -40,26 +40,24 @@ class Observed:
 
     @property
     def live(self) -> frozenset[int]:
-        """Return the ids of the brokers in service."""
         return frozenset(broker.id for broker in self.brokers)
 
     def partitions(self) -> Iterator[tuple[TopicPartition, Partition]]:
-        """Yield every partition with its place."""
         for topic in self.topics:
             for part in topic.partitions:
                 yield TopicPartition(topic.name, part.partition), part
 
     def minimum(self, topic: str) -> int | None:
-        """Return min.insync.replicas of a topic; None when it could not be read."""
+        """min.insync.replicas of a topic; None if it could not be read."""
         found = self.settings.get(topic, {}).get(MIN_IN_SYNC)
         return int(found.value) if found is not None and found.value and found.value.isdigit() else None
 
 
 @dataclass(frozen=True)
 class PartitionTrouble:
-    """The partitions of a cluster by what is wrong with them; one may be in several lists, as in Apache's tool.
+    """The partitions of a cluster by what is wrong with them; a partition may be in several lists, as in Apache's tool.
 
-    :param at_min_isr: one replica fewer in sync, and producers with acks=all are refused; also where all replicas are in sync
+    :param at_min_isr: with one in-sync replica fewer, producers with acks=all are refused; includes partitions with all replicas in sync
     """
 
     offline: tuple[TopicPartition, ...]
@@ -70,7 +68,6 @@ class PartitionTrouble:
 
 
 def partition_trouble(observed: Observed) -> PartitionTrouble:
-    """Sort the partitions by what is wrong with them."""
 
     def those(test: Callable[[TopicPartition, Partition], bool]) -> tuple[TopicPartition, ...]:
         return tuple(place for place, part in observed.partitions() if test(place, part))
@@ -89,5 +86,5 @@ def partition_trouble(observed: Observed) -> PartitionTrouble:
 
 
 def is_under_replicated(part: Partition, adding: frozenset[int] = frozenset()) -> bool:
-    """Return whether replicas are out of sync, those that are only being added left aside."""
+    """Whether replicas are out of sync, not counting those that are still being added."""
     return len(set(part.replicas) - adding) > len(part.in_sync_replicas)

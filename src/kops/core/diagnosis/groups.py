@@ -1,4 +1,4 @@
-"""What two looks at a group show: is it alive, does it move, is something about to be lost."""
+"""What two looks at a group show: whether it is alive, whether it moves, whether something is about to be lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _expiring(look: GroupLook, now: int) -> Iterator[Finding]:
 
 
 def _longer(risk: Headroom, settings: Mapping[str, Setting]) -> str:
-    """Return the setting that keeps records: twice the time, or no limit of size."""
+    """Return the setting that keeps records longer: twice the retention time, or no size limit."""
     if risk.by == "size":
         return "retention.bytes=-1"
     found = settings.get(RETENTION)

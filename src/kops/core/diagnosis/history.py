@@ -1,4 +1,4 @@
-"""What the past of a group explains: crash loops, commits that jumped, commits that were deleted."""
+"""What the history of a group explains: crash loops, commits that jumped, commits that were deleted."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.times import time_text
 
 TOGETHER_MS = 60_000
-"""Commits that tools make at once are this near each other."""
+"""Commits that a tool makes at once are at most this far apart."""
 FEW = 10
-"""Skipping fewer records is how poison pills are stepped over: worth a note."""
+"""Fewer skipped records than this are worth only a note: poison pills are stepped over like this."""
 SHOWN_RECORDS = 3
 E = TypeVar("E", Jump, Deletion)
 
 
 def crash_loop(look: GroupLook, now: int) -> Finding:
-    """Return the finding about members that come and go while partitions stand still.
+    """Report members that join and leave while partitions do not move.
 
     :param now: milliseconds since the epoch
     """
@@ -57,7 +57,7 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
 
 
 def history_findings(look: GroupLook) -> Iterator[Finding]:
-    """Yield what commits that did not come from reading have left behind."""
+    """Report the effects of commits that did not come from reading."""
     here = {one.partition: one for one in look.partitions if not one.gone}
     existing = [jump for jump in jumps(look.history) if jump.partition in here and _rest(jump, here[jump.partition]) > 0]
     for some in _together(existing):
@@ -71,7 +71,7 @@ def history_findings(look: GroupLook) -> Iterator[Finding]:
 
 
 def _together(events: Iterable[E]) -> Iterator[list[E]]:
-    """Yield events in runs that are near each other."""
+    """Yield events in runs, each at most ``TOGETHER_MS`` after the one before."""
     run: list[E] = []
     for event in sorted(events, key=lambda one: (one.time, one.partition)):
         if run and event.time - run[-1].time > TOGETHER_MS:
@@ -83,7 +83,7 @@ def _together(events: Iterable[E]) -> Iterator[list[E]]:
 
 
 def _rest(jump: Jump, look: PartitionLook) -> int:
-    """Return how many offsets a jump has left out that the log still has."""
+    """Return how many of the offsets that a jump left out are still in the log."""
     if look.bounds is None:
         return 0
     if jump.onward:
@@ -119,7 +119,7 @@ def _jumped(look: GroupLook, some: Sequence[Jump], rest: int) -> Finding:
 
 
 def _recreated(look: GroupLook, deleted: Deletion, partition: PartitionLook) -> bool:
-    """Return whether the topic is another one now: it has another id, or ends before the offset that was committed."""
+    """Whether the topic is another one now: it has another id, or ends before the offset that was committed."""
     now = look.topic_ids.get(deleted.partition.topic)
     if deleted.topic_id is not None and now is not None:
         return deleted.topic_id != now
@@ -154,7 +154,7 @@ def _deleted(look: GroupLook, some: Sequence[Deletion], partitions: Sequence[Par
 
 
 def _missed(deleted: Deletion, bounds: Bounds | None, *, recreated: bool) -> int:
-    """Return how many offsets were or will be left out, at most: those between where it stood and where it began again."""
+    """Return how many offsets at most were or will be left out: those between the deleted commit and where reading restarted."""
     if bounds is None:
         return 0
     start = bounds.log_start_offset if recreated else max(deleted.offset, bounds.log_start_offset)

@@ -1,4 +1,4 @@
-"""What the findings about groups have in common. Pure."""
+"""What findings about groups share. Pure."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def finding_about(
     commands: Sequence[str],
     **facts: Any,
 ) -> Finding:
-    """Return a finding about a group; the facts name the partitions."""
+    """Return a finding about a group, with the partitions among its facts."""
     places = [str(one.partition) for one in some]
     return Finding(severity, check, f"group {look.group.group_id}", text, tuple(commands), {"partitions": places, **facts})
 
 
 def where(some: Sequence[PartitionLook]) -> str:
-    """Return partitions for people: ``orders:0-3``."""
+    """Format partitions for people: ``orders:0-3``."""
     return partitions_text(one.partition for one in some)
 
 
 def longest(some: Sequence[PartitionLook]) -> int:
-    """Return for how long the oldest unread record has been waiting, in milliseconds; 0 where that is not known."""
+    """Return how long the oldest unread record has been waiting, in milliseconds; 0 if unknown."""
     return max((one.waiting.milliseconds or 0 for one in some), default=0)
 
 
 def topic_options(some: Sequence[PartitionLook]) -> list[str]:
-    """Return ``--topic orders:0,3`` for partitions, an option a topic."""
+    """Return ``--topic orders:0,3`` for partitions, one option per topic."""
     numbers: dict[str, list[int]] = {}
     for one in sorted(some, key=lambda each: each.partition):
         numbers.setdefault(one.partition.topic, []).append(one.partition.partition)
@@ -44,5 +44,4 @@ def topic_options(some: Sequence[PartitionLook]) -> list[str]:
 
 
 def unread_text(some: Sequence[PartitionLook]) -> str:
-    """Return how much is unread and since when."""
     return f"{counted(sum(one.unread for one in some), 'record')} unread, the first has been waiting for {age_text(longest(some))}"

@@ -1,9 +1,9 @@
-"""Whether the partitions that a group reads move: kept back by a transaction, stopped, slow. Pure.
+"""Whether the partitions that a group reads move, or are held back by a transaction, stopped or slow. Pure.
 
 A single partition that stops while others move may have a record that cannot be processed, unless its consumer is still busy with those
-others: many clients work through what they have fetched of one partition before they turn to the next. Several that stop together are
-the consumer's trouble: advice to skip records would lose them for nothing. Where a transaction is open, or may be, nothing is ever to be
-skipped: readers of committed data stop there by design.
+others: many clients work through what they have fetched from one partition before they turn to the next. Several that stop together point
+to the consumer: advice to skip records would lose them for nothing. Where a transaction is or may be open, no record must be skipped:
+read_committed consumers stop there by design.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kops.core.groups.lag import age_text
 from kops.core.groups.look import GroupLook, PartitionLook, Skew
 
 STUCK_MS = 300_000
-"""A partition that does not move while a record waits this long is stuck, not slow."""
+"""A partition that does not move while a record waits this long is stuck rather than slow."""
 STREAMS_COMMIT_MS = 30_000
-"""``commit.interval.ms`` of Kafka Streams where it is not exactly-once: until then no move shows."""
+"""``commit.interval.ms`` of Kafka Streams without exactly-once: progress shows only after that time."""
 
 
 def progress_findings(look: GroupLook, now: int) -> Iterator[Finding]:
-    """Yield why partitions that have a consumer do not move, or not fast enough.
+    """Yield why partitions that have a consumer do not move, or do not move fast enough.
 
     :param now: milliseconds since the epoch
     """
@@ -124,7 +124,7 @@ def _stopped(
 
 
 def _too_short(look: GroupLook) -> str:
-    """Return a reservation if the looks at a Kafka Streams application are too close together to show progress; otherwise nothing."""
+    """Return a caveat if the looks at a Kafka Streams application are too close together to show progress, otherwise ""."""
     if not look.streams or look.seconds * 1000 >= STREAMS_COMMIT_MS:
         return ""
     return f"; Kafka Streams commits every {STREAMS_COMMIT_MS // 1000} s, so --sample 40s shows more"
@@ -157,7 +157,7 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
 
 
 def _hot(look: GroupLook, some: Sequence[PartitionLook]) -> list[Skew]:
-    """Return the partitions among some that get most of what is written to their topics."""
+    """Return those of the partitions that get most of what is written to their topics."""
     places = {one.partition for one in some}
     return [skew for skew in look.skews if skew.partition in places]
 

@@ -1,4 +1,4 @@
-"""Open transactions that keep readers of committed data waiting. Pure."""
+"""Open transactions that block ``read_committed`` consumers. Pure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ DEFAULT_TIMEOUT_MS = 60_000
 
 
 def who(found: OpenTransaction) -> str:
-    """Return whose transaction it is."""
     return found.transactional_id or f"producer {found.producer_id}"
 
 
 def overdue(found: OpenTransaction, now: int) -> bool:
-    """Return whether it is open for longer than its coordinator should let it."""
+    """Whether it has been open for longer than its time-out, at which its coordinator should have aborted it."""
     return (found.age(now) or 0) > (found.timeout_ms or DEFAULT_TIMEOUT_MS)
 
 
 def is_hanging(found: OpenTransaction, now: int) -> bool:
-    """Return whether no coordinator will end it. A young one may not have reached its coordinator yet."""
+    """Whether no coordinator will end it. A transaction that is not yet overdue may just not have reached its coordinator."""
     return found.hanging and overdue(found, now)
 
 
 def end_text(found: OpenTransaction, partition: TopicPartition, now: int) -> str:
-    """Return what will end a transaction.
+    """Describe what will end a transaction.
 
     :param partition: where it is open
     """
@@ -43,9 +42,9 @@ def end_text(found: OpenTransaction, partition: TopicPartition, now: int) -> str
 
 
 def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: int) -> Iterator[Finding]:
-    """Yield a finding for each producer with an open transaction: a note while it is normal.
+    """Yield a finding for each producer with an open transaction: a note as long as it is not overdue.
 
-    :param held: the transaction that holds the last stable offset of each partition
+    :param held: the transaction that holds back the last stable offset of each partition
     :param now: milliseconds since the epoch
     """
     by_producer: dict[tuple[int, int, bool], list[TopicPartition]] = {}
@@ -57,10 +56,10 @@ def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: in
 
 
 def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: OpenTransaction, now: int) -> Finding:
-    """Return the finding about a producer.
+    """Report the open transactions of a producer.
 
     :param found: its transaction in the first of the partitions
-    :param oldest: that of the partition where it has been open for longest
+    :param oldest: the one that has been open longest
     """
     age = oldest.age(now)
     severity, check, how = Severity.NOTE, "open_transaction", ""

@@ -1,4 +1,4 @@
-"""What became of a group: its commits and its members over time, as far as ``__consumer_offsets`` still has them. Pure.
+"""A group's commits and members over time, as far as ``__consumer_offsets`` still has them. Pure.
 
 Times are milliseconds since the epoch.
 """
@@ -13,12 +13,12 @@ from kops.core.models import Committed, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class CommitEvent:
-    """A commit of one partition, or its end.
+    """A commit of one partition, or its deletion.
 
-    :param time: of the commit, and for a deletion of its record
-    :param committed: None when the commit was deleted, or expired
+    :param time: of the commit; for a deletion, of its record
+    :param committed: None if the commit was deleted or expired
     :param log_offset: of the record in its partition of ``__consumer_offsets``
-    :param topic_id: of the topic then; None where the brokers did not note it
+    :param topic_id: of the topic at that time; None if the brokers did not record it
     """
 
     group: str
@@ -33,7 +33,7 @@ class CommitEvent:
 class MembersEvent:
     """A change of a group's members.
 
-    :param present: how many were there afterwards
+    :param present: number of members afterwards
     """
 
     time: int
@@ -44,11 +44,11 @@ class MembersEvent:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """A commit that did not come of reading.
+    """A commit that did not come from reading.
 
-    :param before: where the partition stood
-    :param after: where it was put
-    :param rest: of the offsets in between those that were not read since: passed over, or to be read once more
+    :param before: the committed offset before it
+    :param after: the committed offset after it
+    :param rest: how many of the offsets in between were not read since: skipped, or still to be read again
     """
 
     partition: TopicPartition
@@ -59,16 +59,16 @@ class Jump:
 
     @property
     def onward(self) -> bool:
-        """Tell whether records were passed over."""
+        """Whether records were skipped."""
         return self.after > self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A commit that was deleted, with its topic or without.
+    """A commit that was deleted, with or without its topic.
 
-    :param offset: where the partition stood
-    :param again: where the group began again; None when it has no commit since
+    :param offset: the offset that was committed
+    :param again: where the group restarted; None if it has not committed since
     """
 
     partition: TopicPartition
@@ -80,11 +80,11 @@ class Deletion:
 
 @dataclass(frozen=True)
 class GroupHistory:
-    """A group's past.
+    """A group's history.
 
-    :param commits: of each partition, in the order of the log
-    :param members: in the order of the log
-    :param since: from when on everything is known; None: as long as the log goes back
+    :param commits: by partition, in log order
+    :param members: in log order
+    :param since: the history is complete from this time on; None: as far back as the log goes
     """
 
     commits: Mapping[TopicPartition, Sequence[CommitEvent]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class GroupHistory:
     since: int | None = None
 
     def standing_since(self, partition: TopicPartition) -> int | None:
-        """Return since when a partition stands at its offset; None when that was before what is known."""
+        """Return since when a partition has stood at its offset; None if since before the known history."""
         events = self.commits.get(partition, ())
         since = None
         for event in reversed(events):
@@ -102,21 +102,20 @@ class GroupHistory:
         return since
 
     def departures(self, since: int | None) -> int:
-        """Return how many members left, after a time where one is given."""
+        """Count the members that left, if ``since`` is given only from that time on."""
         return sum(len(event.left) for event in self.members if since is None or event.time >= since)
 
     def arrivals(self, since: int | None) -> int:
-        """Return how many members joined, after a time where one is given."""
+        """Count the members that joined, if ``since`` is given only from that time on."""
         return sum(len(event.joined) for event in self.members if since is None or event.time >= since)
 
     @property
     def last_left(self) -> int | None:
-        """Return when a member left for the last time; None when none did."""
         return next((event.time for event in reversed(self.members) if event.left), None)
 
     @property
     def knows_epochs(self) -> bool:
-        """Tell whether the group's consumers commit with a leader epoch: those of the last years do, tools that move offsets do not."""
+        """Whether the group's consumers commit with a leader epoch: those of recent years do, tools that move offsets do not."""
         return any(event.committed and event.committed.leader_epoch is not None for some in self.commits.values() for event in some)
 
 
@@ -124,7 +123,7 @@ NO_HISTORY = GroupHistory()
 
 
 def jumps(history: GroupHistory) -> list[Jump]:
-    """Return the commits that tools made, without those that were taken back since and those that took others back."""
+    """Return the commits that tools made, except those that were undone since and those that undid others."""
     found = moves_of_tools(history)
     forward = [jump for jump in found if jump.onward]
 
@@ -154,23 +153,23 @@ def moves_of_tools(history: GroupHistory) -> list[Jump]:
 
 
 def _was_empty(history: GroupHistory, time: int) -> bool:
-    """Tell whether a group had members before, and none at a time."""
+    """Whether a group had members earlier but none at ``time``."""
     before = [event for event in history.members if event.time <= time]
     return bool(before) and before[-1].present == 0 and any(event.joined or event.left for event in before)
 
 
 def _rest(before: int, after: int, later: Sequence[CommitEvent]) -> int:
-    """Return how many of the offsets in between are still passed over, or still to be read again."""
+    """Return how many of the offsets in between are still skipped, or still to be read again."""
     offsets = [event.committed.offset for event in later if event.committed]
     if any(event.committed is None for event in later):
-        return 0  # it began again since: that is reported as a deletion
+        return 0  # it has restarted since: that is reported as a deletion
     if after > before:
         return min([after, *offsets]) - before
     return before - max([after, *offsets])
 
 
 def deletions(history: GroupHistory) -> Iterator[Deletion]:
-    """Yield for each partition the last time that its commit was deleted, if it ever was."""
+    """Yield the last deletion of a commit for each partition that had one."""
     for partition, events in history.commits.items():
         at = next((index for index in range(len(events) - 1, 0, -1) if events[index].committed is None), None)
         before = events[at - 1] if at is not None else None

@@ -1,4 +1,4 @@
-"""Lag in time, what will expire unread, and what an open transaction holds back. Pure; times in milliseconds since the epoch."""
+"""Lag in time, what will expire unread, and the transactions that hold consumers back. Pure; times in milliseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kops.core.durations import MILLISECONDS
 from kops.core.models import Bounds, TopicPartition
 
 Place: TypeAlias = tuple[TopicPartition, int]
-"""A partition, and the offset from which a group would read on: max(committed, log start)."""
+"""A partition, and the offset at which a group would resume: max(committed, log start)."""
 
 FINISHED_STATES = ("Empty", "CompleteCommit", "CompleteAbort", "Dead")
 """States of a transaction that no longer has records to decide about (``TransactionState`` of the brokers)."""
 
 
 class FirstRecord(NamedTuple):
-    """The first record at a place or after it.
+    """The first record at or after a place.
 
-    :param timestamp: None when the record has none
+    :param timestamp: None if the record has none
     :param log_append_time: whether the broker set the timestamp
     """
 
@@ -31,9 +31,9 @@ class FirstRecord(NamedTuple):
 class TimeLag(NamedTuple):
     """How long the first unread record has been waiting.
 
-    :param milliseconds: 0 when nothing is unread; None when it is not known
+    :param milliseconds: 0 if nothing is unread; None if unknown
     :param timestamp: of that record
-    :param note: why it is not known, or what to keep in mind about it
+    :param note: why it is unknown, or how to interpret it
     """
 
     milliseconds: int | None
@@ -46,15 +46,15 @@ NOTHING_UNREAD = TimeLag(0)
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """A transaction that has begun in a partition and is not yet over there.
+    """A transaction that has begun in a partition and has not ended there.
 
     :param start_offset: its first record in the partition
     :param last_timestamp: of its producer's last record there
-    :param transactional_id: None when no transaction coordinator shows one for this producer
-    :param state: the coordinator's word; None with the id
-    :param started: None when the coordinator does not say
+    :param transactional_id: None if no transaction coordinator reports one for this producer
+    :param state: as the coordinator reports it; None if there is no transactional id
+    :param started: None if the coordinator does not report it
     :param timeout_ms: after which the coordinator aborts it
-    :param includes_partition: whether the coordinator will end it in this partition too: if not, it stays open
+    :param includes_partition: whether the coordinator will end it in this partition too; otherwise it stays open here
     """
 
     producer_id: int
@@ -69,13 +69,13 @@ class OpenTransaction:
 
     @property
     def hanging(self) -> bool:
-        """Tell whether no coordinator will end it here, as ``kafka-transactions find-hanging`` does."""
+        """Whether no coordinator will end it here, by the criteria of ``kafka-transactions find-hanging``."""
         return self.transactional_id is None or not self.includes_partition or self.state in FINISHED_STATES
 
     def age(self, now: int) -> int | None:
-        """Return for how long it has been open: by the coordinator, or at least by its last record.
+        """Return how long it has been open: by the coordinator, otherwise at least since its producer's last record.
 
-        Of a hanging one the coordinator knows nothing: what it tells is the start of the producer's next transaction.
+        For a hanging transaction the coordinator's start time is not used: it is that of the producer's next transaction.
         """
         since = self.last_timestamp if self.started is None or self.hanging else self.started
         return None if since is None else max(0, now - since)
@@ -85,8 +85,8 @@ class OpenTransaction:
 class Retention:
     """What deletes a topic's records.
 
-    :param milliseconds: ``retention.ms``; None when age deletes nothing
-    :param size: ``retention.bytes`` of a partition; None when size deletes nothing
+    :param milliseconds: ``retention.ms``; None if age deletes nothing
+    :param size: ``retention.bytes``, per partition; None if size deletes nothing
     """
 
     milliseconds: int | None = None
@@ -95,11 +95,11 @@ class Retention:
 
 @dataclass(frozen=True)
 class Headroom:
-    """What of a group's unread data will expire within a while.
+    """Unread data of a group that will expire within a given time.
 
-    :param at_risk: unread offsets that retention may delete within it
-    :param expires: when the first of them may go; at once when it is in the past
-    :param by: ``age`` (retention.ms) or ``size`` (retention.bytes; an estimate by the rate at which the unread data came)
+    :param at_risk: number of unread offsets that retention may delete within that time
+    :param expires: when the first of them may be deleted; a time in the past means at once
+    :param by: ``age`` (retention.ms) or ``size`` (retention.bytes; an estimate from the rate at which the unread data arrived)
     """
 
     at_risk: int
@@ -108,9 +108,9 @@ class Headroom:
 
 
 def time_lag_of(place: Place, found: FirstRecord | None, now: int) -> TimeLag:
-    """Return the lag in time by the first record that is left to read.
+    """Return the time lag, which is the age of the first unread record.
 
-    :param found: None when there is none: transaction markers, or offsets that compaction has emptied
+    :param found: None if there is none, only transaction markers or offsets without records after compaction
     """
     if found is None:
         return TimeLag(None, None, "no record left: markers or compacted away")
@@ -125,7 +125,7 @@ def time_lag_of(place: Place, found: FirstRecord | None, now: int) -> TimeLag:
 
 
 def held_text(held: OpenTransaction, now: int) -> str:
-    """Return in a few words which transaction holds the last stable offset, and since when."""
+    """Summarize which transaction holds back the last stable offset, and since when."""
     who = held.transactional_id or f"producer {held.producer_id}"
     age = held.age(now)
     since = f" for {age_text(age)}" if age is not None else ""
@@ -133,12 +133,12 @@ def held_text(held: OpenTransaction, now: int) -> str:
 
 
 def headroom_by_age(retention_ms: int, oldest: int | None, at_risk: int, now: int) -> Headroom | None:
-    """Return what age will delete; None when nothing.
+    """Return what age will delete; None if nothing.
 
-    A segment goes when its newest record is older than ``retention.ms``, so no record goes before its own time is over, and it may
-    live longer (``UnifiedLog.deleteRetentionMsBreachedSegments``).
+    A segment is deleted when its newest record is older than ``retention.ms``, so no record is deleted before its own time is over, but it
+    may live longer (``UnifiedLog.deleteRetentionMsBreachedSegments``).
 
-    :param oldest: timestamp of the first unread record, None when it is not known
+    :param oldest: timestamp of the first unread record, None if unknown
     :param at_risk: unread offsets before the first record that will still be young enough
     """
     return Headroom(at_risk, now if oldest is None else oldest + retention_ms, "age") if at_risk > 0 else None
@@ -147,10 +147,10 @@ def headroom_by_age(retention_ms: int, oldest: int | None, at_risk: int, now: in
 def headroom_by_size(
     retention_bytes: int, size: int, place: Place, bounds: Bounds, *, oldest: int | None, now: int, within: int
 ) -> Headroom | None:
-    """Return what size will delete within a while, or None.
+    """Return what size will delete within ``within`` milliseconds; None if nothing.
 
-    The oldest segment goes while what is after it still fills ``retention.bytes`` (``deleteRetentionSizeBreachedSegments``). Records
-    are taken to be of equal size, and more to come as fast as the unread ones came: an estimate.
+    The oldest segment is deleted as long as the segments after it still fill ``retention.bytes`` (``deleteRetentionSizeBreachedSegments``).
+    This is an estimate: it assumes records of equal size, and that new ones arrive as fast as the unread ones did.
 
     :param size: of the partition in bytes
     :param oldest: timestamp of the first unread record
@@ -171,7 +171,7 @@ def headroom_by_size(
 
 
 def age_text(milliseconds: int) -> str:
-    """Return a length of time for people, in its two largest units: ``3d4h``, ``5m12s``, ``<1s``."""
+    """Format a length of time for people, in its two largest units: ``3d4h``, ``5m12s``, ``<1s``."""
     if milliseconds < MILLISECONDS["s"]:
         return "<1s" if milliseconds else "0s"
     large, small = next(pair for pair in (("d", "h"), ("h", "m"), ("m", "s"), ("s", "ms")) if milliseconds >= MILLISECONDS[pair[0]])
@@ -182,17 +182,17 @@ def age_text(milliseconds: int) -> str:
 
 @dataclass(frozen=True)
 class Limits:
-    """What lag is too much, for scripts; None: any is fine.
+    """Limits of lag, for scripts; None: no limit.
 
-    :param lag: the most records
-    :param milliseconds: the longest time
+    :param lag: most records
+    :param milliseconds: longest time
     """
 
     lag: int | None = None
     milliseconds: int | None = None
 
     def exceeded_by(self, row: Mapping[str, Any]) -> str:
-        """Return in a few words how a row of lag exceeds them, empty when it does not; what is not known exceeds nothing."""
+        """Summarize how a row of lag exceeds the limits; empty if it does not. An unknown lag exceeds nothing."""
         too_many = self.lag is not None and row["lag"] is not None and row["lag"] > self.lag
         too_long = self.milliseconds is not None and row["time_lag_ms"] is not None and row["time_lag_ms"] > self.milliseconds
         if not too_many and not too_long:

@@ -1,4 +1,4 @@
-"""How lag moves between two looks at it. Pure."""
+"""How lag changes between two looks. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BARS = "▁▂▃▄▅▆▇█"
 class Line:
     """One line of one look.
 
-    :param history: lags of the looks so far, this one last
-    :param change: of lag, in records a second; None on the first look, as are ``consumed`` and ``produced``
-    :param consumed: by how much commits moved on, in offsets a second; below zero when they were moved back
-    :param produced: by how much the log ends moved on, in offsets a second
-    :param time_lag_ms: the largest that is known
+    :param history: lag at each look so far, this one last
+    :param change: of lag, in records per second; None at the first look, as are ``consumed`` and ``produced``
+    :param consumed: how far commits moved forward, in offsets per second; negative if they were moved back
+    :param produced: how far the log ends moved, in offsets per second
+    :param time_lag_ms: the largest known
     """
 
     name: Name
@@ -37,7 +37,7 @@ class Line:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return when it will have caught up at the current rates; None when it will not, or that is not known."""
+        """Seconds until it has caught up at the current rates; None if it will not, or if that is unknown."""
         if self.lag == 0 or self.change is None or self.change >= 0:
             return 0.0 if self.lag == 0 else None
         return self.lag / -self.change
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Look:
-    """One look: its lines, those with the largest lag first, and all of them together."""
+    """One look: its lines, largest lag first, and their total."""
 
     lines: tuple[Line, ...]
     total: Line
@@ -53,7 +53,7 @@ class Look:
 
 @dataclass
 class Rates:
-    """Compares each look with the one before.
+    """Compares each look with the previous one.
 
     :param by: group, topic or partition
     """
@@ -64,9 +64,9 @@ class Rates:
     _histories: dict[Name, deque[int]] = field(default_factory=dict)
 
     def look(self, rows: Iterable[Mapping[str, Any]], seconds: float) -> Look:
-        """Take the rows of a look, and return how they moved.
+        """Compare the rows of a look with the previous one.
 
-        :param seconds: when it was, on any clock that never goes back
+        :param seconds: time of the look, on any monotonic clock
         """
         passed = None if self._seconds is None else max(seconds - self._seconds, 1e-9)
         sums: dict[Name, _Sum] = {(): _Sum()}
@@ -112,14 +112,14 @@ def _moved(before: int | None, now: int | None) -> int:
 
 
 def sparkline(values: Iterable[int], width: int) -> str:
-    """Return the last values as a row of bars from zero up to the largest of them."""
+    """Draw the last values as bars, from zero up to the largest of them."""
     shown = list(values)[-width:] if width > 0 else []
     top = max(shown, default=0)
     return "".join(BARS[0] if top == 0 else BARS[-(-value * (len(BARS) - 1) // top)] for value in shown)
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a rate for people: ``1,200/s``, ``0.5/s``."""
+    """Format a rate for people: ``1,200/s``, ``0.5/s``."""
     if rate is None:
         return "-"
     return f"{rate:,.0f}/s" if abs(rate) >= 10 or rate == int(rate) else f"{rate:.1f}/s"  # noqa: PLR2004 - one decimal for small ones

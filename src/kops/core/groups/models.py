@@ -1,4 +1,4 @@
-"""What groups of the newer types tell beyond members and partitions."""
+"""What groups of the newer types report beyond members and partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kops.core.models import Group, Member
 class WorkingMember(Member):
     """A member of a share, streams or Connect group.
 
-    :param epoch: of the member; it changes with its assignment. None where there is none
+    :param epoch: of the member; it changes with its assignment. None if there is none
     :param work: what it does, other than reading partitions: ``active 0_1`` (a task of Kafka Streams), ``connector sink``, ``task sink-0``
     """
 
@@ -22,10 +22,10 @@ class WorkingMember(Member):
 
 @dataclass(frozen=True)
 class Subtopology:
-    """A part of a Kafka Streams application, as it registered it with its group.
+    """A sub-topology, as the Kafka Streams application registered it with its group.
 
-    :param source_topics: that it reads
-    :param repartition_topics: internal ones that it reads
+    :param source_topics: topics that it reads
+    :param repartition_topics: internal topics that it reads
     :param changelog_topics: of its stores
     """
 
@@ -39,7 +39,7 @@ class Subtopology:
 class WorkingGroup(Group):
     """A share, streams or Connect group whose members are known.
 
-    :param epoch: of the group; it changes with members and topics. None where there is none
+    :param epoch: of the group; it changes with members and topics. None if there is none
     """
 
     epoch: int | None = None
@@ -47,7 +47,7 @@ class WorkingGroup(Group):
 
 
 def ranges_text(numbers: Iterable[int]) -> str:
-    """Return numbers of partitions as people write them: ``0,3-5``."""
+    """Format partition numbers as people write them: ``0,3-5``."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:

@@ -15,14 +15,14 @@ from kops.core.models import TopicPartition
 
 _HINT = "a line is topic,partition,offset or group,topic,partition,offset, as `kops offsets export` writes it; no heading"
 _ALWAYS_QUOTED_FROM = 25
-_SAFE_FROM = "-"  # every character before it is quoted: the comma, the quote, blanks, #, ...
+_SAFE_FROM = "-"  # a text with any character before this one is quoted: the comma, the quote, blanks, #, ...
 _LAST = 2**63 - 1
 _MOST_DIGITS = 19
 
 
 @dataclass(frozen=True)
 class OffsetRow:
-    """One line; the group is None where the file does not say it."""
+    """One line; the group is None if the file does not name it."""
 
     group: str | None
     partition: TopicPartition
@@ -33,7 +33,7 @@ def read_offsets(text: str, *, name: str = "the file") -> list[OffsetRow]:
     """Read Apache's CSV.
 
     :param name: of the file, for errors
-    :raises UsageProblem: naming the line that is not one, or that says another offset for a partition
+    :raises UsageProblem: naming the line that is not valid, or that gives a partition a second offset
     """
     rows: dict[tuple[str | None, TopicPartition], OffsetRow] = {}
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
@@ -53,9 +53,9 @@ def read_offsets(text: str, *, name: str = "the file") -> list[OffsetRow]:
 
 
 def rows_of_group(rows: Iterable[OffsetRow], group: str, *, name: str = "the file") -> dict[TopicPartition, int]:
-    """Return the offsets of one group; lines without a group are any group's.
+    """Return the offsets of one group; lines without a group apply to any group.
 
-    :raises UsageProblem: when there are none for it
+    :raises UsageProblem: if there are none for it
     """
     found = {row.partition: row.offset for row in rows if row.group in (None, group)}
     if not found:
@@ -66,7 +66,7 @@ def rows_of_group(rows: Iterable[OffsetRow], group: str, *, name: str = "the fil
 
 
 def write_offsets(rows: Iterable[OffsetRow]) -> str:
-    """Return Apache's CSV, byte for byte: Jackson quotes any text longer than 24 characters too."""
+    """Return Apache's CSV, byte for byte; like Jackson it quotes any text longer than 24 characters."""
     lines = []
     for row in rows:
         names = [row.partition.topic] if row.group is None else [row.group, row.partition.topic]

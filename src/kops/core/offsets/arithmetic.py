@@ -1,6 +1,6 @@
-"""Offset arithmetic: where a group would go, and why. Pure; the numbers are those of Apache's ``kafka-consumer-groups``.
+"""Offset arithmetic: where a reset would put a group, and why. Pure; gives the same offsets as Apache's ``kafka-consumer-groups``.
 
-Apache clamps every offset that a strategy computes to what the log has, takes the log end where a time has no record, and
+Apache clamps every offset that a strategy computes to what the log has, takes the log end if there is no record at or after a time, and
 refuses to shift a partition without a commit (``OffsetsUtils`` of kafka-tools 4.3).
 """
 
@@ -31,15 +31,15 @@ class ToLatest:
 
 @dataclass(frozen=True)
 class ToCurrent:
-    """Where the group is; the log end where it has no commit yet."""
+    """The committed offset; the log end if there is no commit yet."""
 
 
 @dataclass(frozen=True)
 class ToOffset:
     """One offset.
 
-    :param exact: refuse it when the log does not have it, in place of clamping it
-    :param reason: why this one
+    :param exact: refuse an offset outside the log instead of clamping it
+    :param reason: why this offset
     """
 
     offset: int
@@ -56,7 +56,7 @@ class ToTime:
 
 @dataclass(frozen=True)
 class ShiftBy:
-    """A number of offsets ahead, or back when negative."""
+    """A number of offsets forward, or back if negative."""
 
     count: int
     exact: bool = False
@@ -64,7 +64,7 @@ class ShiftBy:
 
 @dataclass(frozen=True)
 class SkipRecords:
-    """A number of records ahead of where the group is; the log has to be read to know the offset."""
+    """A number of records forward from the group's position; the log has to be read to find the offset."""
 
     count: int
 
@@ -74,18 +74,18 @@ Strategy: TypeAlias = ToEarliest | ToLatest | ToCurrent | ToOffset | ToTime | Sh
 
 @dataclass(frozen=True)
 class Target:
-    """Where a partition would go."""
+    """The offset that a partition would get."""
 
     offset: int
     reason: str = ""
 
 
 def resolve(strategy: Strategy, committed: Committed | None, bounds: Bounds, at_time: int | None = None) -> Target:
-    """Return the offset of a strategy for one partition, and why it is that one.
+    """Return the offset that a strategy gives one partition, and why.
 
-    :param committed: None when the group has no commit for the partition
-    :param at_time: for ToTime, the first offset at or after it; None when there is none
-    :raises UsageProblem: when the strategy has no answer here
+    :param committed: None if the group has no commit for the partition
+    :param at_time: for ToTime, the first offset at or after it; None if there is none
+    :raises UsageProblem: if the strategy gives no offset here
     """
     if isinstance(strategy, ToEarliest):
         return Target(bounds.log_start_offset, "log start")
@@ -111,7 +111,7 @@ def _at(milliseconds: int, at_time: int | None, bounds: Bounds) -> Target:
 
 
 def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:
-    """Clamp an offset to the log, or refuse it."""
+    """Clamp an offset to the log, or refuse it if ``exact``."""
     if bounds.log_start_offset <= offset <= bounds.log_end_offset:
         return Target(offset, reason)
     where = "below the log start" if offset < bounds.log_start_offset else "past the log end"
@@ -125,7 +125,7 @@ def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:
 class Lag(NamedTuple):
     """How far a group is behind in one partition.
 
-    :param lag: records to go, or fewer: not every offset has one; None without a commit or bounds
+    :param lag: offsets left to read, an upper bound of the records: not every offset has one; None without a commit or bounds
     :param note: what is unusual
     """
 
@@ -144,7 +144,7 @@ def lag_of(committed: Committed | None, bounds: Bounds) -> Lag:
 
 
 def is_streams_metadata(metadata: str | None) -> bool:
-    """Tell whether Kafka Streams stored this with an offset: ``TopicPartitionMetadata``, version 1 or 2."""
+    """Whether this is metadata that Kafka Streams stores with an offset: ``TopicPartitionMetadata``, version 1 or 2."""
     try:
         content = base64.b64decode((metadata or "").encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
@@ -155,8 +155,8 @@ def is_streams_metadata(metadata: str | None) -> bool:
 def metadata_after(before: Committed | None, offset: int) -> str:
     """Return the metadata to store with an offset that is moved.
 
-    Apache's tools drop it always. Kafka Streams keeps the partition's stream time and the windows it has emitted there: on a move
-    forward they stay true, and dropping them would emit every closed window again; on a move back they come from the future, and the
+    Apache's tools always drop it. Kafka Streams keeps the partition's stream time and the windows it has emitted there: on a move
+    forward they stay valid, and dropping them would emit every closed window again; on a move back they come from the future, and the
     records in between would find their windows closed. What other applications store belongs to the offset it came with.
     """
     keeps = before is not None and offset >= before.offset and is_streams_metadata(before.metadata)

@@ -1,6 +1,6 @@
-"""Moves of groups in columns: a plan of 300 groups of 1,000 partitions fits into memory, and is compared a column at a time.
+"""Moves of groups in columns: a plan of 300 groups of 1,000 partitions fits into memory, and is compared column by column.
 
-The items of a plan of many follow from its moves, and are made when somebody looks at them. Pure.
+The items of a plan for many groups are derived from its moves when they are read. Pure.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ ABSENT = "ABSENT"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Committed offsets of some partitions, in their order; None where there is no commit.
+    """Committed offsets of some partitions, in partition order; None where there is no commit.
 
-    :param epochs: leader epochs, likewise; empty when no commit has one
-    :param metadata: by partition, where it is not empty; None for what could not be read
+    :param epochs: leader epochs, in the same order; empty if no commit has one
+    :param metadata: by partition, if it is not empty; None if it could not be read
     """
 
     offsets: tuple[int | None, ...]
@@ -32,23 +32,22 @@ class Column:
     metadata: Mapping[int, str | None] = field(default_factory=dict)
 
     def some(self, places: Sequence[int], partitions: Collection[int]) -> Column:
-        """Return the commits at some places of the column, which are those of these partitions."""
+        """Return the commits at some places of the column; ``partitions`` are those of these places."""
         epochs = tuple(self.epochs[at] for at in places) if self.epochs else ()
         metadata = {partition: self.metadata[partition] for partition in partitions if partition in self.metadata} if self.metadata else {}
         return Column(tuple(self.offsets[at] for at in places), epochs, metadata)
 
     def committed(self, at: int, partition: int) -> Committed | None:
-        """Return the commit at a place of the column."""
         offset = self.offsets[at]
         return None if offset is None else Committed(offset, self.metadata.get(partition, ""), self.epochs[at] if self.epochs else None)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicMoves:
-    """What becomes of a group's offsets in one topic.
+    """The change of a group's offsets in one topic.
 
-    :param reasons: one for each partition, or a single one for all
-    :param whole: write every partition, also one whose offset stays: its metadata does not
+    :param reasons: one per partition, or a single one for all
+    :param whole: write every partition, even one whose offset stays the same, because its metadata changes
     """
 
     topic: str
@@ -60,26 +59,25 @@ class TopicMoves:
 
     @property
     def changed(self) -> int:
-        """Return how many partitions it moves."""
+        """How many partitions move."""
         return len(self.partitions) if self.whole else sum(map(ne, self.before.offsets, self.after.offsets))
 
     def pairs(self) -> Iterator[tuple[int, int | None, int | None]]:
-        """Yield partition, offset before and after of those that move."""
+        """Yield partition, offset before and offset after for those that move."""
         columns = zip(self.partitions, self.before.offsets, self.after.offsets, strict=True)
         return columns if self.whole else ((partition, before, after) for partition, before, after in columns if before != after)
 
     def places(self) -> list[int]:
-        """Return the places of the columns that move."""
+        """Places in the columns of the partitions that move."""
         count = range(len(self.partitions))
         return [at for at in count if self.whole or self.before.offsets[at] != self.after.offsets[at]]
 
     def writes(self, *, inverse: bool = False) -> dict[TopicPartition, Committed | None]:
-        """Return what to commit for the partitions that move (None: delete the commit), or with ``inverse`` what was there."""
+        """Return what to commit for the partitions that move (None: delete the commit), or with ``inverse`` what was committed before."""
         side = self.before if inverse else self.after
         return {TopicPartition(self.topic, self.partitions[at]): side.committed(at, self.partitions[at]) for at in self.places()}
 
     def some(self, places: Sequence[int]) -> TopicMoves:
-        """Return the moves at some places of the columns."""
         partitions = tuple(self.partitions[at] for at in places)
         alike = len(self.reasons) != len(self.partitions)
         reasons = self.reasons if alike else tuple(self.reasons[at] for at in places)
@@ -89,11 +87,11 @@ class TopicMoves:
 
 @dataclass(frozen=True, slots=True)
 class GroupMoves:
-    """What becomes of one group.
+    """The changes of one group.
 
-    :param state: of the group when the plan was made; ABSENT when it does not exist yet
-    :param left: why it is left alone altogether, empty when it is not
-    :param alone: the plan is about this group and no other: its items are named by their partitions
+    :param state: of the group when the plan was made; ABSENT if it does not exist yet
+    :param left: why nothing of it is changed; empty if something is
+    :param alone: the plan is about this group only, so its items are named by partition alone
     """
 
     group: str
@@ -104,16 +102,16 @@ class GroupMoves:
 
     @property
     def changed(self) -> int:
-        """Return how many partitions it moves."""
+        """How many partitions move."""
         return sum(topic.changed for topic in self.topics)
 
     @property
     def partitions(self) -> int:
-        """Return how many partitions it looks at."""
+        """How many partitions the plan covers, moved or not."""
         return sum(len(topic.partitions) for topic in self.topics)
 
     def prefix(self, topic: str) -> str:
-        """Return what stands before the partition in the targets of a topic's items."""
+        """Return what precedes the partition number in the targets of a topic's items."""
         return f"{topic}:" if self.alone else f"{self.group} {topic}:"
 
     def writes(self, *, inverse: bool = False) -> dict[TopicPartition, Committed | None]:
@@ -151,16 +149,15 @@ class MoveItems(DerivedItems):
 
     @property
     def changes(self) -> bool:
-        """Tell whether any item changes something."""
         return any(group.left or group.changed for group in self.groups)
 
     def deltas(self) -> Iterator[int]:
-        """Yield by how much each offset moves that moves."""
+        """Yield the distance of each offset that moves."""
         pairs = (pair for group in self.groups for topic in group.topics for pair in topic.pairs())
         return (after - before for _, before, after in pairs if before is not None and after is not None)
 
     def overview(self) -> Iterator[dict[str, Json]]:
-        """Yield a row for each topic of each group: how many partitions move, and why; what is left alone comes first."""
+        """Yield one row per topic of each group: how many partitions move, and why; groups that are left alone come first."""
         yield from ({"group": group.group, "topic": None, "move": "none", "reason": group.left} for group in self.groups if group.left)
         yield from (_sum(group.group, topic) for group in self.groups for topic in group.topics)
 
@@ -173,10 +170,10 @@ def group_moves(
     *,
     whole: bool = False,
 ) -> GroupMoves:
-    """Return the moves of the only group of a plan.
+    """Return the moves for a plan about a single group.
 
     :param wanted: for each partition what to commit (None: delete the commit), and why
-    :param current: what it has committed now
+    :param current: the current commits
     :param whole: see ``TopicMoves``
     """
     topics = []

@@ -1,6 +1,6 @@
-"""Types of columns that decoded records have, of several schemas together. Pure.
+"""Types of the columns of decoded records, merged from several schemas. Pure.
 
-A type is the name of a scalar of Spark SQL, or a list, a map or a struct of types.
+A type is the name of a scalar type of Spark SQL, or a list, a map or a struct of types.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 NOTHING = "void"
-"""The type of what is always null."""
+"""The type of values that are always null."""
 _WIDER = {
     frozenset(("int", "bigint")): "bigint",
     frozenset(("int", "float")): "double",
@@ -31,7 +31,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class MapOf:
-    """A map with text keys."""
+    """A map with string keys."""
 
     value: Type
 
@@ -47,13 +47,13 @@ Type: TypeAlias = "str | ListOf | MapOf | Struct"
 
 
 class Disagreement(ValueError):
-    """Schemas of which one column cannot be made; names the field."""
+    """Schemas that cannot be merged into one column; the message names the field."""
 
 
 def merged(one: Type, other: Type, path: str = "") -> Type:
-    """Return the type that has room for both: all fields of structs, the wider of two numbers.
+    """Return the type that can hold both: all fields of structs, the wider of two numbers.
 
-    :raises Disagreement: naming the field where there is none
+    :raises Disagreement: naming the field for which there is none
     """
     if other in (one, NOTHING):
         return one
@@ -75,7 +75,7 @@ def merged(one: Type, other: Type, path: str = "") -> Type:
 
 
 def ddl(kind: Type) -> str:
-    """Return a type as Spark SQL writes it; what is always null is a text."""
+    """Return a type in Spark's DDL; a column that is always null becomes ``string``."""
     if isinstance(kind, Struct):
         return f"struct<{', '.join(f'`{name}`: {ddl(each)}' for name, each in kind.fields.items())}>"
     if isinstance(kind, ListOf):
@@ -86,7 +86,7 @@ def ddl(kind: Type) -> str:
 
 
 def fitted(kind: Type, value: Any) -> Any:
-    """Return a decoded value as a column of a type holds it: what the type has no parts for becomes JSON."""
+    """Convert a decoded value to a column of a type; parts that the type does not describe become JSON."""
     if value is None:
         return None
     if isinstance(kind, Struct) and isinstance(value, Mapping):

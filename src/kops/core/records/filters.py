@@ -4,14 +4,14 @@
 
     filter   = field operator operand
     field    = "key" path | "value" path | "header." name | "partition" | "offset" | "timestamp"
-    path     = ("." name | "[" number "]")*            into JSON, Avro and other values with parts
+    path     = ("." name | "[" number "]")*            into JSON, Avro and other structured values
     name     = characters without . [ = ! ~ < >        or any in double quotes
     operator = "=" | "!=" | "~" | "!~" | ">" | ">=" | "<" | "<="
     operand  = null | JSON text in double quotes | any other text
 
-``=`` compares texts as they are, numbers as numbers and true and false as such; ``null`` is a tombstone, a record without a key, a
-header without a value, or a path that leads nowhere. ``~`` searches a regular expression. The order of ``<`` is that of numbers, or of
-texts if the operand is not a number. A missing value matches only ``=null`` and the negations.
+``=`` compares strings as they are, numbers as numbers and booleans as booleans; ``null`` is a tombstone, a record without a key, a header
+without a value, or a path that leads nowhere. ``~`` searches for a regular expression. ``<`` compares as numbers, or as strings if the
+operand is not a number. A missing value matches only ``=null`` and the negations.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ Step: TypeAlias = str | int
 
 
 class Subject(Protocol):
-    """What a filter looks at. Values are asked for only when a filter needs them."""
+    """A record as filters see it. Values are requested only if a filter needs them."""
 
     def part(self, name: str) -> Any:
-        """Return the whole ``key`` or ``value`` as JSON holds it; None when the record has none; or a number by its name."""
+        """Return the whole ``key`` or ``value`` as a JSON value, None if the record has none; or a number by its name."""
 
     def inside(self, name: str) -> Any:
-        """Return the ``key`` or ``value`` to look into: parsed where it is JSON."""
+        """Return the ``key`` or ``value`` that paths lead into, parsed if it is JSON."""
 
     def headers(self, name: str) -> Iterable[str | None]:
-        """Return the values of the headers of a name."""
+        """Return the values of all headers with this name."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Filter:
     """One condition.
 
     :param field: key, value, header, partition, offset or timestamp
-    :param path: steps into the value; of ``header``, its name alone
+    :param path: steps into the value; for ``header``, only its name
     :param operand: text; None for null
     """
 
@@ -66,9 +66,9 @@ class Filter:
 
 
 def parse_filter(text: str) -> Filter:
-    """Return a filter.
+    """Parse a filter.
 
-    :raises UsageProblem: when it is none
+    :raises UsageProblem: if it is not valid
     """
     match = _FILTER.fullmatch(text)
     if match is None:
@@ -95,7 +95,7 @@ def parse_filter(text: str) -> Filter:
 
 
 def compile_filters(filters: Sequence[Filter]) -> Callable[[Subject], bool]:
-    """Return whether a record fits all filters, as a function."""
+    """Return a function that tests whether a record matches all filters."""
     tests = [_compiled(one) for one in filters]
 
     def fits(subject: Subject) -> bool:
@@ -105,7 +105,7 @@ def compile_filters(filters: Sequence[Filter]) -> Callable[[Subject], bool]:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as the text that filters compare: a text as it is, what has parts as compact JSON."""
+    """Return a value as the string that filters compare: a string as it is, anything else as compact JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -122,7 +122,7 @@ def _compiled(one: Filter) -> Callable[[Subject], bool]:
 
 
 def _test(one: Filter) -> Callable[[Any], bool]:
-    """Return the test of a value without its negation."""
+    """Return the test for a value, ignoring negation."""
     operand, operator = one.operand, one.operator.removeprefix("!")
     if operand is None:
         return lambda value: value is None
@@ -168,7 +168,7 @@ def _unquoted(text: str) -> str:
 
 
 def _operand(text: str) -> str:
-    """Return a text without its quotes, where they are JSON's; other texts may begin and end with quotes too."""
+    """Remove the quotes of a JSON string; other texts that begin and end with quotes are left as they are."""
     try:
         return _unquoted(text)
     except UsageProblem:
@@ -176,7 +176,7 @@ def _operand(text: str) -> str:
 
 
 def _number(text: str) -> int | float | None:
-    """Return the number that a text is, whole numbers exactly."""
+    """Parse a number, integers exactly; None if the text is not a number."""
     if re.fullmatch(r"[-+]?\d{1,40}", text, re.ASCII):
         return int(text)
     return float(text) if re.fullmatch(r"[-+]?(\d+\.\d*|\.?\d+)([eE][-+]?\d{1,3})?", text, re.ASCII) else None

@@ -1,4 +1,4 @@
-"""The format of keys or values, guessed from some of them. Pure: a guess, which whoever knows the program corrects."""
+"""The format of keys or values, guessed from samples. Pure: it is a guess, to be corrected by those who know the application."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _LEAST_MAGNITUDE, _MOST_MAGNITUDE = 1e-9, 1e15
-"""Numbers that people count and measure; the bytes of a small integer, taken for a double, are far below."""
+"""Plausible magnitudes of numbers that people count and measure; a small integer read as a double is far below."""
 _REGISTRY_MAGIC, _REGISTRY_BYTES = 0, 5
 
 
@@ -19,8 +19,8 @@ _REGISTRY_MAGIC, _REGISTRY_BYTES = 0, 5
 class FormatGuess:
     """A format of a state file.
 
-    :param name: None when nothing fits
-    :param schema: of JSON objects with fields of plain types, as a Spark DDL schema
+    :param name: None if nothing fits
+    :param schema: for JSON objects whose fields have plain types, as a Spark DDL schema
     :param reason: half a sentence: why, or why not
     """
 
@@ -30,16 +30,16 @@ class FormatGuess:
 
     @property
     def value(self) -> Any:
-        """Return it as a state file says it."""
+        """The guess as it is written in a state file."""
         return {"format": self.name, "schema": self.schema} if self.schema else self.name
 
 
 Registered = Callable[[bytes], "str | None"]
-"""Returns the format of a schema whose id some bytes begin with, as a registry knows it; None when it has none."""
+"""Returns the format of the registered schema whose id some bytes begin with; None if the registry has none."""
 
 
 def guess_format(samples: Iterable[bytes | None], registered: Registered | None = None) -> FormatGuess:
-    """Return the format that all samples are of."""
+    """Return a format that fits all samples."""
     data = [sample for sample in samples if sample is not None]
     if not data:
         return FormatGuess(None, "no record to look at")
@@ -82,7 +82,7 @@ def _json(text: str) -> Any:
 
 
 def _schema(objects: Iterable[dict[str, Any]]) -> str | None:
-    """Return the fields of some objects as a DDL schema; None if one has fields that are not plain values."""
+    """Return the fields of objects as a DDL schema; None if one has fields that are not plain values."""
     types: dict[str, str] = {}
     for one in objects:
         for name, value in one.items():

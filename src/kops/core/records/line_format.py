@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from kops.core.errors import UsageProblem
 
 Turn: TypeAlias = Callable[[Sequence[Any]], Iterable[Any]]
-"""Makes of one part of many records what is written of it."""
+"""Turns one part of many records into what is written for it."""
 
 LETTERS = "%t topic, %p partition, %o offset, %T time in ms, %k key, %s value, %h headers, %K %S lengths, %R length as 4 bytes, %% percent"
 SHOWN_KEY, SHOWN_VALUE = "shown_key", "shown_value"
@@ -26,10 +26,10 @@ _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
 @dataclass(frozen=True)
 class RecordFormat:
-    """A format, compiled for many records at once: Python then does nothing for each of them.
+    """A format, compiled for many records at once: no Python code runs per record.
 
     :param template: as ``bytes % tuple`` takes it
-    :param parts: what it needs of a record, in this order: fields of ``Record``, and ``SHOWN_KEY`` and ``SHOWN_VALUE``, the bytes of key
+    :param parts: what it needs of a record, in order: fields of ``Record``, and ``SHOWN_KEY`` and ``SHOWN_VALUE``, the bytes of key
         and value as they are to be shown; None stands for no key, and for a tombstone
     :param turns: for each part
     """
@@ -40,23 +40,23 @@ class RecordFormat:
 
     @property
     def raw_parts(self) -> tuple[str, ...]:
-        """Return the fields of ``Record`` that it needs where key and value are shown as they are."""
+        """The fields of ``Record`` that it needs if key and value are written as they are."""
         return tuple(part.removeprefix("shown_") for part in self.parts)
 
     def write(self, rows: Sequence[Sequence[Any]]) -> bytes:
-        """Return what is written of some records.
+        """Format some records.
 
-        :param rows: the parts of each
+        :param rows: the parts of each record, in the order of ``parts``
         """
         columns = [turn(column) for turn, column in zip(self.turns, zip(*rows, strict=True), strict=False)]
         return self.template * len(rows) % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
 
 def compile_format(text: str, *, null: bytes = b"") -> RecordFormat:
-    """Return a format for records.
+    """Compile a format.
 
-    :param null: what stands for no key and no value
-    :raises UsageProblem: for a letter or an escape that there is not
+    :param null: what is written for a missing key or value
+    :raises UsageProblem: for an unknown letter or escape
     """
     letters = _letters(null)
     template: list[bytes] = []
@@ -77,7 +77,7 @@ def compile_format(text: str, *, null: bytes = b"") -> RecordFormat:
 
 
 def header_bytes(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """Return headers as kcat writes them: ``name=value,name=NULL``."""
+    """Format headers as kcat does: ``name=value,name=NULL``."""
     return b",".join(name.encode() + b"=" + (b"NULL" if value is None else value) for name, value in headers)
 
 
@@ -92,7 +92,7 @@ def _plain(match: re.Match[str]) -> bytes:
 
 
 def _letters(null: bytes) -> dict[str, tuple[bytes, str, Turn]]:
-    """Return for each letter its conversion, the part of a record that it shows, and how that is written."""
+    """Return per letter its conversion, the part of a record that it shows, and how that part is written."""
 
     def filled(column: Sequence[bytes | None]) -> Iterable[bytes]:
         return column if all(column) else [null if data is None else data for data in column]  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Records as they lie in a partition, and ranges of them."""
+"""Records as stored in a partition, and ranges of them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import NamedTuple, TypeAlias
 
 from kops.core.models import TopicPartition
 
-_EPOCH = datetime(1970, 1, 1)  # of UTC; without a zone it is written without one
+_EPOCH = datetime(1970, 1, 1)  # in UTC, naive so that isoformat() adds no zone
 
 
 class Record(NamedTuple):
-    """A record. A tuple rather than a dataclass: a million of them are made in a second.
+    """A record. A tuple rather than a dataclass: a million of them are created per second.
 
-    :param timestamp: milliseconds since the epoch; None when the record has none
-    :param key: None when there is none, which is not the empty key
+    :param timestamp: milliseconds since the epoch; None if the record has none
+    :param key: None if there is none, which differs from the empty key
     :param value: None for a tombstone
-    :param headers: in their order, names may repeat
+    :param headers: in order; names may repeat
     :param log_append_time: whether the broker set the timestamp, not the producer
     """
 
@@ -43,7 +43,6 @@ class OffsetRange:
 
     @property
     def empty(self) -> bool:
-        """Tell whether there is nothing to read."""
         return self.end <= self.start
 
 
@@ -53,7 +52,7 @@ Ranges: TypeAlias = Mapping[TopicPartition, OffsetRange]
 def latest_by_key(batches: Iterable[Iterable[Record]]) -> dict[tuple[int, bytes], Record]:
     """Return what log compaction would leave: the last record of each key of each partition, in log order.
 
-    Records without a key are skipped, as compaction does not know them. Memory: the last record of each key.
+    Records without a key are skipped, because compaction does not apply to them. Memory: the last record of each key.
     """
     latest: dict[tuple[int, bytes], Record] = {}
     for batch in batches:
@@ -64,11 +63,11 @@ def latest_by_key(batches: Iterable[Iterable[Record]]) -> dict[tuple[int, bytes]
 
 
 def newest(partitions: Iterable[Sequence[Record]], count: int) -> list[Record]:
-    """Return the newest records of some partitions together, in the order of their times.
+    """Return the newest records across some partitions, in the order of their timestamps.
 
-    Each partition keeps the order of its offsets, also where its times do not: of each the end is taken.
+    Each partition keeps the order of its offsets, even if its timestamps are out of order: records are taken from its end.
 
-    :param partitions: the last records of each partition, at least ``count`` where it has as many
+    :param partitions: the last records of each partition, at least ``count`` if it has as many
     """
     ends = [(-_time(records[-1]), number, len(records) - 1, records) for number, records in enumerate(partitions) if records]
     heapify(ends)
@@ -88,7 +87,7 @@ def _time(record: Record) -> int:
 
 
 def timestamp_text(timestamp: int | None) -> str | None:
-    """Return milliseconds since the epoch as ISO 8601 in UTC; None when out of the calendar's range."""
+    """Return milliseconds since the epoch as ISO 8601 in UTC; None if out of the calendar's range."""
     if timestamp is None:
         return None
     seconds, milliseconds = divmod(timestamp, 1000)
@@ -98,7 +97,7 @@ def timestamp_text(timestamp: int | None) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _second_text(seconds: int) -> str | None:
-    """Return seconds since the epoch; remembered, as records of one second lie together."""
+    """Format seconds since the epoch; cached, as records of the same second are stored together."""
     try:
         return (_EPOCH + timedelta(seconds=seconds)).isoformat()
     except OverflowError:

@@ -1,4 +1,4 @@
-"""``FROM..TO``: a part of every partition, by offset or time; ``TO`` itself is not in it. Pure."""
+"""``FROM..TO``: a part of every partition, by offset or time; ``TO`` is exclusive. Pure."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _HINT = "write it like start..end, 100..200, @-1h..@-30m, @2026-11-20T14:05.. or
 
 @dataclass(frozen=True)
 class Span:
-    """Two positions: the first that is wanted, and the first that is not."""
+    """Two positions: start (inclusive) and end (exclusive)."""
 
     start: Position = START
     end: Position = END
 
     @property
     def times(self) -> tuple[int, ...]:
-        """Return the times for which Kafka has to be asked, in milliseconds since the epoch."""
+        """The times for which Kafka has to be asked, in milliseconds since the epoch."""
         return tuple(position.value for position in (self.start, self.end) if position.kind == "time")
 
 
 def parse_span(text: str, now: datetime) -> Span:
-    """Return ``FROM..TO``; either may be left out for the start and the end, and ``FROM`` alone goes on to the end.
+    """Parse ``FROM..TO``; either can be left out and defaults to start or end; ``FROM`` alone extends to the end.
 
-    :param now: what ``@-1h`` counts from
-    :raises UsageProblem: when it is not a valid range, or one that ends before it begins
+    :param now: what ``@-1h`` is relative to
+    :raises UsageProblem: if it is not a valid range, or ends before it begins
     """
     first, dots, last = text.partition("..")
     if not text.strip(".") and text != "..":
@@ -53,9 +53,9 @@ def parse_span(text: str, now: datetime) -> Span:
 def resolve_span(
     span: Span, bounds: Mapping[TopicPartition, Bounds], at_times: AtTimes
 ) -> tuple[dict[TopicPartition, OffsetRange], list[str]]:
-    """Return the offsets of a range in each partition, within what the log has, and what of it the log does not have.
+    """Return the offsets of a range in each partition, limited to the log, and notes on what the log lacks.
 
-    :param at_times: for each of ``span.times`` the first offset at or after it; None where there is none
+    :param at_times: for each of ``span.times``, the first offset at or after it; None if there is none
     """
     ranges: dict[TopicPartition, OffsetRange] = {}
     notes: list[str] = []
@@ -76,7 +76,7 @@ def _nothing_from(span: Span) -> str:
     start = time_text(span.start.value)
     if span.end.kind != "time":
         return f"no record at or after {start}{'' if span.end.kind == 'end' else ' within the range'}"
-    # Kafka finds a time by its first record: with times in any order, some of the range may stand behind its end.
+    # Kafka looks a time up by its first record: if timestamps are out of order, part of the range may lie after its end.
     return f"no record at or after {start} stands before the first one at or after {time_text(span.end.value)}"
 
 

@@ -1,4 +1,4 @@
-"""Whether records written with one Avro schema can be read with another, and if not, which field is why. Pure.
+"""Whether records written with one Avro schema can be read with another, and if not, because of which field. Pure.
 
 The rules are those of the specification ("Schema Resolution"), with the names of records, enums and fixed compared as Avro's own
 ``SchemaCompatibility`` does: the full name, or an alias that the reader has.
@@ -18,7 +18,7 @@ PROMOTED: Mapping[str, tuple[str, ...]] = {
     "string": ("bytes",),
     "bytes": ("string",),
 }
-"""What else a written type may be read as."""
+"""Other types that a written type may be read as."""
 _INSIDE = {"array": ("items", "[]"), "map": ("values", "{}")}
 _NAMED = ("record", "error", "enum", "fixed")
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
@@ -26,7 +26,7 @@ _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "st
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a schema cannot read what another one wrote.
+    """Why a schema cannot read what was written with another.
 
     :param path: of the field, such as ``to.city``, ``lines[].price``; empty for the whole record
     :param message: what is wrong with it
@@ -40,11 +40,11 @@ class Problem:
 
 
 class Names:
-    """A schema with its named types, its own and those of the schemas that it refers to.
+    """A schema and its named types, including those of the schemas that it references.
 
     :param text: JSON
-    :param referenced: JSON of those that it refers to
-    :raises ValueError: when one of them is not JSON
+    :param referenced: JSON of the schemas that it references
+    :raises ValueError: if one of them is not JSON
     """
 
     def __init__(self, text: str, referenced: Sequence[str] = ()) -> None:
@@ -54,11 +54,11 @@ class Names:
         self.root = self._gather(json.loads(text), "")
 
     def type_of(self, schema: Any) -> Any:
-        """Return a type that is named in place."""
+        """Resolve a type that is given by name."""
         return self._types.get(schema, schema) if isinstance(schema, str) else schema
 
     def _gather(self, schema: Any, space: str) -> Any:
-        """Return a schema in which every name is a full one."""
+        """Collect the named types of a schema, and return the schema with full names only."""
         if isinstance(schema, str):
             full = schema if "." in schema or schema in _PRIMITIVES or not space else f"{space}.{schema}"
             return full if full in self._types or schema in _PRIMITIVES else schema
@@ -82,12 +82,12 @@ class Names:
 
 
 def incompatibilities(reader: Names, writer: Names) -> list[Problem]:
-    """Return why a reader's schema cannot read what was written with a writer's; nothing when it can."""
+    """Return why a reader's schema cannot read what was written with a writer's; empty if it can."""
     return list(_Comparison(reader, writer).compared(reader.root, writer.root, ""))
 
 
 class _Comparison:
-    """A reader's types compared with a writer's; pairs of records that are being compared are not compared again inside themselves."""
+    """Compares a reader's types with a writer's. A pair of records under comparison is not compared again within itself (recursion)."""
 
     def __init__(self, reader: Names, writer: Names, seen: frozenset[tuple[str, str]] = frozenset()) -> None:
         self._reader, self._writer, self._seen = reader, writer, seen

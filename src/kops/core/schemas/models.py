@@ -23,7 +23,7 @@ _BY_NAME = {".avsc": AVRO, ".proto": PROTOBUF, ".avro": AVRO}
 class Reference:
     """A schema that another one needs.
 
-    :param name: how it is named there: an Avro full name, a path of an import, a URI
+    :param name: how the other schema names it: an Avro full name, a path of an import, a URI
     """
 
     name: str
@@ -31,13 +31,13 @@ class Reference:
     version: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as the registry's interface has it."""
+        """Return it as in the registry's REST API."""
         return {"name": self.name, "subject": self.subject, "version": self.version}
 
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema, not yet registered or read back.
+    """A schema, either read from the registry or yet to be registered.
 
     :param kind: AVRO, JSON or PROTOBUF
     """
@@ -47,14 +47,14 @@ class Schema:
     references: tuple[Reference, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the body of a request."""
+        """Return the body of a request to the registry."""
         body: dict[str, Any] = {"schema": self.text, "schemaType": self.kind}
         return body | ({"references": [each.as_json() for each in self.references]} if self.references else {})
 
 
 @dataclass(frozen=True)
 class SchemaVersion:
-    """A version of a subject, as the registry has it."""
+    """A version of a subject, as the registry returns it."""
 
     subject: str
     version: int
@@ -64,9 +64,9 @@ class SchemaVersion:
 
 @dataclass(frozen=True)
 class RegisteredSchema:
-    """A schema by its id, with the schemas that it refers to.
+    """A schema by its id, with the schemas that it references.
 
-    :param referenced: name and text of each, those that others of them need first
+    :param referenced: name and text of each, dependencies first
     """
 
     id: int
@@ -76,14 +76,14 @@ class RegisteredSchema:
 
 
 def references_of(body: Any) -> tuple[Reference, ...]:
-    """Return the references in an answer of the registry."""
+    """Parse the references in a response of the registry."""
     return tuple(Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in body or ())
 
 
 def parse_reference(text: str) -> Reference:
-    """Return what ``NAME=SUBJECT:VERSION`` means; a subject may have colons itself.
+    """Parse ``NAME=SUBJECT:VERSION``; a subject may contain colons itself.
 
-    :raises UsageProblem: when it is not written so
+    :raises UsageProblem: if it does not have this form
     """
     name, equals, place = text.partition("=")
     subject, colon, version = place.rpartition(":")
@@ -95,10 +95,10 @@ def parse_reference(text: str) -> Reference:
 
 
 def kind_of(file: str, text: str, named: str | None) -> str:
-    """Return which kind of schema a file has: as named, by its name, or by how it begins.
+    """Determine the kind of schema in a file: by ``named``, by the file's suffix, or by its content.
 
-    :param named: a name of a format
-    :raises UsageProblem: when it cannot be determined
+    :param named: name of a format, if given
+    :raises UsageProblem: if it cannot be determined
     """
     if named:
         return KIND_OF[named]

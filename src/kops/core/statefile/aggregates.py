@@ -1,4 +1,4 @@
-"""The aggregate of a store."""
+"""The aggregate of a store, as a state file declares it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kops.core.statefile.sources import FORMATS, Source
 
 _NUMBERS = "tinyint|smallint|int|bigint|float|double|decimal"
 _NUMBER = re.compile(rf"(?:{_NUMBERS})\s*\(.*\)|(?:try_)?cast\s*\(.*\bas\s+(?:{_NUMBERS})\b[^)]*\)+", re.IGNORECASE | re.DOTALL)
-"""Spark SQL that gives a number whatever it is given."""
+"""Spark SQL whose result is always a number."""
 
 
 def read_aggregate(fields: Fields, source: Source) -> Aggregation:

@@ -1,4 +1,4 @@
-"""A state file as a draft: what is known filled in, what is not marked. Pure."""
+"""A draft of a state file: what is known is filled in, the rest is marked as open. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Entry:
     """A field of the draft.
 
     :param value: a text, a flow mapping (``{count: true}``), or fields of its own
-    :param comment: what to know; of an open field what to write there
+    :param comment: an explanation; for an open field, what to write there
     """
 
     name: str
@@ -37,10 +37,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Draft:
-    """A state file, not finished.
+    """An unfinished state file.
 
-    :param skipped: stores that no state file says, and why
-    :param notes: what to know, a sentence each
+    :param skipped: stores that a state file cannot describe, and why
+    :param notes: what to know, one sentence each
     """
 
     application: str
@@ -50,18 +50,18 @@ class Draft:
 
     @property
     def open_fields(self) -> tuple[tuple[str, str], ...]:
-        """Return the path of each open field, and what to write there."""
+        """The path of each open field, and what to write there."""
         return tuple(_open(self.entries, ""))
 
     def text(self) -> str:
-        """Return it as YAML, with comments."""
+        """Return the draft as YAML, with comments."""
         lines = list(_lines(self.entries, ""))
         for store, why in self.skipped.items():
             lines += ["", *_comment(f"{store} is not in this file: {why}", "  ")]
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as data: the file's body, and its open fields."""
+        """Return the draft as data: the body of the file, and its open fields."""
         return {
             "application": self.application,
             "state_file": _body(self.entries),
@@ -72,7 +72,6 @@ class Draft:
 
 
 def open_entry(name: str, todo: str) -> Entry:
-    """Return a field that a person has to fill in."""
     return Entry(name, OPEN, todo)
 
 

@@ -1,4 +1,4 @@
-"""What the cluster says about an application's stores and input topics, for a draft of its state file. Pure."""
+"""What the cluster shows about the stores and input topics of an application, for a draft of its state file. Pure."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from kops.core.records.format_guess import FormatGuess
 
 WINDOW, SESSION, VERSIONED, KEY_VALUE = "window", "session", "versioned", "key-value"
 DAY_MS = 86_400_000
-"""What Kafka Streams adds to the retention of windows and versions in their changelogs, unless it was set otherwise."""
+"""Kafka Streams adds this to the retention of windows and versions in changelogs, unless set otherwise."""
 
 NOTHING = FormatGuess(None, "no record to look at")
 
 
 @dataclass(frozen=True)
 class StoreFacts:
-    """What the changelog of a store looks like.
+    """What the changelog of a store shows.
 
     :param changelog: whether it has a changelog topic of its own
     :param type: as guessed from settings and records: ``key-value``, ``window``, ``session``, ``versioned``
     :param reasons: why
-    :param retention_ms: ``retention.ms`` of the changelog, of windows and sessions
-    :param history_ms: ``min.compaction.lag.ms``, of a versioned store
-    :param step_ms: of which the distances between windows' starts are multiples; None when no two are there
-    :param alignment_ms: how far after a multiple of that they start
+    :param retention_ms: ``retention.ms`` of the changelog, for windows and sessions
+    :param history_ms: ``min.compaction.lag.ms`` of the changelog, for a versioned store
+    :param step_ms: the distances between window starts are multiples of this; None if there are fewer than two windows
+    :param alignment_ms: how far after a multiple of ``step_ms`` windows start
     """
 
     changelog: bool
@@ -40,7 +40,7 @@ class StoreFacts:
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """What the records of an input topic look like."""
+    """What the records of an input topic show."""
 
     key: FormatGuess = NOTHING
     value: FormatGuess = NOTHING
@@ -48,9 +48,9 @@ class TopicFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the cluster says.
+    """What the cluster shows.
 
-    :param transactions: whether changelogs end in the marks of transactions; None when none has records
+    :param transactions: whether changelogs end in transaction markers; None if none has records
     """
 
     stores: Mapping[str, StoreFacts]
@@ -58,9 +58,7 @@ class Facts:
     transactions: bool | None = None
 
     def store(self, name: str) -> StoreFacts:
-        """Return what is known of a store."""
         return self.stores.get(name, StoreFacts(changelog=False))
 
     def topic(self, name: str) -> TopicFacts:
-        """Return what is known of a topic."""
         return self.topics.get(name, TopicFacts())

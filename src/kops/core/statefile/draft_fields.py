@@ -1,4 +1,4 @@
-"""The fields of a draft, one by one: filled in where it is known, else open with what to write there. Pure."""
+"""The fields of a draft: filled in if known, otherwise open with what to write there. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kops.core.streams.topology_trace import CHANGE_VALUE, EXPLODE, OTHER, Trace
 
 
 def form_entry(name: str, guess: FormatGuess) -> Entry:
-    """Return the format of keys or values."""
+    """Return the field for the format of keys or values."""
     if guess.name is None:
         return open_entry(name, f"its format: {guess.reason}")
     return Entry(name, guess.value, f"guessed: {guess.reason}")
 
 
 def history_entry(facts: StoreFacts) -> Entry:
-    """Return how long a versioned store keeps what was overwritten."""
+    """Return the field for how long a versioned store keeps overwritten values."""
     if facts.history_ms is None:
         return open_entry("history_retention", "historyRetention of the versioned store")
     comment = "min.compaction.lag.ms of the changelog without the day that Kafka Streams adds"
@@ -25,7 +25,7 @@ def history_entry(facts: StoreFacts) -> Entry:
 
 
 def windows_entry(facts: StoreFacts) -> Entry:
-    """Return the windows of a store: what its changelog does not tell is open."""
+    """Return the fields for the windows of a store; what its changelog does not show is open."""
     kept = facts.retention_ms - DAY_MS if facts.retention_ms and facts.retention_ms > DAY_MS else None
     aligned: tuple[Entry, ...] = ()
     if facts.type != SESSION and facts.alignment_ms and facts.step_ms:
@@ -36,7 +36,7 @@ def windows_entry(facts: StoreFacts) -> Entry:
 
 
 def _length_and_grace(facts: StoreFacts, kept: int | None) -> tuple[Entry, Entry]:
-    """Return the length of the windows, and their grace.
+    """Return the fields for the length of the windows and their grace.
 
     :param kept: how long the store keeps them, in milliseconds
     """
@@ -65,7 +65,7 @@ def _retention_entry(kept: int | None) -> Entry:
 
 
 def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
-    """Return what is done to the records of a key, which is unknown: open, with what fits."""
+    """Return an open field for the aggregate, which is unknown, with the choices that fit."""
     form = facts.value.name or "FORMAT"
     looks = f"its values look like {facts.value.name} ({facts.value.reason})" if facts.value.name else f"its values: {facts.value.reason}"
     reduced = f"{{last: EXPR, as: {form}}}, or with sum, min, max, first or reducer"
@@ -83,13 +83,13 @@ def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
 
 
 def timestamp_entry() -> Entry:
-    """Return the question where the times of records come from, which is unknown."""
+    """Return an open field for the source of the records' times, which is unknown."""
     comment = "remove this line if the application has no TimestampExtractor of its own; else Spark SQL of its result, from key, value and"
     return open_entry("timestamp", f"{comment} headers, such as value.created_ms, or wall-clock")
 
 
 def to_table_entries(trace: Trace, facts: StoreFacts) -> list[Entry]:
-    """Return what ``KStream.toTable()`` keeps."""
+    """Return the fields for ``KStream.toTable()``."""
     entries = [Entry("to_table", True)]
     if trace.has(CHANGE_VALUE) or trace.unclear:
         entries.append(open_entry("value", "Spark SQL of what mapValues() makes of the value, or value where nothing changes it"))
@@ -99,7 +99,7 @@ def to_table_entries(trace: Trace, facts: StoreFacts) -> list[Entry]:
 
 
 def processor_says(trace: Trace) -> str:
-    """Return what to know of a store that a processor of the program's own fills."""
+    """Describe what to know about a store that a processor of the application's own fills."""
     return (
         f"plain where {trace.writer.name} is a processor of the program's own: its code decides keys, values and what is forgotten, and"
         " Stores.keyValueStoreBuilder makes a store without timestamps; what Stores.lruMap forgets, and what punctuators do, no state file"
@@ -108,9 +108,9 @@ def processor_says(trace: Trace) -> str:
 
 
 def join_entry(trace: Trace, facts: StoreFacts, right: str) -> Entry:
-    """Return the other table of a join.
+    """Return the fields for the other table of a join.
 
-    :param right: its name; empty when it is not known
+    :param right: its name; empty if unknown
     """
     entries = [Entry("table", right) if right else open_entry("table", "the other table, one of stores or tables")]
     if trace.by_foreign_key:

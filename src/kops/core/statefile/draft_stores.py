@@ -1,4 +1,4 @@
-"""From how stores come about, and what their topics look like, to a draft of a state file. Pure."""
+"""From the way stores are computed and what their topics look like to a draft of a state file. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TIMES = "times are taken to be the records' own: where the application has a Ti
 
 
 class Drafting:
-    """Makes a draft of the traces of an application's stores.
+    """Builds a draft from the traces of an application's stores.
 
     :param hidden: traces of tables that have no store, by the name of their processor
     """
@@ -46,7 +46,6 @@ class Drafting:
         self._optimized = bool(sources) and any(not facts.store(trace.store).changelog for trace in sources)
 
     def draft(self) -> Draft:
-        """Return the draft."""
         stores = [entry for name in sorted(self._traces) if (entry := self._store(self._traces[name]))]
         streams = [_VERSION, _guarantee(self._facts)]
         if self._optimized:
@@ -69,7 +68,7 @@ class Drafting:
         return Entry(trace.store, tuple(entries), "; ".join(comments))
 
     def _beyond(self, trace: Trace) -> str | None:
-        """Return why a store cannot be said in a state file."""
+        """Return why a state file cannot describe a store; None if it can."""
         facts = self._facts.store(trace.store)
         if not facts.changelog and trace.kind != TABLE:
             return f"it has no changelog {self._application}-{trace.store}{CHANGELOG}, so there is nothing to rebuild (logging disabled?)"
@@ -137,9 +136,9 @@ class Drafting:
         return [f"a {trace.kind} ({trace.writer.name})"], entries
 
     def _from(self, trace: Trace, *, timed: bool = False) -> Entry:
-        """Return where a store comes from.
+        """Return the field ``from`` of a store.
 
-        :param timed: what it holds depends on the times of the records
+        :param timed: whether its contents depend on the times of the records
         """
         topics = (*trace.topics, *(f"/{pattern}/" for pattern in trace.patterns))
         if len(trace.topics) != 1 or trace.patterns:
@@ -170,7 +169,7 @@ class Drafting:
         return entries
 
     def _reference(self, processor: str) -> str:
-        """Return the name by which another store or table refers to a table; one without a store becomes one of ``tables``."""
+        """Return the name by which another store or table refers to a table; a table without a store is added to ``tables``."""
         for trace in self._traces.values():
             if trace.writer.name == processor and trace.kind in (TABLE, JOINED, DERIVED, TO_TABLE):
                 return trace.store
@@ -178,7 +177,7 @@ class Drafting:
         if hidden is None or hidden.kind not in (TABLE, JOINED):
             return ""
         if processor not in self._tables:
-            self._tables[processor] = Entry(processor, ())  # first, so that what it is made of stands before it only once
+            self._tables[processor] = Entry(processor, ())  # added first, so that the tables it is made of come once, and before it
             _comments, entries = self._entries(hidden, StoreFacts(changelog=False))
             self._tables[processor] = Entry(processor, tuple(entries), "a table without a store")
         return processor
@@ -202,9 +201,9 @@ def _new_key(trace: Trace) -> bool:
 
 
 def drafted(application: str, traces: Mapping[str, Trace], hidden: Sequence[Trace], facts: Facts) -> Draft:
-    """Return the draft of a state file.
+    """Draft a state file.
 
-    :param traces: how each store comes about
-    :param hidden: of tables without a store
+    :param traces: how each store is computed
+    :param hidden: traces of tables without a store
     """
     return Drafting(application, traces, {trace.writer.name: trace for trace in hidden}, facts).draft()

@@ -10,7 +10,7 @@ from kops.core.errors import ConfigError
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return ``did you mean X? `` when one of the known names is near."""
+    """Return ``did you mean X? `` if one of the known names is similar, otherwise ""."""
     near = get_close_matches(str(name).lower(), list(known), n=1)
     return f"did you mean {near[0]}? " if near else ""
 
@@ -18,7 +18,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 class Fields:
     """A mapping with a place in a file.
 
-    :param place: the path of it, such as ``stores.totals.from``; empty at the top
+    :param place: its path, such as ``stores.totals.from``; empty at the top
     :param plugin_formats: returns the names of the formats that plugins provide; called only for a name that is not one of kops' own
     """
 
@@ -42,15 +42,13 @@ class Fields:
                 raise self.wrong(name, "is not a field of a state file here", f"{nearest(name, known)}fields: {', '.join(known)}")
 
     def path(self, name: str) -> str:
-        """Return the path of a field."""
         return ".".join(part for part in (self.place, name) if part)
 
     def wrong(self, name: str, what: str, hint: str | None = None) -> ConfigError:
-        """Return the error about a field."""
         return ConfigError(f"{self.file}: {self.path(name) or 'the file'} {what}", hint=hint, file=self.file, field=self.path(name))
 
     def text(self, name: str) -> str | None:
-        """Return a text that may be missing."""
+        """Return an optional text."""
         value = self.body.get(name)
         if value is None:
             return None
@@ -59,14 +57,13 @@ class Fields:
         return str(value).strip()
 
     def needed(self, name: str, hint: str | None = None) -> str:
-        """Return a text that must be there."""
+        """Return a required text."""
         value = self.text(name)
         if value is None:
             raise self.wrong(name, "is missing", hint)
         return value
 
     def one_of(self, name: str, known: Collection[str], default: str) -> str:
-        """Return one of some words."""
         value = self.text(name)
         if value is None:
             return default
@@ -75,7 +72,7 @@ class Fields:
         return value
 
     def inside(self, name: str, known: Collection[str] | None = None) -> Fields:
-        """Return a mapping that must be there."""
+        """Return a required mapping."""
         if self.body.get(name) is None:
             raise self.wrong(name, "is missing", f"fields: {', '.join(known)}" if known else None)
         return Fields(self.file, self.path(name), self.body[name], known, plugin_formats=self.plugin_formats)
@@ -101,8 +98,8 @@ def _kind(value: Any) -> str:
 def owned_globs(fields: Fields, what: str) -> list[str]:
     """Return the names and globs of a document's ``owns``.
 
-    :param what: that they name: ``topic``, ``connector``
-    :raises ConfigError: when it is not valid, or would be all there are
+    :param what: kind of the named things, for messages: ``topic``, ``connector``
+    :raises ConfigError: if it is not valid, or would match every name
     """
     given = fields.body["owns"]
     globs = [given] if isinstance(given, str) else given

@@ -1,4 +1,4 @@
-"""Names and formats, as several parts of a state file have them."""
+"""Names and formats, which several parts of a state file use."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kops.core.statefile.fields import Fields, nearest
 from kops.core.statefile.sources import FORMATS, REGISTERED, Form
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
-"""What a topic, an application or a store may be called."""
+"""A valid name of a topic, application or store."""
 
 _FORM = ("format", "schema", "reader")
 
 
 def read_form(fields: Fields, name: str, default: str | None = None, *, read_only: bool = False) -> Form:
-    """Read a format: its name, which may be that of a plugin's, ``{format: json, schema: ...}`` or ``{format: avro, reader: ...}``.
+    """Read a format: its name, possibly that of a plugin, ``{format: json, schema: ...}`` or ``{format: avro, reader: ...}``.
 
-    :param read_only: formats that kops does not write will do
+    :param read_only: also accept formats that kops reads but does not write
 
-    :raises ConfigError: when it is missing without a default, or not valid
+    :raises ConfigError: if it is missing and has no default, or is not valid
     """
     known = (*FORMATS, *REGISTERED) if read_only else FORMATS
     given = fields.body.get(name)
@@ -52,7 +52,7 @@ def read_form(fields: Fields, name: str, default: str | None = None, *, read_onl
 def read_name(fields: Fields, name: str, what: str) -> str:
     """Read the name of something in Kafka.
 
-    :param what: it is of, for the hint when it is missing
+    :param what: what it is the name of, for the hint if it is missing
     """
     value = fields.needed(name, what)
     if not NAME.fullmatch(value):
@@ -61,12 +61,12 @@ def read_name(fields: Fields, name: str, what: str) -> str:
 
 
 def read_optional_name(fields: Fields, name: str) -> str | None:
-    """Read the name of something in Kafka that may be left out."""
+    """Read the optional name of something in Kafka."""
     return None if fields.body.get(name) is None else read_name(fields, name, "")
 
 
 def read_duration(fields: Fields, name: str, default: int | None) -> int:
-    """Read a duration in milliseconds, which must be there unless it has a default."""
+    """Read a duration in milliseconds; it is required unless it has a default."""
     text = fields.text(name)
     if text is None:
         if default is None:

@@ -1,4 +1,4 @@
-"""What a state file says."""
+"""The contents of a state file."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Aggregation:
     """How the records of a key become one value.
 
     :param kind: one of ``KINDS``, or ``table``
-    :param expression: Spark SQL of the value that is aggregated, or kept in a table; the reducer's name for ``reducer``; empty for count
-        and for a table of whole values
+    :param expression: Spark SQL of the value that is aggregated, or kept in a table; the reducer's name for ``reducer``; empty for
+      ``count`` and for a table of whole values
     :param form: format of the aggregate's bytes
     """
 
@@ -39,7 +39,6 @@ class Aggregation:
 
     @property
     def label(self) -> str:
-        """Return it as a person would say it."""
         return f"{self.kind} {self.expression}".strip()
 
     @property
@@ -53,15 +52,15 @@ class Windows:
     """The windows of a store; all times in milliseconds.
 
     :param kind: ``window`` (tumbling and hopping windows), ``sliding-window`` or ``session``
-    :param size_ms: of a window; of a sliding window the difference between its bounds, which both belong to it; of a session the gap
-    :param advance_ms: from the start of a window to that of the next; the size when they tumble
-    :param grace_ms: how long after its end a window still takes records
-    :param retention_ms: how far behind the stream time the store keeps what it holds
-    :param emits_on_close: a result is sent once, when its window has closed (``EmitStrategy.onWindowClose``)
-    :param buffer: changelog of the buffer of ``suppress()`` behind it
-    :param closes_after_gap: a session takes records for gap and grace after its end; False: for its grace only, as before 3.0
-    :param alignment_ms: of windows of a fixed size: how far after the epoch, or a multiple of the advance, they start
-    :param says_retention: the file says the retention, which otherwise is what the library takes by itself
+    :param size_ms: size of a window; for a sliding window the difference between its bounds, both inclusive; for a session the gap
+    :param advance_ms: from the start of a window to that of the next; the size for tumbling windows
+    :param grace_ms: how long after its end a window still accepts records
+    :param retention_ms: how far behind stream time the store keeps entries
+    :param emits_on_close: a result is emitted once, when its window has closed (``EmitStrategy.onWindowClose``)
+    :param buffer: changelog of the buffer of the ``suppress()`` after it
+    :param closes_after_gap: a session accepts records for gap and grace after its end; False: for its grace only, as before 3.0
+    :param alignment_ms: for windows of a fixed size, how far after the epoch, or a multiple of the advance, they start
+    :param says_retention: the file states the retention; otherwise it is the library's default
     """
 
     kind: str
@@ -77,7 +76,7 @@ class Windows:
 
     @property
     def close_ms(self) -> int:
-        """Return how long after its end a session takes records."""
+        """How long after its end a session accepts records."""
         return self.grace_ms + (self.size_ms if self.closes_after_gap else 0)
 
 
@@ -88,17 +87,17 @@ class Store:
     :param where: Spark SQL; the records for which it is true are kept
     :param key_by: Spark SQL of a new key: the records go through a repartition topic
     :param key_form: format of the store's keys
-    :param repartition_topic: None when there is no new key
-    :param explode: Spark SQL of an array: each member is a record of its own, and the ``value`` of the other expressions
+    :param repartition_topic: None if there is no new key
+    :param explode: Spark SQL of an array: each element becomes a record, and is the ``value`` of the other expressions
     :param type: ``key-value``, ``plain`` (without timestamps), ``versioned``, ``table`` (made of tables), or a kind of windows
     :param window: None for a key-value store
     :param others: further topics of the same stream
-    :param table: what it is a table of, or grouped from; None: a stream
-    :param history_ms: how long a versioned store keeps what was overwritten
-    :param reuses_source: its topic is its changelog (``topology.optimization``)
+    :param table: the table that it holds or is grouped from; None for a stream
+    :param history_ms: how long a versioned store keeps overwritten values
+    :param reuses_source: its source topic is its changelog (``topology.optimization``)
     :param custom_partitioner: a partitioner of the application's own sends new keys to the partitions of the repartition topic
     :param to_table: ``KStream.toTable()``
-    :param in_place: a processor changes the key itself, so that it stays in the partition of its record
+    :param in_place: a processor changes the key itself, so the new key stays in the partition of its record
     :param output: topic to which the application writes every change of the store, in the same formats (``toStream().to()``)
     """
 
@@ -129,28 +128,28 @@ class Store:
 
     @property
     def drops_before(self) -> bool:
-        """Whether it is a table of what a stream makes of its records, so that a record may leave an older one of its key in place."""
+        """Whether it is a table made from a transformed stream, so that a dropped record may leave an older one of its key in place."""
         return self.aggregate.kind == TABLE and self.table is None and bool(self.where or self.key_by or self.explode)
 
     @property
     def inputs(self) -> tuple[Source, ...]:
-        """Return all topics that it comes from."""
+        """All topics that it is computed from."""
         return (self.source, *self.others)
 
 
 @dataclass(frozen=True)
 class StateFile:
-    """A state file that was read and found good.
+    """A state file that was read and is valid.
 
     :param path: as given, for messages
     :param application: ``application.id``, which is the consumer group and the prefix of internal topics
     :param guarantee: ``processing.guarantee``
-    :param version: ``streams_version`` as numbers, which decide rules (``kops.core.statefile.versions``)
+    :param version: ``streams_version`` as numbers, which select rules (``kops.core.statefile.versions``)
     :param library: ``kafka-streams``, or ``faust``, whose tables have keys in JSON and no timestamps
-    :param json_module: what Faust writes JSON with: ``json`` escapes all that is not ASCII, and ``orjson`` does not
+    :param json_module: the module that Faust writes JSON with: ``json`` escapes non-ASCII characters, ``orjson`` does not
     :param isolation: ``isolation.level`` of the consumer that reads the input
-    :param says_isolation: the file names it, or the guarantee decides it
-    :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches those made of it
+    :param says_isolation: the file states it, or the guarantee decides it
+    :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches the tables made from it
     """
 
     path: str
@@ -167,15 +166,15 @@ class StateFile:
 
     @property
     def exactly_once(self) -> bool:
-        """Whether the application writes in transactions, so that its changelogs are restored without what was aborted."""
+        """Whether the application writes in transactions, so that its changelogs are restored without aborted records."""
         return self.guarantee != GUARANTEES[0]
 
     @property
     def may_find_expired(self) -> bool:
-        """Whether a session that the retention has expired may still be found: by a cache, or in an older store of segments."""
+        """Whether a session that has expired by retention may still be found: in a cache, or in a segmented store of an older version."""
         return self.cache or (self.version is not None and self.version < EXPIRES_EXACTLY)
 
     @property
     def reads_committed(self) -> bool:
-        """Whether its consumer leaves out what was aborted (``isolation.level``), as it always does with exactly-once."""
+        """Whether its consumer skips aborted records (``isolation.level``), as it always does with exactly-once."""
         return self.isolation == READ_COMMITTED

@@ -1,4 +1,4 @@
-"""Drafts of state files: fields that a person has yet to fill in, as ``kops state init`` marks them."""
+"""Drafts of state files: fields that a person has yet to fill in, as marked by ``kops state init``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kops.core.statefile.draft import OPEN
 
 
 def refuse_open(path: str, body: Any) -> None:
-    """Refuse a state file with fields that are still open.
+    """Refuse a state file that has open fields.
 
-    :param body: what YAML made of the file
-    :raises ConfigError: naming every one of them
+    :param body: the parsed YAML
+    :raises ConfigError: naming all of them
     """
     left = list(_open(body, ""))
     if left:

@@ -1,4 +1,4 @@
-"""From the YAML of a state file, already loaded, to what it says."""
+"""From the parsed YAML of a state file to its contents."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _READERS = {
     PLAIN: read_stream_store,
     VERSIONED: read_versioned_store,
 }
-"""What reads a store, by its type: ``(stores, name, type, application, version) -> Store``."""
+"""The reader of a store, by its type: ``(stores, name, type, application, version) -> Store``."""
 
 
 def parse_state_file(path: str, body: Any, plugin_formats: Callable[[], Collection[str]] = tuple) -> StateFile:
-    """Read a state file.
+    """Parse a state file.
 
     :param path: for messages
-    :param body: what YAML made of it
+    :param body: the parsed YAML
     :param plugin_formats: returns the names of the formats that plugins provide
-    :raises ConfigError: naming the file, the field and the nearest name
+    :raises ConfigError: naming the file, the field and the most similar name
     """
     top = Fields(path, "", body, _TOP, plugin_formats=plugin_formats)
     application = read_name(top, "application", "the application.id of the Kafka Streams application")
@@ -79,7 +79,7 @@ def parse_state_file(path: str, body: Any, plugin_formats: Callable[[], Collecti
 
 
 def _isolation(streams: Fields, guarantee: str) -> str:
-    """Read what the application's consumer reads; with exactly-once, Kafka Streams lets it read nothing but what is committed."""
+    """Read the isolation level of the application's consumer; with exactly-once Kafka Streams always sets ``read_committed``."""
     default = READ_UNCOMMITTED if guarantee == GUARANTEES[0] else READ_COMMITTED
     found = streams.one_of("isolation", ISOLATIONS, default)
     if found == READ_UNCOMMITTED and default == READ_COMMITTED:
@@ -108,7 +108,7 @@ def _store(top: Fields, stores: Fields, name: str, application: str, version: Ve
 
 
 def _faust_table(top: Fields, stores: Fields, name: str, application: str, version: Version | None, *, optimized: bool) -> Store:
-    """Read a table of Faust: its keys are written as JSON unless they are bytes (``Collection._serializer_from_type``)."""
+    """Read a table of Faust: its keys are JSON unless they are bytes (``Collection._serializer_from_type``)."""
     store = _store(top, stores, name, application, version, optimized=optimized)
     if store.type != KEY_VALUE or store.key_by or store.table or store.reuses_source or store.to_table:
         raise stores.wrong(name, "is more than a table by the record's own key", "of Faust, kops knows no windows and no joins")

@@ -1,7 +1,7 @@
-"""Reducers: an aggregation written in Python, one pure step a record, in the order of offsets.
+"""Reducers: an aggregation written in Python, one pure step per record, in the order of offsets.
 
 A state file names one as ``aggregate: {reducer: NAME, as: double}``, where NAME is that of an installed plugin or
-``module:attribute``. The attribute is a :class:`Reducer`, a class of them without arguments, or a plain function
+``module:attribute``. The attribute is a :class:`Reducer`, a class of one whose constructor needs no arguments, or a plain function
 ``(key, value, aggregate) -> aggregate``. Spark's executors import it again, so it must be importable there.
 """
 
@@ -20,27 +20,27 @@ from kops.core.errors import ConfigError
 
 @runtime_checkable
 class Reducer(Protocol):
-    """An aggregation: where it starts, and how one record changes it. Both pure; values are what the formats decode to."""
+    """An aggregation: where it starts, and how one record changes it. Both methods are pure; values are as the formats decode them."""
 
     def initial(self) -> Any:
-        """Return the aggregate before the first record of a key; ``None`` when the first record alone decides."""
+        """Return the aggregate before the first record of a key; ``None`` if the first record alone decides."""
 
     def add(self, key: Any, value: Any, aggregate: Any) -> Any:
         """Return the aggregate after one record; ``None`` deletes the key.
 
         :param value: the record's value, never ``None``
-        :param aggregate: not to be changed in place
+        :param aggregate: must not be changed in place
         """
 
 
 @runtime_checkable
 class Subtractor(Reducer, Protocol):
-    """A reducer that can also take a value out again, as a grouped table needs (``KGroupedTable``)."""
+    """A reducer that can also subtract a value, as a grouped table needs (``KGroupedTable``)."""
 
     def remove(self, key: Any, value: Any, aggregate: Any) -> Any:
         """Return the aggregate without a value that was added before; ``None`` deletes the key.
 
-        :param aggregate: never ``None``; not to be changed in place
+        :param aggregate: never ``None``; must not be changed in place
         """
 
 
@@ -51,17 +51,16 @@ class FunctionReducer:
     function: Callable[[Any, Any, Any], Any]
 
     def initial(self) -> Any:
-        """Return nothing: the first record alone decides."""
+        """Start from nothing: the first record alone decides."""
         return None
 
     def add(self, key: Any, value: Any, aggregate: Any) -> Any:
-        """Return what the function says."""
         return self.function(key, value, aggregate)
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What a store holds, or last logged, for a key.
+    """What a store holds, or logged last, for a key.
 
     :param value: ``None`` for a tombstone
     :param timestamp: of the changelog record, milliseconds since the epoch
@@ -72,14 +71,14 @@ class Aggregate:
 
 
 def step(reducer: Reducer, key: Any, value: Any, timestamp: int, before: Aggregate | None) -> Aggregate | None:
-    """Return what a key holds after one record of the input.
+    """Return the aggregate of a key after one input record.
 
     From ``KStreamAggregate`` and ``KStreamReduce`` of Kafka Streams: a null key or value is dropped; the first
-    record starts from the initializer and gives its own timestamp, a later one gives the greater of both; a result
+    record starts from the initializer and sets its own timestamp, a later one sets the later of both; a result
     of ``None`` is a tombstone with the record's timestamp (``ChangeLoggingTimestampedKeyValueBytesStore``), and the
-    record after it starts afresh.
+    record after it starts from the initializer again.
 
-    :param before: ``None`` when nothing was seen of the key
+    :param before: ``None`` if the key was not seen before
     """
     if key is None or value is None:
         return before
@@ -92,7 +91,7 @@ def step(reducer: Reducer, key: Any, value: Any, timestamp: int, before: Aggrega
 
 
 def fold(reducer: Reducer, key: Any, records: Iterable[tuple[Any, int]], before: Aggregate | None = None) -> Aggregate | None:
-    """Return what a key holds after all its records.
+    """Return the aggregate of a key after all its records.
 
     :param records: value and timestamp, in the order of offsets
     """
@@ -102,9 +101,9 @@ def fold(reducer: Reducer, key: Any, records: Iterable[tuple[Any, int]], before:
 
 
 def as_reducer(thing: Any, name: str) -> Reducer:
-    """Return a reducer made of what an entry point or ``module:attribute`` gave.
+    """Make a reducer from the object that an entry point or ``module:attribute`` refers to.
 
-    :raises ConfigError: when it has none of the three forms
+    :raises ConfigError: if it is none of the three kinds
     """
     try:
         reducer = thing() if isinstance(thing, type) else thing
@@ -121,16 +120,15 @@ def as_reducer(thing: Any, name: str) -> Reducer:
 
 
 class Carried(str):
-    """The ``module:attribute`` of a reducer whose module goes along as its source, since executors cannot import it.
+    """The ``module:attribute`` of a reducer with the source code of its module, because executors cannot import that module.
 
-    :param source: of the module
+    :param source: source code of the module
     """
 
     source: str
 
     @classmethod
     def of(cls, reference: str, source: str) -> Carried:
-        """Return a reference with the source of its module."""
         made = cls(reference)
         made.source = source
         return made
@@ -140,7 +138,7 @@ class Carried(str):
 
 
 def _module_of(reference: str, name: str) -> Any:
-    """Return the module of a reducer, made once from its source where that goes along."""
+    """Return the module of a reducer; if its source is carried along, the module is built from it once."""
     if not isinstance(reference, Carried):
         return import_module(name)
     own = f"kops_reducers_beside.{name}_{zlib.crc32(reference.source.encode()):08x}"
@@ -152,9 +150,9 @@ def _module_of(reference: str, name: str) -> Any:
 
 
 def load_reducer(reference: str) -> Reducer:
-    """Import the reducer that ``module:attribute`` names; the executors do so too.
+    """Import the reducer that ``module:attribute`` names; executors call this too.
 
-    :raises ConfigError: when there is no such module or attribute, or it is not a reducer
+    :raises ConfigError: if there is no such module or attribute, or it is not a reducer
     """
     module, colon, attribute = reference.partition(":")
     if not (module and colon and attribute):

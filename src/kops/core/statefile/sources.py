@@ -1,4 +1,4 @@
-"""The topics that a state file names: their formats, and where the application began to read them."""
+"""The topics that a state file names: their formats, and where the application started reading them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kops.core.times import parse_time
 OFFSET, TIME, LATEST = "offset", "time", "latest"
 FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
 WALL_CLOCK = "wall-clock"
-"""In place of an expression of a record's time: the application's own clock, which nothing holds."""
+"""Used instead of an expression for a record's time: the application's own clock, which is not recorded anywhere."""
 _HINT = "an offset, {0: 5, 1: 7} for each partition, a time such as '@2026-11-20T14:05', or latest"
 _RELATIVE = ("@-", "@now")
 
@@ -23,19 +23,19 @@ _RELATIVE = ("@-", "@now")
 REGISTERED = tuple(KIND_OF)
 
 
-"""Formats whose schemas a registry keeps: they are read, and not written."""
+"""Formats whose schemas are in a registry: kops reads them but does not write them."""
 
 
 @dataclass(frozen=True)
 class Form:
     """The format of a key or a value.
 
-    :param name: one of ``FORMATS`` or ``REGISTERED``, or that of a plugin's format
-    :param schema: for JSON that expressions use: its fields as a Spark DDL schema, ``item string, price double``
+    :param name: one of ``FORMATS`` or ``REGISTERED``, or the name of a plugin's format
+    :param schema: for JSON used in expressions: its fields as a Spark DDL schema, ``item string, price double``
     :param reader: for Avro: the schema that the application was compiled with, as a registry's SUBJECT, SUBJECT:VERSION or id
-    :param registered: the schemas that records have, once they are known
-    :param read_as: the schema that ``reader`` names, once it is known
-    :param plugin: it is a plugin's format
+    :param registered: the schemas of the records, once known
+    :param read_as: the schema that ``reader`` names, once known
+    :param plugin: whether it is a plugin's format
     """
 
     name: str
@@ -47,7 +47,7 @@ class Form:
 
     @property
     def is_only_read(self) -> bool:
-        """Whether kops reads it and does not write it: values of such a topic are kept as they were read."""
+        """Whether kops reads it but does not write it: values of such a topic are kept as they were read."""
         return self.plugin or self.name in REGISTERED
 
     def __str__(self) -> str:
@@ -56,11 +56,11 @@ class Form:
 
 @dataclass(frozen=True)
 class Start:
-    """Where the application began to read a topic.
+    """Where the application started reading a topic.
 
-    :param kind: ``OFFSET``, ``TIME``, or ``LATEST``: at the end at that time, which is unknown now
+    :param kind: ``OFFSET``, ``TIME``, or ``LATEST``: at the log end of that time, which is now unknown
     :param value: the offset of every partition, or milliseconds since the epoch
-    :param offsets: (partition, offset) of every partition, where they differ
+    :param offsets: (partition, offset) of every partition, if they differ
     """
 
     kind: str
@@ -70,10 +70,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Source:
-    """The topic that a store comes from.
+    """A topic that a store is computed from.
 
-    :param start: where the application began to read it; None: at its beginning
-    :param timestamp: Spark SQL of what the application's ``TimestampExtractor`` gives, or ``WALL_CLOCK``; None: the record's own
+    :param start: where the application started reading it; None: at its beginning
+    :param timestamp: Spark SQL of the result of the application's ``TimestampExtractor``, or ``WALL_CLOCK``; None: the record's own
     """
 
     topic: str
@@ -84,23 +84,23 @@ class Source:
 
     @property
     def extracts(self) -> str | None:
-        """Return the expression of a record's time; None where it is the record's own, or nothing holds it."""
+        """The expression for a record's time; None if it is the record's own, or the wall clock."""
         return None if self.timestamp == WALL_CLOCK else self.timestamp
 
     @property
     def needs_headers(self) -> bool:
-        """Whether that expression may look at headers."""
+        """Whether that expression may use headers."""
         return self.extracts is not None and "headers" in self.extracts
 
 
 def read_start(fields: Fields) -> Start | None:
-    """Read ``start`` of one topic."""
+    """Read ``start`` for one topic."""
     given = fields.body.get("start")
     return None if given is None else _start(fields, "start", given)
 
 
 def read_starts(fields: Fields, topics: Sequence[str]) -> Mapping[str, Start | None]:
-    """Read ``start`` of several topics: one for all of them, or a mapping of topics."""
+    """Read ``start`` for several topics: one value for all, or a mapping by topic."""
     given = fields.body.get("start")
     if not isinstance(given, Mapping):
         return dict.fromkeys(topics, None if given is None else _start(fields, "start", given))
@@ -144,7 +144,7 @@ def _by_partition(fields: Fields, name: str, given: Mapping[Any, Any]) -> tuple[
 
 
 def _number(given: Any) -> int | None:
-    """Return a number that is not negative; JSON writes the keys of mappings as text."""
+    """Return a number of 0 or more, otherwise None; JSON has strings as keys of mappings."""
     if isinstance(given, str) and given.isascii() and given.isdigit():
         return int(given)
     return given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else None

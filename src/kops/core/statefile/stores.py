@@ -1,4 +1,4 @@
-"""Stores of one stream: aggregated by key, or by key and window."""
+"""Stores filled from one stream: aggregated by key, or by key and window."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition"
 
 
 def read_stream_store(stores: Fields, name: str, kind: str, application: str, version: Version | None = None) -> Store:
-    """Read a key-value store, or one of windows or sessions, with what is done to the records of its topic before.
+    """Read a key-value, window or session store, and how the records of its topic are transformed before it.
 
     :param kind: the type of the store
     :param version: of kafka-streams
@@ -78,11 +78,11 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
 
 
 def _refuse_output(fields: Fields, store: Store) -> None:
-    """Refuse an output topic whose records cannot have the bytes and timestamps of the store."""
+    """Refuse an output topic whose records cannot have the same bytes and timestamps as the store."""
     if store.type != KEY_VALUE:
         raise fields.wrong("output", f"is of a store of the type {store.type}", "only records of a key-value store are like its entries")
     for part, form in (("keys", store.key_form), ("values", store.aggregate.form)):
-        if form.name == "json" or form.is_only_read:  # formats in which a value can have many forms
+        if form.name == "json" or form.is_only_read:  # formats in which one value has many encodings
             what = f"is of {part} in {form.name}, which a serde can write in other bytes there"
             raise fields.wrong("output", what, "leave it out")
     own = {store.changelog, store.repartition_topic, *(source.topic for source in store.inputs)}
@@ -103,7 +103,6 @@ def _says_in_place(fields: Fields, key_by: str | None) -> bool:
 
 
 def _says_to_table(fields: Fields) -> bool:
-    """Read whether a stream is stored by ``toTable()``."""
     given = fields.body.get("to_table", False)
     if not isinstance(given, bool):
         raise fields.wrong("to_table", f"is {given!r}", "true where the application calls KStream.toTable()")
@@ -116,7 +115,7 @@ def _says_to_table(fields: Fields) -> bool:
 
 
 def _kept_by_table(fields: Fields, source: Source) -> Aggregation:
-    """Read what ``toTable()`` keeps: the records' values, or what ``mapValues`` makes of them."""
+    """Read what ``toTable()`` stores: the records' values, or what ``mapValues`` makes of them."""
     expression = fields.text("value") or ""
     if fields.body.get("as") is None:
         if expression not in ("", "value") or fields.body.get("explode") is not None:
@@ -126,7 +125,7 @@ def _kept_by_table(fields: Fields, source: Source) -> Aggregation:
 
 
 def read_partitioner(fields: Fields, *, windowed: bool = False) -> bool:
-    """Whether the application sends new keys to partitions of its own choice (``Repartitioned.withStreamPartitioner``)."""
+    """Read whether the application uses its own partitioner for new keys (``Repartitioned.withStreamPartitioner``)."""
     custom = fields.one_of("partitioner", PARTITIONERS, DEFAULT) == CUSTOM
     if custom and windowed:
         what = f"is {CUSTOM}, and without it kops cannot know which records a task of windows has seen, nor what was late there"
@@ -145,7 +144,7 @@ def _forms(origin: Fields) -> tuple[Form, Form]:
 
 
 def read_sources(fields: Fields) -> tuple[Source, tuple[Source, ...]]:
-    """Read ``from`` where it may name several ``topics`` of the same formats: the first, and the others."""
+    """Read ``from`` if it may name several ``topics`` of the same formats: return the first, and the others."""
     names = fields.inside("from").body.get("topics")
     if names is None:
         return read_source(fields), ()

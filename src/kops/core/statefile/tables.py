@@ -1,4 +1,4 @@
-"""Stores that are tables, or made of tables: ``KTable`` of a topic or of another table, joins, and what is grouped from them."""
+"""Stores that are tables or made of tables: ``KTable`` of a topic or of another table, joins, and grouped tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Tables:
     def named(self, fields: Fields, field: str) -> Table:
         """Return the table that a field names.
 
-        :raises ConfigError: when there is none, when it is not a table, or when it is made of itself
+        :raises ConfigError: if there is none, if it is not a table, or if it is made of itself
         """
         name = fields.needed(field, "the name of a table")
         for place in ("tables", "stores"):
@@ -97,7 +97,6 @@ class Tables:
 
 
 def names_table(fields: Fields) -> bool:
-    """Whether a store or table is made of another table."""
     origin = fields.body.get("from")
     return isinstance(origin, Mapping) and "table" in origin
 
@@ -108,7 +107,7 @@ def is_table_store(fields: Fields) -> bool:
 
 
 def read_table_store(tables: Tables, stores: Fields, name: str, application: str) -> Store:
-    """Read a store that holds a table made of others, or what is grouped from one."""
+    """Read a store that holds a table made of others, or an aggregate of a grouped table."""
     fields = stores.inside(name, _STORE)
     fields.one_of("type", (KEY_VALUE,), KEY_VALUE)
     table = tables.read(fields, name)
@@ -138,7 +137,7 @@ def read_table_store(tables: Tables, stores: Fields, name: str, application: str
 
 
 def _refuse_two_starts(fields: Fields, table: Table) -> None:
-    """Refuse tables of one topic that say differently where it began: a task reads it once."""
+    """Refuse tables of one topic that disagree on where it starts: a task reads it only once."""
     for source in table.every_source:
         if any(other.start != source.start for other in table.every_source if other.topic == source.topic):
             raise fields.wrong("from", f"is made of {source.topic}, which begins at two places", "give its tables the same start")
@@ -171,16 +170,15 @@ def read_versioned_store(stores: Fields, name: str, kind: str, application: str,
 
 
 def versioned_table(fields: Fields, name: str) -> Table:
-    """Read a versioned table."""
     source = read_source(fields)
     return Table(name, fields.place, source.key, source.value, source=source, history_ms=read_duration(fields, "history_retention", None))
 
 
 def with_source_changelog(fields: Fields, store: Store, *, named: bool) -> Store:
-    """Return a table of a topic whose changelog is that topic, as ``topology.optimization`` has it.
+    """Let the source topic serve as changelog of a table of a topic, as ``topology.optimization`` does.
 
     :param fields: of the store
-    :param named: the state file names a changelog
+    :param named: whether the state file names a changelog
     """
     if store.aggregate.kind != TABLE or store.table is not None or named:
         return store

@@ -9,10 +9,10 @@ from kops.core.statefile.models import SESSION, SLIDING, WINDOW, Windows
 from kops.core.statefile.versions import EXPLICIT_GRACE, RETENTION_OF_WINDOWS, SESSION_GAP, Version, line_of
 
 WINDOW_FIELDS = ("window", "emit", "suppress")
-"""The fields that windowed stores have more than others."""
+"""The fields that only windowed stores have."""
 EMIT = ("on-update", "on-close")
 _LENGTH = {WINDOW: "size", SLIDING: "difference", SESSION: "gap"}
-"""What the length of a window is called: ``TimeWindows``, ``SlidingWindows``, ``SessionWindows``."""
+"""The name of a window's length: as in ``TimeWindows``, ``SlidingWindows``, ``SessionWindows``."""
 _OTHERS = {WINDOW: ("advance", "alignment", "grace", "retention"), SLIDING: ("grace", "retention"), SESSION: ("grace", "retention")}
 _DEFAULT_CALL = {WINDOW: "TimeWindows.of", SLIDING: "SlidingWindows", SESSION: "SessionWindows.with"}
 
@@ -22,7 +22,7 @@ def read_windows(fields: Fields, kind: str, application: str, version: Version |
 
     :param kind: the type of the store
     :param version: of kafka-streams
-    :raises ConfigError: for what Kafka Streams itself refuses too, and for what it has no default that a file may leave out
+    :raises ConfigError: for what Kafka Streams refuses too, and for a missing field that has no reliable default
     """
     length_name = _LENGTH[kind]
     inner = fields.inside("window", (length_name, *_OTHERS[kind]))
@@ -37,7 +37,7 @@ def read_windows(fields: Fields, kind: str, application: str, version: Version |
     alignment = read_duration(inner, "alignment", 0) if kind == WINDOW else 0
     if alignment and alignment >= advance:
         raise inner.wrong("alignment", f"is {duration_text(alignment)}", f"less than from one start to the next, {duration_text(advance)}")
-    # TimeWindowedKStreamImpl, SlidingWindowedKStreamImpl and SessionWindowedKStreamImpl refuse less.
+    # TimeWindowedKStreamImpl, SlidingWindowedKStreamImpl and SessionWindowedKStreamImpl refuse a retention below this.
     least = (2 * length if kind == SLIDING else length) + grace
     retention = read_duration(inner, "retention", least)
     if retention < least:
@@ -60,9 +60,9 @@ def read_windows(fields: Fields, kind: str, application: str, version: Version |
 
 
 def _needed(inner: Fields, kind: str, version: Version | None) -> Version:
-    """Return the version, once the file says all that it does not decide by itself.
+    """Return the version, after checking that the file states everything that the version does not decide.
 
-    :raises ConfigError: naming what is missing, and what the application has unless it says otherwise
+    :raises ConfigError: naming what is missing, and the application's default for it
     """
     if version is None:
         hint = 'the version of kafka-streams decides how long windows take records and stay, such as streams: {version: "3.9"}'

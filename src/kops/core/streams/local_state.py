@@ -1,4 +1,4 @@
-"""What becomes of an application's local state when its changelogs or offsets are changed: kops cannot delete it."""
+"""The consequences for an application's local state if its changelogs or offsets are changed: kops cannot delete it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def delete_local_state(application: str, hosts: Sequence[str] = (), why: str = "") -> str:
-    """Say how local state is deleted, and what happens to one that is not.
+    """Describe how to delete local state, and what happens otherwise.
 
-    A restore continues from the offset that a store remembers of its changelog. Up to 4.2 that is in the file ``.checkpoint``; from 4.3
-    on RocksDB keeps it (KIP-1035).
+    A restore continues from the changelog offset that the store has saved: up to 4.2 in the file ``.checkpoint``, from 4.3 on in RocksDB
+    (KIP-1035).
 
     :param hosts: the machines whose instances are known
     :param why: which changelogs make it necessary, as a clause

@@ -1,4 +1,4 @@
-"""Internal topics that a Kafka Streams application has had, and that are not there. Pure.
+"""Internal topics of a Kafka Streams application that no longer exist. Pure.
 
 Without a changelog the application cannot restore its store, and without a repartition topic it does not start.
 """
@@ -15,17 +15,17 @@ from kops.core.models import Group
 from kops.core.streams.topics import CHANGELOG, REPARTITION, is_named_of
 
 _AGGREGATE = re.compile(r"(?:COGROUP)?K(?:STREAM|TABLE)-(?:AGGREGATE|REDUCE)-STATE-STORE-\d{10}")
-"""A store that the DSL named itself gives its name to the repartition topic in front of it, and to its changelog."""
+"""A store that the DSL named gives its name to the repartition topic before it and to its changelog."""
 _JOIN_SIDE = re.compile(r"(?P<operator>KSTREAM-(?:JOIN|OUTER))(?P<side>THIS|OTHER)-(?P<number>\d{10})-store")
-"""The two windows of a join have numbers that follow each other."""
+"""The two window stores of a join have consecutive numbers."""
 
 
 @dataclass(frozen=True)
 class MissingTopic:
-    """An internal topic that is not there.
+    """An internal topic that does not exist.
 
-    :param why: how it is known, half a sentence
-    :param sure: whether the application is known to need it; else names alone say so
+    :param why: how kops knows of it, half a sentence
+    :param sure: whether the application is known to need it; otherwise only names suggest it
     """
 
     topic: str
@@ -34,11 +34,11 @@ class MissingTopic:
 
 
 def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[str], noted: Iterable[MissingTopic]) -> list[MissingTopic]:
-    """Return the internal topics of an application that are not there.
+    """Return the internal topics that an application should have but that do not exist.
 
     :param existing: the topics of the cluster
-    :param deleted: topics of which the group had commits that were deleted
-    :param noted: what kops' journal says of this application's topics
+    :param deleted: topics for which commits of the group were deleted
+    :param noted: this application's topics according to kops' journal
     """
     application = group.group_id
     found: dict[str, MissingTopic] = {}
@@ -58,7 +58,7 @@ def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[st
 
 
 def _siblings(application: str, existing: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the topics that must be beside others, by the names that the DSL makes."""
+    """Yield the topics that must exist because others do, by the names that the DSL generates."""
     prefix = f"{application}-"
     for topic in existing:
         if not is_named_of(topic, application):
@@ -76,7 +76,6 @@ def _siblings(application: str, existing: Collection[str]) -> Iterator[tuple[str
 
 
 def missing_finding(application: str, missing: Collection[MissingTopic]) -> Finding:
-    """Return the finding about an application's missing topics."""
     sure = any(one.sure for one in missing)
     named = names_text([f"{one.topic} ({one.why})" for one in missing])
     changelogs = [one.topic for one in missing if one.topic.endswith(CHANGELOG)]

@@ -14,7 +14,7 @@ _THREAD = re.compile(r"-StreamThread-\d+-consumer$")
 
 @dataclass(frozen=True, order=True)
 class Task:
-    """A part of an application's work: ``<sub-topology>_<partition>``."""
+    """A unit of an application's work: ``<sub-topology>_<partition>``."""
 
     subtopology: str
     partition: int
@@ -27,12 +27,12 @@ class Task:
 class Part:
     """A sub-topology, as far as it is known.
 
-    :param source_topics: that it reads, from outside
+    :param source_topics: external topics that it reads
     :param patterns: regular expressions by which it subscribes
-    :param repartition_topics: internal ones that it reads
+    :param repartition_topics: internal topics that it reads
     :param changelog_topics: of its stores
-    :param sink_topics: that it writes for others; only a description of the topology names them
-    :param repartition_sinks: internal ones that it writes
+    :param sink_topics: external topics that it writes; only a description of the topology names them
+    :param repartition_sinks: internal topics that it writes
     """
 
     subtopology: str
@@ -50,8 +50,8 @@ class Part:
 class StreamsMember:
     """A member of the application's group: a thread in the classic protocol, an instance in the streams protocol.
 
-    :param process_id: the same for all members of an instance; empty when it is not known
-    :param application_server: ``host:port`` as ``application.server`` says; None when it is not set
+    :param process_id: the same for all members of an instance; empty if unknown
+    :param application_server: ``host:port`` from ``application.server``; None if it is not set
     :param partitions: that it reads
     """
 
@@ -76,27 +76,27 @@ class Instance:
 
     @property
     def active(self) -> tuple[Task, ...]:
-        """Return the tasks that it processes."""
+        """The tasks that it processes."""
         return _tasks(member.active for member in self.members)
 
     @property
     def standby(self) -> tuple[Task, ...]:
-        """Return the tasks whose state it keeps a copy of."""
+        """The tasks whose state it keeps a copy of."""
         return _tasks(member.standby for member in self.members)
 
     @property
     def warmup(self) -> tuple[Task, ...]:
-        """Return the tasks whose state it catches up with."""
+        """The tasks whose state it is still restoring."""
         return _tasks(member.warmup for member in self.members)
 
     @property
     def label(self) -> str:
-        """Return how people know it."""
+        """The instance as people know it: its ``application.server``, or host and client id."""
         return self.application_server or f"{self.members[0].host} ({self.client_id})"
 
     @property
     def client_id(self) -> str:
-        """Return its ``client.id``, without what Kafka Streams adds for each thread."""
+        """Its ``client.id`` without the suffix that Kafka Streams adds per thread."""
         return _THREAD.sub("", self.members[0].client_id)
 
 
@@ -105,9 +105,9 @@ class Application:
     """An application and its group.
 
     :param protocol: ``classic`` or ``streams`` (KIP-1071)
-    :param parts: its sub-topologies; without stores and topics where they are unknown
-    :param complete: whether the parts are the whole topology, as the group or a description has it
-    :param unknown: what could not be read, a sentence each
+    :param parts: its sub-topologies; without stores and topics if they are unknown
+    :param complete: whether the parts are the whole topology, as reported by the group or a description
+    :param unknown: what could not be read, one sentence each
     """
 
     application: str
@@ -120,7 +120,7 @@ class Application:
 
     @property
     def instances(self) -> tuple[Instance, ...]:
-        """Return its instances, by application.server."""
+        """Its instances, sorted by label."""
         found: dict[str, list[StreamsMember]] = {}
         for member in self.members:
             found.setdefault(member.process_id or member.member_id, []).append(member)

@@ -1,4 +1,4 @@
-"""The sub-topologies of an application, from what its group, its members, its topics and a description say together. Pure."""
+"""The sub-topologies of an application, combined from its group, its members, its topics and a description. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kops.core.streams.topology import Topology
 class StoreLook:
     """A store.
 
-    :param subtopology: None where several may have it
+    :param subtopology: None if several sub-topologies may have it
     :param candidates: the sub-topologies that may have it
-    :param changelog: its changelog topic; None when it has none: logging disabled, a global store, or its source topic is it
-    :param partitions: of the store, as Kafka Streams finds a key in it; None when it is not known
-    :param several_counts: what it may be else, where its sub-topology reads topics with different numbers of partitions
+    :param changelog: its changelog topic; None if it has none: logging disabled, a global store, or the source topic serves as changelog
+    :param partitions: number of partitions by which Kafka Streams locates a key in the store; None if unknown
+    :param several_counts: possible numbers if its sub-topology reads topics with different numbers of partitions
     """
 
     store: str
@@ -31,7 +31,7 @@ class StoreLook:
 
 
 def parts_of(application: str, topology: Topology, existing: Collection[str]) -> tuple[Part, ...]:
-    """Return the sub-topologies of a description, with the names that their topics have on the cluster.
+    """Return the sub-topologies of a description, with their topics named as on the cluster.
 
     :param existing: the topics of the cluster
     """
@@ -63,14 +63,14 @@ def parts_of(application: str, topology: Topology, existing: Collection[str]) ->
 
 
 def internal_name(application: str, topic: str, existing: Collection[str]) -> str:
-    """Return what an internal topic of a description is called on the cluster: a topology leaves the ``application.id`` away."""
+    """Return the name on the cluster of an internal topic of a description, which leaves out the ``application.id``."""
     return topic if topic.startswith(f"{application}-") and topic in existing else f"{application}-{topic}"
 
 
 def merged(application: Application, topology: Topology | None, existing: Collection[str]) -> tuple[Application, tuple[str, ...]]:
-    """Return an application with the sub-topologies of a description, and in what the two disagree.
+    """Return an application with the sub-topologies of a description, and how the two disagree.
 
-    :param topology: None: with the stores alone that its changelogs name
+    :param topology: None: only with the stores that its changelogs name
     """
     if topology is None:
         return replace(application, parts=tuple(_with_stores(part, application.application) for part in application.parts)), ()
@@ -94,10 +94,10 @@ def _with_stores(part: Part, application: str) -> Part:
 def stores_of(
     application: Application, topology: Topology | None, changelogs: Sequence[str], partitions: Mapping[str, int]
 ) -> list[StoreLook]:
-    """Return the stores that are known, by name.
+    """Return the known stores, sorted by name.
 
     :param changelogs: the application's changelog topics on the cluster
-    :param partitions: of the topics that exist
+    :param partitions: number of partitions by existing topic
     """
     found: dict[str, StoreLook] = {}
     name = application.application
@@ -121,9 +121,9 @@ def stores_of(
 
 
 def _partitions(part: Part, topology: Topology | None, store: str, application: str, partitions: Mapping[str, int]) -> set[int]:
-    """Return how many partitions the topics of a store have: its own sources if a description names them, else its part's.
+    """Return the partition counts of a store's topics: of its own sources if a description names them, otherwise of its part.
 
-    ``StreamsMetadataState`` takes the greatest of its own sources.
+    ``StreamsMetadataState`` takes the largest of its own sources.
     """
     topics: Sequence[str] = (*part.source_topics, *part.repartition_topics)
     if topology is not None:
@@ -141,5 +141,5 @@ def _most(part: Part, partitions: Mapping[str, int]) -> int | None:
 
 
 def task_count(part: Part, partitions: Mapping[str, int]) -> int | None:
-    """Return how many tasks a sub-topology has; None when its topics are not known, 0 for a global store's."""
+    """Return how many tasks a sub-topology has; None if its topics are unknown, 0 for that of a global store."""
     return 0 if part.is_global else _most(part, partitions)

@@ -1,7 +1,7 @@
-"""Whose internal topics are whose, by their names. Pure.
+"""Which application an internal topic belongs to, by its name. Pure.
 
-Kafka Streams names its own topics ``<application.id>-<name>-changelog`` and ``-repartition``; nothing else says whose a topic is, and an
-``application.id`` may begin with another one: ``orders`` and ``orders-v2``.
+Kafka Streams names its own topics ``<application.id>-<name>-changelog`` and ``-repartition``; nothing else identifies the owner, and one
+``application.id`` may be a prefix of another: ``orders`` and ``orders-v2``.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ _INTERNAL = re.compile(
     r".+-(?:changelog|repartition|subscription-registration-topic|subscription-response-topic)"
     r"|(?:.+-)?KTABLE-FK-JOIN-SUBSCRIPTION-(?:REGISTRATION|RESPONSE)-[0-9]+-topic"
 )
-"""``StreamsResetter.matchesInternalTopicFormat``."""
+"""From ``StreamsResetter.matchesInternalTopicFormat``."""
 _GENERATED = re.compile(r"(?:^|-)((?:COGROUP)?(?:KSTREAM|KTABLE)-[A-Z-]+-\d{10}(?!\d))")
-"""A name that the DSL made up: an operator and its ten digits."""
+"""A name that the DSL generated: an operator and ten digits."""
 
 
 def is_internal_name(topic: str) -> bool:
-    """Whether a topic is named as Kafka Streams names its own."""
+    """Whether a topic has a name like those that Kafka Streams gives internal topics."""
     return _INTERNAL.fullmatch(topic) is not None
 
 
 def is_named_of(topic: str, application: str) -> bool:
-    """Whether a topic is named as an internal one of this application: something stands between its id and the ending."""
+    """Whether a topic is named like an internal topic of this application, with something between its id and the suffix."""
     return bool(application) and topic.startswith(f"{application}-") and is_internal_name(topic[len(application) + 1 :])
 
 
 def owner_of(topic: str, applications: Iterable[str]) -> str | None:
-    """Return whose internal topic it is by its name: of several the longest ``application.id``; None where no one's matches.
+    """Return the application that owns an internal topic by its name, the longest matching ``application.id``; None if none matches.
 
-    :param applications: a set or a dictionary is asked as it is, which counts where there are thousands
+    :param applications: a set or a dictionary is used without a copy, which matters if there are thousands
     """
     if not is_internal_name(topic):
         return None
@@ -47,7 +47,7 @@ def owner_of(topic: str, applications: Iterable[str]) -> str | None:
 
 
 def store_of(topic: str, application: str) -> str | None:
-    """Return the store of a changelog topic; None when it is not one of this application."""
+    """Return the store of a changelog topic; None if it is not a changelog of this application."""
     if not is_named_of(topic, application) or not topic.endswith(CHANGELOG):
         return None
     return topic[len(application) + 1 : -len(CHANGELOG)]
@@ -55,7 +55,7 @@ def store_of(topic: str, application: str) -> str | None:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A topic that may be another application's, whose group is gone.
+    """A topic that may belong to another application, whose group is gone.
 
     :param other: that application's id
     :param reason: half a sentence after the topic's name
@@ -67,10 +67,10 @@ class Doubt:
 
 
 def doubts(application: str, topics: Collection[str]) -> tuple[Doubt, ...]:
-    """Return which of the topics named as this application's look like those of a neighbour: ``orders-v2-counts-changelog``.
+    """Return which topics named like this application's may belong to a neighbour: ``orders-v2-counts-changelog``.
 
-    A neighbour shows where a generated name does not follow this application's id, and where another of these topics has the same
-    name without the neighbour's part, as a second version of an application has.
+    A neighbour shows if a generated name does not directly follow this application's id, or if another of these topics has the same name
+    without the neighbour's part, as with a second version of an application.
     """
     names = {topic: topic[len(application) + 1 :] for topic in topics}
     found: list[Doubt] = []
@@ -89,7 +89,7 @@ def doubts(application: str, topics: Collection[str]) -> tuple[Doubt, ...]:
 
 
 def looks_like_streams(group_id: str, group: Group | None, topics: Iterable[str], metadata: Iterable[str | None]) -> bool:
-    """Whether a group is a Kafka Streams application: by its type, by what it commits, or by its repartition topics."""
+    """Whether a group is a Kafka Streams application: by its type, by its commits, or by its repartition topics."""
     if group is not None and group.type == "streams":
         return True
     if any(topic.startswith(f"{group_id}-") and topic.endswith("-repartition") for topic in topics):

@@ -1,7 +1,7 @@
-"""The text that ``Topology.describe()`` prints (``TopologyDescription.toString``): read, and asked. Pure.
+"""The text that ``Topology.describe()`` prints (``TopologyDescription.toString``): parsed, and queried. Pure.
 
-It names sub-topologies, nodes, topics and stores. It names no serdes, no aggregation, no windows, and no changelogs; internal
-topics stand in it without the ``application.id`` in front.
+It names sub-topologies, nodes, topics and stores, but no serdes, aggregations, windows or changelogs; internal topics appear in it without
+the ``application.id`` prefix.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _NOT_FOUND = "no line in it says `Sub-topology: 0`"
 class Node:
     """A source, a processor, or a sink.
 
-    :param topics: that a source reads, or the one that a sink writes; empty for a pattern, and for a sink that chooses by record
-    :param pattern: the regular expression of a source that subscribes by one
+    :param topics: topics that a source reads, or the one that a sink writes; empty for a pattern, and for a sink that chooses per record
+    :param pattern: the regular expression that a source subscribes to, if any
     :param stores: that a processor uses
     """
 
@@ -44,7 +44,7 @@ class Node:
 class Part:
     """A sub-topology: its tasks are ``<number>_<partition>``.
 
-    :param is_global: a global store's, which has no tasks and no changelog
+    :param is_global: whether it is that of a global store, which has no tasks and no changelog
     """
 
     number: int
@@ -53,64 +53,63 @@ class Part:
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """Return its stores, in the order in which they are named."""
+        """Its stores, in the order in which they are named."""
         return tuple(dict.fromkeys(store for node in self.nodes for store in node.stores))
 
     @property
     def source_topics(self) -> tuple[str, ...]:
-        """Return the topics that it reads, internal ones too."""
+        """The topics that it reads, including internal ones."""
         return tuple(dict.fromkeys(topic for node in self.nodes if node.kind == SOURCE for topic in node.topics))
 
     @property
     def sink_topics(self) -> tuple[str, ...]:
-        """Return the topics that it writes, internal ones too."""
+        """The topics that it writes, including internal ones."""
         return tuple(dict.fromkeys(topic for node in self.nodes if node.kind == SINK for topic in node.topics))
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Return the regular expressions that it subscribes by."""
+        """The regular expressions that it subscribes to."""
         return tuple(node.pattern for node in self.nodes if node.pattern is not None)
 
     def node(self, name: str) -> Node | None:
-        """Return a node by its name."""
         return next((node for node in self.nodes if node.name == name), None)
 
 
 @dataclass(frozen=True)
 class Topology:
-    """A topology as it was described."""
+    """A topology as described."""
 
     parts: tuple[Part, ...]
 
     @property
     def internal_topics(self) -> frozenset[str]:
-        """Return the topics that it both writes and reads, and that are named as Kafka Streams names its own; without a prefix."""
+        """The topics that it both writes and reads, and that have names like internal topics of Kafka Streams; without a prefix."""
         written = {topic for part in self.parts for topic in part.sink_topics}
         read = {topic for part in self.parts for topic in part.source_topics}
         return frozenset(topic for topic in written & read if is_internal_name(topic))
 
     @property
     def input_topics(self) -> tuple[str, ...]:
-        """Return the topics that come from outside, those of global stores too."""
+        """The external topics that it reads, including those of global stores."""
         return self._outer(topic for part in self.parts for topic in part.source_topics)
 
     @property
     def output_topics(self) -> tuple[str, ...]:
-        """Return the topics that others read."""
+        """The external topics that it writes."""
         return self._outer(topic for part in self.parts for topic in part.sink_topics)
 
     @property
     def stores(self) -> dict[str, Part]:
-        """Return each store's sub-topology."""
+        """The sub-topology of each store."""
         return {store: part for part in self.parts for store in part.stores}
 
     @property
     def chooses_topics(self) -> tuple[str, ...]:
-        """Return the sinks that choose a topic for each record, so that only the application knows where they write."""
+        """The sinks that choose a topic per record, so that only the application knows where they write."""
         return tuple(node.name for part in self.parts for node in part.nodes if node.kind == SINK and not node.topics)
 
     def sources_of(self, store: str) -> tuple[Node, ...]:
-        """Return the sources from which a store is written, back through repartition topics no further than its sub-topology."""
+        """Return the sources from which a store is written, tracing back no further than its own sub-topology."""
         part = self.stores[store]
         seen: dict[str, Node] = {}
         left = [node for node in part.nodes if store in node.stores]
@@ -134,10 +133,10 @@ class _Draft:
 
 
 def parse_topology(text: str, path: str = "the topology") -> Topology:
-    """Read what ``Topology.describe()`` printed; lines around it, such as a log's, are passed over.
+    """Parse the output of ``Topology.describe()``; lines around it, such as log lines, are skipped.
 
     :param path: for messages
-    :raises ConfigError: when there is no topology in it, or a line within it is not understood
+    :raises ConfigError: if there is no topology in it, or a line within it cannot be parsed
     """
     drafts: list[_Draft] = []
     for number, line in enumerate(text.replace("\r", "").split("\n"), 1):

@@ -1,6 +1,6 @@
-"""How a store comes from its topics, as far as a description of the topology tells: back from its processor to the sources. Pure.
+"""How a store is computed from its topics, as far as a topology description shows: from its processor back to the sources. Pure.
 
-The DSL names processors by what they do (``KSTREAM-AGGREGATE-0000000003``); one that the program named does not say that.
+The DSL names processors by what they do (``KSTREAM-AGGREGATE-0000000003``); one that the application named does not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WRITERS = {
     "KTABLE-MAPVALUES": DERIVED,
     "KTABLE-TRANSFORMVALUES": DERIVED,
 }
-"""What a processor that owns a store makes of it, by its operator."""
+"""The kind of trace for a processor that owns a store, by its operator."""
 _READERS = ("KTABLE-JOINTHIS", "KTABLE-JOINOTHER", "KSTREAM-JOIN", "KSTREAM-LEFTJOIN", "KSTREAM-JOINTHIS", "KSTREAM-JOINOTHER")
 _FK_STORE = re.compile(r"KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-\d{10}|.+-subscription-store")
 _NAMED_COGROUP = re.compile(r".+-cogroup-agg-\d+")
@@ -55,17 +55,17 @@ _NO_TABLES = ("KTABLE-SELECT", "KTABLE-TOSTREAM", "KTABLE-JOINTHIS", "KTABLE-JOI
 
 @dataclass(frozen=True)
 class Trace:
-    """How a store comes about.
+    """How a store is computed.
 
-    :param kind: one of those above
+    :param kind: one of the constants above
     :param writer: the processor that writes it
-    :param topics: that it comes from, from outside
-    :param patterns: regular expressions of topics that it comes from
-    :param repartition: the repartition topic before it, without the application in front; None without one
-    :param operators: what the records pass on the way, the last first, without what Kafka Streams put there itself
+    :param topics: external topics that it is computed from
+    :param patterns: regular expressions of topics that it is computed from
+    :param repartition: the repartition topic before it, without the application prefix; None if there is none
+    :param operators: the operators that records pass on the way, last first, without those that Kafka Streams adds itself
     :param tables: the tables that it is made of, by the names of their processors: the left one first
-    :param known: a description names it; False: only topics show it
-    :param through: stores of others that the records come out of, or are joined with, on the way
+    :param known: whether a description names it; False: only topics show it
+    :param through: other stores that the records come from, or are joined with, on the way
     """
 
     store: str
@@ -80,7 +80,7 @@ class Trace:
     known: bool = True
 
     def has(self, operators: tuple[str, ...]) -> bool:
-        """Whether one of some operators is on the way."""
+        """Whether any of the operators is on the way."""
         return any(operator_of(node) in operators for node in self.operators)
 
     @property
@@ -90,30 +90,30 @@ class Trace:
 
     @property
     def joined_with(self) -> tuple[str, ...]:
-        """Return the processors on the way that join the stream: with a table, whose store they read, or with a global one."""
+        """The processors on the way that join the stream with a table, whose store they read, or with a global one."""
         return tuple(node.name for node in self.operators if operator_of(node) in JOIN)
 
     @property
     def unclear(self) -> tuple[str, ...]:
-        """Return the processors on the way that the program named, or wrote itself."""
+        """The processors on the way that the application named or implements."""
         known = (*NEW_KEY, *FILTER, *EXPLODE, *CHANGE_VALUE, *JOIN)
         return tuple(node.name for node in self.operators if operator_of(node) not in known)
 
 
 def operator_of(node: Node) -> str | None:
-    """Return what a processor does by its generated name; None for one that the program named."""
+    """Return the operator in a processor's generated name; None if the application named it."""
     found = _OPERATOR.fullmatch(node.name)
     return found[1] if found else None
 
 
 def traces(topology: Topology) -> dict[str, Trace]:
-    """Return how each store comes about; those of global stores, which have no changelog, are left out."""
+    """Return how each store is computed, except global stores, which have no changelog."""
     parts = {store: part for store, part in topology.stores.items() if not part.is_global}
     return {store: _trace(topology, part, store) for store, part in parts.items()}
 
 
 def table_trace(topology: Topology, name: str) -> Trace | None:
-    """Return how a table without a store comes about, by the name of its processor; None when there is none."""
+    """Return how a table without a store is computed, by the name of its processor; None if there is none."""
     for part in topology.parts:
         node = part.node(name)
         if node is not None:
@@ -165,7 +165,7 @@ def _of_kind(topology: Topology, part: Part, store: str, writers: Sequence[Node]
 
 
 def _joined_tables(part: Part, merge: Node) -> tuple[str, ...]:
-    """Return the tables on both sides of a join: what comes before ``JOINTHIS`` and before ``JOINOTHER``."""
+    """Return the tables on both sides of a join: what precedes ``JOINTHIS`` and ``JOINOTHER``."""
     sides: dict[str, str] = {}
     for name in merge.predecessors:
         node = part.node(name)
@@ -176,7 +176,7 @@ def _joined_tables(part: Part, merge: Node) -> tuple[str, ...]:
 
 
 class _Walk:
-    """Goes back from a processor, through internal topics into the sub-topologies that write them."""
+    """Walks back from a processor, through internal topics into the sub-topologies that write them."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -191,7 +191,7 @@ class _Walk:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Return the tables that were met first on each way back."""
+        """The first table met on each way back."""
         return tuple(dict.fromkeys(self._tables))
 
     def back(self, part: Part, start: Node) -> None:
@@ -228,7 +228,7 @@ class _Walk:
             yield from ((part, node) for node in part.nodes if node.kind == SINK and topic in node.topics)
 
     def _behind_sink(self, part: Part, sink: Node) -> None:
-        """Continue before a repartition topic; the filter of null keys there is Kafka Streams' own."""
+        """Continue before a repartition topic; a filter of null keys directly before it is added by Kafka Streams itself."""
         for name in sink.predecessors:
             node = part.node(name)
             if node is not None:

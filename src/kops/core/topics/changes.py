@@ -1,4 +1,4 @@
-"""What is to become of topics: requests to create one, and changes to many, decided together."""
+"""Changes to topics: requests to create one, and changes to many, planned together."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Settings = Mapping[str, "str | None"]
 
 @dataclass(frozen=True)
 class TopicRequest:
-    """What `topics create` is asked for: the same for all names of one command.
+    """The request of `topics create`, which applies to all names of one command.
 
-    :param partitions: None: as ``like``, else the brokers' default; ``replication_factor`` too
-    :param compacted: ``cleanup.policy=compact``, with ``expire_ms`` ``compact,delete``
+    :param partitions: None: that of ``like``, otherwise the brokers' default; the same for ``replication_factor``
+    :param compacted: ``cleanup.policy=compact``, or ``compact,delete`` together with ``expire_ms``
     :param expire_ms: milliseconds after which records are deleted
     :param settings: Kafka's settings, as given
-    :param like: an existing topic to take everything from that is not given
+    :param like: an existing topic that provides everything that is not given
     """
 
     partitions: int | None = None
@@ -34,10 +34,10 @@ class TopicRequest:
     like: str | None = None
 
     def own_settings(self, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the settings that a topic gets of its own.
+        """Return the settings to set on the topic itself.
 
         :param inherited: those of the topic ``like``
-        :raises UsageProblem: when the options contradict each other
+        :raises UsageProblem: if the options contradict each other
         """
         for option, given, name in (("--compacted", self.compacted, POLICY), ("--expire", self.expire_ms is not None, RETENTION)):
             if given and name in self.settings:
@@ -56,11 +56,11 @@ class TopicRequest:
 
 @dataclass(frozen=True)
 class Changes(Arguments):
-    """What is to become of topics: the arguments of ``topics.change``, and of ``topics.create`` and ``topics.delete``.
+    """Changes to topics: the arguments of ``topics.change``, and of ``topics.create`` and ``topics.delete``.
 
     :param create: topics that do not exist
     :param alter: settings by topic
-    :param grow: partitions in all, by topic
+    :param grow: total number of partitions, by topic
     :param delete: topics that exist
     """
 
@@ -74,21 +74,19 @@ class Changes(Arguments):
 
     @property
     def created(self) -> tuple[str, ...]:
-        """Return the names of the topics to create."""
         return tuple(topic.name for topic in self.create)
 
     @property
     def altered(self) -> tuple[str, ...]:
-        """Return the topics that stay and change, in order."""
+        """The topics that are kept and changed, in order."""
         return tuple(dict.fromkeys((*self.alter, *self.grow)))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return all topics."""
         return (*self.created, *self.altered, *self.delete)
 
     def without(self, names: set[str]) -> Changes:
-        """Return the changes to all other topics."""
+        """Return the changes to all topics except these."""
         return Changes(
             create=tuple(topic for topic in self.create if topic.name not in names),
             alter={name: settings for name, settings in self.alter.items() if name not in names},
@@ -106,7 +104,7 @@ class Changes(Arguments):
 
     @classmethod
     def of_json(cls, body: Json) -> Changes:
-        """Read changes back. kops 0.1 had ``{"topics": [...]}`` to create topics, and nothing to delete them: the guard has their ids."""
+        """Read changes back. kops 0.1 wrote ``{"topics": [...]}`` to create topics and nothing to delete them: the guard has their ids."""
         if not body:
             return cls()
         if "topics" in body:
@@ -126,12 +124,12 @@ def still_to_alter(found: Mapping[str, Setting], target: Settings) -> dict[str, 
 
 
 def value_after(found: Mapping[str, Setting], name: str, value: str | None) -> str | None:
-    """Return what a setting would be with this value of the topic's own; None when it is not known."""
+    """Return the effective value of a setting if the topic's own value were ``value``; None if unknown."""
     return value if value is not None else found[name].inherited if name in found else None
 
 
 def source_after(found: Mapping[str, Setting], name: str, value: str | None) -> str:
-    """Return where the value of a setting would come from."""
+    """Return the source of a setting's effective value if the topic's own value were ``value``."""
     if value is not None:
         return "topic"
     return found[name].source if name in found and found[name].source != "topic" else "inherited"

@@ -1,6 +1,6 @@
 """Topics as YAML files declare them, compared with those that exist.
 
-One document per topic, and documents that say which names the files own.
+One document per topic, and documents that list the names that the files own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Declared:
-    """A topic as a file wants it; None: the brokers' choice when it is created, and whatever there is afterwards.
+    """A topic as a file declares it; None: the brokers choose at creation, and any value is accepted afterwards.
 
-    :param settings: by Kafka's name, written as Kafka shows them
+    :param settings: by Kafka's name, in the form in which Kafka shows them
     :param place: file and document, for messages
     """
 
@@ -38,9 +38,9 @@ class Declared:
 
 @dataclass(frozen=True)
 class Declaration:
-    """All that some files say.
+    """The contents of the files of one command.
 
-    :param owns: globs of the names that belong to the files: other topics under them may be pruned
+    :param owns: globs of the names that belong to the files: undeclared topics among them may be pruned
     """
 
     topics: tuple[Declared, ...] = ()
@@ -48,10 +48,10 @@ class Declaration:
 
 
 def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Callable[[], set[str]] = set) -> Declaration:
-    """Read the documents of some files.
+    """Parse the documents of some files.
 
-    :param documents: the place of each, and what YAML made of it
-    :param also_known: the settings that the brokers know, asked for a name that is in no table
+    :param documents: place (for messages) and parsed YAML of each
+    :param also_known: returns the settings that the brokers know; called only for a name that kops does not know
     :raises ConfigError: naming the file and the field
     """
     topics: dict[str, Declared] = {}
@@ -126,27 +126,27 @@ def _owned(place: str, body: Mapping[str, Any]) -> list[str]:
 
 
 class Remedy(str, Enum):
-    """What makes a topic as declared."""
+    """What brings a topic to its declared state."""
 
     CREATE = "create"
     ALTER = "alter"
     GROW = "add partitions"
     RESET = "reset"
-    """Take a setting away that no file mentions."""
+    """Remove the topic's own value of a setting that no file mentions."""
     DELETE = "delete"
     LEAVE = "unmanaged"
-    """A setting that no file mentions, and that stays."""
+    """Keep the topic's own value of a setting that no file mentions."""
     NONE = "cannot"
-    """Kafka has no way: fewer partitions, or another replication factor without moving replicas."""
+    """Kafka cannot do it: fewer partitions, or another replication factor without moving replicas."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not as declared.
+    """One difference between a topic and its declaration.
 
     :param field: ``partitions``, ``replication_factor``, a setting by Kafka's name; empty for a whole topic
-    :param actual: what the brokers have; None when it is not there
-    :param declared: what the files want; None when they do not mention it
+    :param actual: the brokers' value; None if there is none
+    :param declared: the declared value; None if the files do not mention it
     """
 
     topic: str
@@ -160,7 +160,7 @@ class Difference:
 def compare(declared: Declared, topic: Topic | None, settings: Mapping[str, Setting], *, reset: bool = False) -> Iterator[Difference]:
     """Yield the differences of one topic.
 
-    :param topic: None when it does not exist
+    :param topic: None if it does not exist
     :param reset: whether settings that the file does not mention are to be removed
     """
     name = declared.name
@@ -188,5 +188,5 @@ def compare(declared: Declared, topic: Topic | None, settings: Mapping[str, Sett
             )
             yield Difference(name, key, found.value if found else None, value, Remedy.ALTER, note)
     for key, value in own.items():
-        if key not in declared.settings and "throttled" not in key:  # those belong to a reassignment that runs
+        if key not in declared.settings and "throttled" not in key:  # these belong to a reassignment in progress
             yield Difference(name, key, value, None, Remedy.RESET if reset else Remedy.LEAVE)

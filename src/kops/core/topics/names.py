@@ -1,4 +1,4 @@
-"""Which names a topic may have: ``org.apache.kafka.common.internals.Topic``."""
+"""Which names a topic may have, from ``org.apache.kafka.common.internals.Topic``."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
 STREAMS_SUFFIXES = ("-changelog", "-repartition")
 
 PROGRESS_TOPIC = "kops-progress"
-"""Where replays and redrives note what they have sent; of kops itself, and of no application."""
+"""Where replays and redrives record what they have sent; it belongs to kops itself, not to an application."""
 
 
 def no_topics(names: Sequence[str]) -> str:
-    """Return the sentence about topics that do not exist: the same wherever one is named."""
+    """Return the message for topics that do not exist, the same everywhere."""
     return f"there is no topic {', '.join(names)}"
 
 
 def topics_not_found(names: Sequence[str], *, hint: str = "`kops topics list` shows those that exist") -> NotFound:
-    """Return the error about topics that do not exist."""
     one = {"topic": names[0]} if len(names) == 1 else {}
     return NotFound(no_topics(names), hint=hint, **one, topics=list(names))
 
 
 def name_problem(name: str) -> str | None:
-    """Return why a topic cannot have this name, None when it can."""
+    """Return why a topic cannot have this name; None if it can."""
     if not name:
         return "a topic name cannot be empty"
     if name in (".", ".."):
@@ -44,7 +43,7 @@ def name_problem(name: str) -> str | None:
 def require_names(names: Iterable[str]) -> None:
     """Check the names of topics to be created together.
 
-    :raises UsageProblem: for the first that is not legal, and for two that would share their metrics
+    :raises UsageProblem: for the first invalid name, and for two that would share their metrics
     """
     seen: dict[str, str] = {}
     for name in names:
@@ -59,12 +58,12 @@ def require_names(names: Iterable[str]) -> None:
 
 
 def metric_name(name: str) -> str:
-    """Return the name that a topic has in metrics; a broker refuses two topics that share it."""
+    """Return the name that a topic has in metrics; a broker refuses two topics with the same one."""
     return name.replace(".", "_")
 
 
 def colliding(name: str, existing: Iterable[str]) -> str | None:
-    """Return an existing topic that would share its metrics with a new one, None when there is none."""
+    """Return an existing topic that would share its metrics with a new one; None if there is none."""
     if not set(name) & set("._"):
         return None
     wanted = metric_name(name)
@@ -72,7 +71,6 @@ def colliding(name: str, existing: Iterable[str]) -> str | None:
 
 
 def is_kafkas_own(name: str) -> bool:
-    """Return whether a topic belongs to the brokers themselves."""
     return name in INTERNAL_TOPICS
 
 

@@ -13,10 +13,10 @@ _HINT = 'it is like {"partitions": [{"topic": "orders", "partition": 0, "offset"
 
 
 def read_offsets_file(text: str, name: str) -> dict[TopicPartition, Position]:
-    """Return for each partition where its log is to start.
+    """Return per partition where its log is to start.
 
     :param name: of the file, for messages
-    :raises UsageProblem: when it is something else, or names a partition twice
+    :raises UsageProblem: if it is not such a file, or names a partition twice
     """
     try:
         body = json.loads(text)
