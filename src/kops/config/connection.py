@@ -12,12 +12,12 @@ DEFAULT_TIMEOUT = 30.0
 
 
 class Secret:
-    """A value that is read when a client is built, and never shown.
+    """A value that is read only when a client is built, and never shown.
 
-    Nothing but :meth:`reveal` gives the value away: not ``repr``, ``str``, ``format``, JSON or pickle.
+    Only :meth:`reveal` returns the value: not ``repr``, ``str``, ``format``, JSON or pickle.
 
     :param origin: where it comes from, for people: ``file /etc/kops/password``
-    :param read: reads it; raises ConfigError naming the origin when it cannot
+    :param read: reads it; raises ConfigError naming the origin if it cannot be read
     """
 
     __slots__ = ("__read", "__value", "origin")
@@ -28,9 +28,9 @@ class Secret:
         self.__value: str | None = None
 
     def reveal(self) -> str:
-        """Return the value, read once.
+        """Return the value, which is read only once.
 
-        :raises kops.core.errors.ConfigError: when it cannot be read
+        :raises kops.core.errors.ConfigError: if it cannot be read
         """
         if self.__value is None:
             self.__value = self.__read()
@@ -59,7 +59,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class Oauth:
-    """How OAUTHBEARER tokens are got: from a token endpoint (client credentials), or from a command that prints one.
+    """The source of OAUTHBEARER tokens: a token endpoint (client credentials), or a command that prints one.
 
     :param token_url: the OAuth token endpoint
     :param token_command: prints a token; run without a shell
@@ -74,9 +74,9 @@ class Oauth:
 
 @dataclass(frozen=True)
 class Http:
-    """TLS for Connect and the schema registry, and who we are to them.
+    """TLS and login for Connect and the schema registry.
 
-    :param ca_file: PEM; the public authorities when None
+    :param ca_file: PEM; None: the public authorities
     """
 
     ca_file: str | None = None
@@ -92,11 +92,11 @@ class Http:
 class Spark:
     """Where Spark runs.
 
-    :param master: ``local[*]``, ``spark://...``, ``yarn``, ``k8s://...``; local when None
+    :param master: ``local[*]``, ``spark://...``, ``yarn``, ``k8s://...``; None: local
     :param remote: a Spark Connect address, ``sc://...``
     :param jars_directory: jars of the Kafka source for machines without a network
     :param staging_directory: for intermediate files, reachable by all executors
-    :param conf: further Spark settings
+    :param conf: additional Spark settings
     """
 
     master: str | None = None
@@ -108,21 +108,21 @@ class Spark:
 
 @dataclass(frozen=True)
 class Connection:
-    """A cluster, and how to talk to it and to what stands around it.
+    """A cluster, and how to connect to it and to the services around it.
 
-    :param bootstrap_servers: empty where Connect or the registry is all that is known; see ``kops.config.load.require_brokers``
-    :param name: of the context; empty when the brokers came from a flag or the environment alone
-    :param ca_file: PEM file of the authorities that sign the brokers' certificates; the system's when None
+    :param bootstrap_servers: empty if only Connect or the registry is known; see ``kops.config.load.require_brokers``
+    :param name: of the context; empty if the brokers came only from a flag or the environment
+    :param ca_file: PEM file of the authorities that sign the brokers' certificates; None: the system's
     :param certificate_file: PEM, our own certificate and its chain (mTLS)
     :param key_file: PEM, the private key of that certificate; may be the same file
-    :param keystore_file: PKCS12 in place of certificate_file and key_file
+    :param keystore_file: PKCS12 instead of certificate_file and key_file
     :param verify_hostname: whether a broker's certificate must carry its host name
-    :param client: further librdkafka properties, by their librdkafka names
+    :param client: additional librdkafka properties, by their librdkafka names
     :param protected: every mutation needs the name typed or ``--confirm``
     :param read_only: every mutation is refused
     :param timeout: seconds that one request may take
     :param sources: where each value came from, by field name; ``client.<property>`` and ``spark.<field>`` for the nested ones
-    :param warnings: what the person should know, for stderr: a secret that everybody can read, a setting that is not used
+    :param warnings: what the user should know, for stderr: a secret that everybody can read, a setting that is not used
     """
 
     bootstrap_servers: tuple[str, ...]
@@ -152,15 +152,13 @@ class Connection:
 
     @property
     def label(self) -> str:
-        """Return what to call this connection: the context's name, its bootstrap servers, or the one other address that it has."""
+        """The context's name, otherwise the bootstrap servers, otherwise another address of this connection."""
         return self.name or ",".join(self.bootstrap_servers or self.connect_urls) or self.registry_url or ""
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether the brokers authenticate clients by SASL."""
         return self.security_protocol.startswith("SASL_")
 
     @property
     def uses_tls(self) -> bool:
-        """Whether the connection is encrypted."""
         return self.security_protocol.endswith("SSL")

@@ -1,4 +1,4 @@
-"""Change the configuration file: other contexts, comments and layout stay as they are."""
+"""Changes the configuration file; other contexts, comments and layout are preserved."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ HEADER = "# Contexts of kops: clusters, and how to reach them. Secrets are never
 
 
 def save_context(directories: Directories, name: str, table: Mapping[str, Any], *, current: bool = False) -> None:
-    """Write a context, in place of one of this name; ``None`` values are left out.
+    """Write a context, replacing one of the same name; ``None`` values are left out.
 
     :param table: as in the file, such as ``{"bootstrap_servers": ["host:9092"], "spark": {"master": "local[*]"}}``
     :param current: whether it becomes the current context
-    :raises ConfigError: when the table has a wrong key or value; nothing is written then
+    :raises ConfigError: if the table has a wrong key or value; nothing is written then
     """
     check_context_name(name)
     clean = _without_none(table)
@@ -39,17 +39,17 @@ def save_context(directories: Directories, name: str, table: Mapping[str, Any], 
 def use_context(directories: Directories, name: str) -> None:
     """Make a context the current one.
 
-    :raises NotFound: when there is none of this name
+    :raises NotFound: if there is none of this name
     """
     _known(read_config(directories), name)
     _edit(directories, lambda _document: None, current=name)
 
 
 def remove_context(directories: Directories, name: str) -> tuple[Path, ...]:
-    """Remove a context, and the password files that kops itself wrote for it.
+    """Remove a context, and the secret files that kops itself wrote for it.
 
-    :returns: the files that were removed
-    :raises NotFound: when there is none of this name
+    :returns: the removed files
+    :raises NotFound: if there is none of this name
     """
     _known(read_config(directories), name)
     own = secret_files(directories, name)
@@ -66,23 +66,23 @@ def remove_context(directories: Directories, name: str) -> tuple[Path, ...]:
 
 
 def secret_file(directories: Directories, name: str, secret: str) -> Path:
-    """Return the file in which kops keeps an imported secret of a context."""
+    """Return the file in which kops stores an imported secret of a context."""
     return directories.secrets / name / secret
 
 
 def secret_files(directories: Directories, name: str) -> tuple[Path, ...]:
-    """Return the files in which kops keeps secrets of a context; those elsewhere belong to their owner."""
+    """Return the existing files in which kops stores secrets of a context; files elsewhere belong to their owner."""
     own = [secret_file(directories, name, setting.name) for setting in SETTINGS.values() if setting.kind is Kind.SECRET]
     return tuple(file for file in own if file.is_file())
 
 
 def write_secret(directories: Directories, name: str, secret: str, value: str) -> str:
-    """Keep an imported secret in a file that only this user can read, and return the path for ``<secret>_file``."""
+    """Store an imported secret in a file that only this user can read, and return the path for ``<secret>_file``."""
     return str(write_private(secret_file(directories, name, secret), value + "\n"))
 
 
 def secret_keys(name: str) -> tuple[str, ...]:
-    """Return the keys under which a secret can stand in a context."""
+    """Return the keys under which a context can have a secret."""
     return tuple(f"{name}_{form}" for form in SECRET_FORMS)
 
 
@@ -93,7 +93,7 @@ def _known(file: ConfigFile, name: str) -> None:
 
 
 def _edit(directories: Directories, change: Callable[[MutableMapping[str, Any]], None], *, current: str | None = None) -> None:
-    """Read, change and write the file as one step; the result is read back before it replaces the old one.
+    """Read, change and write the file as one step; the new text is parsed and checked before it replaces the file.
 
     :param current: the context that becomes the current one
     """
@@ -118,7 +118,7 @@ def _edit(directories: Directories, change: Callable[[MutableMapping[str, Any]],
 
 
 def _with_current(text: str, name: str) -> str:
-    """Put ``current`` at the top, where no table has begun yet; below the comment at the head of the file if there is one."""
+    """Put ``current`` at the top, before any table, below the comment at the head of the file if there is one."""
     lines = text.splitlines(keepends=True)
     at = next((index for index, line in enumerate(lines) if not line.startswith("#")), len(lines))
     at = at + 1 if at < len(lines) and not lines[at].strip() else 0
@@ -138,7 +138,7 @@ def _plain(directories: Directories) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _locked(directories: Directories) -> Iterator[None]:
-    """Hold the file for one change: two kops at once must not lose each other's."""
+    """Lock the file for one change, so that two kops processes do not lose each other's changes."""
     import fcntl
 
     try:
@@ -151,7 +151,7 @@ def _locked(directories: Directories) -> Iterator[None]:
 
 
 def _assign(target: MutableMapping[str, Any], table: Mapping[str, Any]) -> None:
-    """Make a table equal to another, touching only what differs, so that comments on the rest survive."""
+    """Make a table equal to another by changing only what differs, so that comments on the rest survive."""
     for key in [key for key in target if key not in table]:
         del target[key]
     for key, value in table.items():

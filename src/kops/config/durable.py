@@ -1,4 +1,4 @@
-"""Files that something else vouches for: they have to be on disk before it is written."""
+"""Writing files durably: they must be on disk before anything that refers to them is written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def synced(path: Path) -> None:
-    """Wait until a file's content, or a folder's entries, are on disk."""
+    """Wait until a file's content, or a directory's entries, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -17,21 +17,21 @@ def synced(path: Path) -> None:
 
 
 def settle(folder: Path, *, private: bool) -> None:
-    """Wait until a folder with all that lies in it is on disk.
+    """Wait until a directory with everything in it is on disk.
 
-    :param private: make all of it readable by this user only, even in a copy that does not keep the folder's own mode
+    :param private: make everything readable by this user only, so that this holds even in a copy without the directory's own mode
     """
     for path in (*folder.rglob("*"), folder):
         if private:
-            with suppress(PermissionError):  # another user's: Spark's workers wrote it
+            with suppress(PermissionError):  # owned by another user: Spark's workers wrote it
                 path.chmod(0o700 if path.is_dir() else 0o600)
         synced(path)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of this user's only, so that after a crash it is there whole or as it was before.
+    """Write a file that only this user can read, atomically: after a crash it is complete or as it was before.
 
-    :raises OSError: when it cannot be written
+    :raises OSError: if it cannot be written
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")

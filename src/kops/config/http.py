@@ -10,21 +10,21 @@ from kops.core.errors import ConfigError
 
 
 def no_login(request: Any) -> Any:
-    """Authenticate a request of ``requests`` with nothing: only what the connection says is ever sent."""
+    """Add no credentials to a request of ``requests``: only what the connection configures is ever sent."""
     return request
 
 
 def http_settings(connection: Connection, service: Literal["connect", "registry"]) -> dict[str, Any]:
-    """Return the keyword arguments of every ``requests`` call to a service. This reads the secrets.
+    """Return the keyword arguments of every ``requests`` call to a service. Reads the secrets.
 
-    :raises ConfigError: when a secret or a certificate cannot be read
+    :raises ConfigError: if a secret or a certificate cannot be read
     """
     http = connection.http
     settings: dict[str, Any] = {"timeout": connection.timeout, "verify": readable(http.ca_file, "http_ca_file") if http.ca_file else True}
     if http.certificate_file:
         certificate = readable(http.certificate_file, "http_certificate_file")
         key = readable(http.key_file, "http_key_file") if http.key_file else None
-        # OpenSSL would ask for the passphrase on the terminal, in the middle of a command.
+        # OpenSSL would ask for the passphrase on the terminal in the middle of a command.
         if "ENCRYPTED" in read_pem(key or certificate, "http_key_file"):
             hint = "requests cannot open it: openssl pkey -in KEY -out PLAIN_KEY, and chmod 600 PLAIN_KEY"
             raise ConfigError(f"the private key in {key or certificate} is encrypted", hint=hint)

@@ -1,4 +1,4 @@
-"""JAAS lines (``sasl.jaas.config``), read and written as Kafka's ``JaasConfig`` does: with ``java.io.StreamTokenizer``."""
+"""JAAS lines (``sasl.jaas.config``), parsed and formatted as by Kafka's ``JaasConfig``, which uses ``java.io.StreamTokenizer``."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 @dataclass(frozen=True)
 class LoginModule:
-    """One login module and its options; the options hold secrets, so they are not in ``repr``."""
+    """One login module and its options, which contain secrets and are therefore not in ``repr``."""
 
     module: str
     options: Mapping[str, str] = field(repr=False)
 
 
 def parse_jaas(line: str) -> LoginModule:
-    """Read the first entry of a JAAS line.
+    """Parse the first entry of a JAAS line.
 
-    :raises ConfigError: when it is not one; the error does not repeat the line
+    :raises ConfigError: if it is not one; the error does not repeat the line
     """
     tokens = _tokens(line)
     if not tokens or ("sign", ";") not in tokens:
@@ -53,7 +53,7 @@ def parse_jaas(line: str) -> LoginModule:
 
 
 def format_jaas(module: str, options: Mapping[str, str]) -> str:
-    """Write a JAAS line; any text is kept, quotes, backslashes and line ends included."""
+    """Format a JAAS line; any text is preserved, including quotes, backslashes and line ends."""
     written = "".join(f' {name}="{_escape(value)}"' for name, value in options.items())
     return f"{module} required{written};"
 

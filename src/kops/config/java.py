@@ -1,6 +1,6 @@
 """One connection for Java: Spark's ``kafka.*`` options, Apache's tools, Kafka Streams applications.
 
-The properties are those of Kafka clients 3.4 and later (Spark 4.0 brings 3.9). Certificates are PEM (KIP-651).
+The properties are those of Kafka clients 3.4 and later (Spark 4.0 includes 3.9). Certificates are PEM (KIP-651).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ SAME_IN_BOTH = frozenset(
         "ssl.cipher.suites",
     }
 )
-"""Client properties with one name and one meaning in librdkafka and Java: ``-X`` reaches both."""
+"""Client properties with the same name and meaning in librdkafka and Java: ``-X`` applies to both."""
 
 
 def java_settings(connection: Connection, directory: Path | None = None) -> dict[str, str]:
-    """Return the properties of a Java client. This reads the secrets.
+    """Return the properties of a Java client. Reads the secrets.
 
-    :param directory: a private folder for what Java reads from files, named by what is in them: the key store of mTLS, a token. With None
-        everything is in the values themselves, certificates too, so that it works on other machines (Spark executors on a cluster)
-    :raises ConfigError: when a secret or certificate cannot be read, or Java has no way to use it
+    :param directory: a private directory for what Java reads from files, named after their content: the key store of mTLS, a token. None:
+        everything is in the values themselves, including certificates, so that they work on other machines (Spark executors on a cluster)
+    :raises ConfigError: if a secret or certificate cannot be read, or Java cannot use it
     """
     settings = {"bootstrap.servers": ",".join(connection.bootstrap_servers), "security.protocol": connection.security_protocol}
     if connection.uses_tls:
@@ -64,13 +64,13 @@ def java_settings(connection: Connection, directory: Path | None = None) -> dict
 def java_system_properties(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the system properties (``-D``) that a JVM needs in addition to the settings of a client.
 
-    Kafka clients 3.9.1 and later take tokens only from addresses, files included, that this property allows.
+    Kafka clients 3.9.1 and later fetch tokens only from URLs, including files, that this property allows.
     """
     return {ALLOWED_URLS: settings[TOKEN_URL]} if settings.get(TOKEN_URL) else {}
 
 
 def token_file(connection: Connection, directory: Path) -> Path | None:
-    """Return the file that Java reads a token from; None where no command prints one."""
+    """Return the file that Java reads a token from; None if no command prints tokens."""
     command = connection.oauth.token_command
     if not (connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER" and command):
         return None
@@ -78,9 +78,9 @@ def token_file(connection: Connection, directory: Path) -> Path | None:
 
 
 def write_token(connection: Connection, directory: Path) -> float:
-    """Ask the command for a token, write it, and return when it expires, in seconds since the epoch.
+    """Run the token command, write its token to the file, and return when it expires, in seconds since the epoch.
 
-    :raises ConfigError: when the command fails
+    :raises ConfigError: if the command fails
     """
     from kops.config.oauth import TokenCommand
 
@@ -93,7 +93,7 @@ def write_token(connection: Connection, directory: Path) -> float:
 
 
 def write_private(path: Path, text: str) -> Path:
-    """Write a file that only this user can read, replacing one that is there; make its folder if needed."""
+    """Write a file that only this user can read, replacing an existing one; create its directory if needed."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - mode at creation
@@ -102,7 +102,7 @@ def write_private(path: Path, text: str) -> Path:
 
 
 def _digest(text: str) -> str:
-    """Return a name for a content: two contexts never replace each other's."""
+    """Return a name derived from the content, so that two contexts never overwrite each other's files."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -1,6 +1,7 @@
-"""Read a Java ``client.properties`` (``--command-config``, ``kops context import``) into kops' settings.
+"""Convert a Java ``client.properties`` (``--command-config``, ``kops context import``) into kops' settings.
 
-Apache's names and librdkafka's own (``sasl.username``, ``ssl.ca.location``) are both understood: files of both kinds carry this name.
+Apache's names and librdkafka's own (``sasl.username``, ``ssl.ca.location``) are both understood, because files with this name contain
+either.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SECRETS: Mapping[str, str] = {
     "sasl.oauthbearer.client.credentials.client.secret": "oauth_client_secret",
 }
 _NAMES: Mapping[str, str] = {
-    **{key: name for key, name in LIBRDKAFKA_NAMES.items() if key != "ssl.keystore.location"},  # Java's may be of any type
+    **{key: name for key, name in LIBRDKAFKA_NAMES.items() if key != "ssl.keystore.location"},  # Java's can be of any type
     "sasl.oauthbearer.client.credentials.client.id": "oauth_client_id",
 }
 _ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
@@ -39,11 +40,11 @@ _NO_SASL_MODULE = "kops speaks PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEAR
 
 @dataclass(frozen=True)
 class ClientProperties:
-    """What a properties file says, in kops' settings.
+    """The contents of a properties file, as settings of kops.
 
-    :param values: by setting name; ``client.<property>`` for those that go through
+    :param values: by setting name; ``client.<property>`` for those that are passed through
     :param secrets: the secrets in the file, by setting name; never shown
-    :param notes: what kops does not use, a sentence each
+    :param notes: what kops does not use, one sentence each
     """
 
     values: Mapping[str, Any]
@@ -51,15 +52,14 @@ class ClientProperties:
     notes: tuple[str, ...] = ()
 
     def layer(self, source: str) -> Layer:
-        """Return the settings as a layer."""
         layer = {name: Sourced(value, source) for name, value in self.values.items()}
         return layer | {name: Sourced(secrets.from_value(source, value), source) for name, value in self.secrets.items()}
 
 
 def read_client_properties(path: Path) -> ClientProperties:
-    """Read a properties file. Relative paths in it are relative to the current folder, as they are for Java.
+    """Read a properties file. Relative paths in it are relative to the current directory, as in Java.
 
-    :raises ConfigError: when it cannot be read, or says something that kops cannot do
+    :raises ConfigError: if it cannot be read, or asks for something that kops does not support
     """
     try:
         body = path.read_bytes()
@@ -77,9 +77,9 @@ def read_client_properties(path: Path) -> ClientProperties:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Read properties, by the rules of ``java.util.Properties.load``; the last of a repeated key counts.
+    """Parse properties by the rules of ``java.util.Properties.load``; the last of a repeated key wins.
 
-    :raises ConfigError: on a broken Unicode escape, naming the key, and not the value, which may be a secret
+    :raises ConfigError: on a broken Unicode escape, naming the key, but not the value, which may be a secret
     """
     from javaproperties import InvalidUEscapeError, KeyValue, parse
 
@@ -94,14 +94,14 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _whole(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which no encoding has."""
+    """Replace unpaired surrogates, which cannot be encoded."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def convert_properties(properties: Mapping[str, str], warning: str | None = None) -> ClientProperties:
-    """Translate properties.
+    """Translate properties into settings of kops.
 
-    :raises ConfigError: when they say something that kops cannot do
+    :raises ConfigError: if they ask for something that kops does not support
     """
     properties = {key: value.strip() if key != "sasl.password" else value for key, value in properties.items()}
     for key, value in properties.items():

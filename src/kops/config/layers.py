@@ -1,6 +1,6 @@
-"""Layers of settings: what each place says, with where it said so.
+"""Layers of settings: the values from each place, with their source.
 
-A layer maps a setting's name (``spark.conf`` and ``client`` with ``.KEY`` behind them) to a value and its source.
+A layer maps a setting's name (``spark.conf`` and ``client`` followed by ``.KEY``) to a value and its source.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from kops.core.errors import ConfigError
 
 @dataclass(frozen=True)
 class Sourced:
-    """A value and its source."""
-
     value: Any
     source: str
 
 
 @dataclass(frozen=True)
 class SecretReference:
-    """Where a secret is, as the configuration says it.
+    """A reference to a secret in the configuration.
 
     :param form: file, command or env
     """
@@ -35,7 +33,7 @@ class SecretReference:
     reference: str
 
     def open(self, environ: Mapping[str, str]) -> Secret:
-        """Return the secret, not read yet."""
+        """Return the secret, which is not read yet."""
         if self.form == "file":
             return secrets.from_file(Path(self.reference))
         return secrets.from_command(self.reference) if self.form == "command" else secrets.from_environment(self.reference, environ)
@@ -58,7 +56,7 @@ LIBRDKAFKA_NAMES: Mapping[str, str] = {
     "sasl.oauthbearer.client.id": "oauth_client_id",
     "sasl.oauthbearer.scope": "oauth_scope",
 }
-"""librdkafka properties that are settings of kops: given with ``-X`` they reach Java and Spark too."""
+"""librdkafka properties that have a setting in kops: if given with ``-X`` they apply to Java and Spark too."""
 
 HOSTNAME_ALGORITHM = "ssl.endpoint.identification.algorithm"
 
@@ -73,10 +71,10 @@ _SECRET_SETTINGS = {
 
 
 def from_table(table: Mapping[str, Any], prefix: str, source: str, base: Path) -> Layer:
-    """Read the table of a context.
+    """Parse the table of a context.
 
-    :param prefix: for errors: file and table, such as ``/home/me/.config/kops/config.toml: contexts.prod``
-    :raises ConfigError: on an unknown key, a value of the wrong kind, a secret written down
+    :param prefix: file and table for error messages, such as ``/home/me/.config/kops/config.toml: contexts.prod``
+    :raises ConfigError: for an unknown key, a value of the wrong kind, or a secret in plain text
     """
     layer: Layer = {}
     for key, value in table.items():
@@ -92,7 +90,7 @@ def from_table(table: Mapping[str, Any], prefix: str, source: str, base: Path) -
 def from_environment(environ: Mapping[str, str]) -> Layer:
     """Read the ``KOPS_*`` variables.
 
-    :raises ConfigError: on a value of the wrong kind
+    :raises ConfigError: for a value of the wrong kind
     """
     layer: Layer = {}
     for setting in SETTINGS.values():
@@ -108,9 +106,9 @@ def from_environment(environ: Mapping[str, str]) -> Layer:
 
 
 def from_properties(properties: Iterable[str]) -> Layer:
-    """Read ``-X name=value``: the librdkafka names; those that kops has a setting for become that setting.
+    """Parse ``-X name=value`` with librdkafka's names; a property that kops has a setting for becomes that setting.
 
-    :raises ConfigError: on a secret, or no ``=``
+    :raises ConfigError: for a secret, or if there is no ``=``
     """
     layer: Layer = {}
     for text in properties:
@@ -130,9 +128,9 @@ def from_properties(properties: Iterable[str]) -> Layer:
 def refuse_secret(key: str, where: str) -> None:
     """Refuse a client property that holds a secret.
 
-    :raises ConfigError: naming the property and what to use; never the value
+    :raises ConfigError: naming the property and what to use instead; never the value
     """
-    from kops.core.secret_shapes import is_secret_name  # its patterns take milliseconds to compile
+    from kops.core.secret_shapes import is_secret_name  # compiling its patterns takes milliseconds
 
     if is_secret_name(key):
         name = _SECRET_SETTINGS.get(key, "password")
@@ -143,9 +141,9 @@ def refuse_secret(key: str, where: str) -> None:
 
 
 def merge(layers: Iterable[Layer]) -> Layer:
-    """Lay layers over each other, the strongest first.
+    """Merge layers, the strongest first.
 
-    ``protected`` and ``read_only`` can be raised by a stronger layer, never lowered.
+    ``protected`` and ``read_only`` are true if any layer sets them to true: a stronger layer cannot switch them off.
     """
     merged: Layer = {}
     for layer in layers:

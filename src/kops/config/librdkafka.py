@@ -11,11 +11,11 @@ CLIENT_ID = "kops"
 
 
 def librdkafka_settings(connection: Connection) -> dict[str, Any]:
-    """Return the properties of a confluent-kafka client. This reads the secrets.
+    """Return the properties of a confluent-kafka client. Reads the secrets.
 
-    All values are text, except ``oauth_cb`` when tokens come from a command.
+    All values are strings, except ``oauth_cb`` if tokens come from a command.
 
-    :raises kops.core.errors.ConfigError: when a secret cannot be read
+    :raises kops.core.errors.ConfigError: if a secret cannot be read
     """
     settings: dict[str, Any] = {
         "bootstrap.servers": ",".join(connection.bootstrap_servers),

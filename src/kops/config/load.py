@@ -1,18 +1,18 @@
 """From files, environment and flags to one :class:`~kops.config.connection.Connection`.
 
-Precedence, the strongest first; each setting is decided on its own:
+Precedence, the strongest first; each setting is resolved on its own:
 
 1. ``-B/--bootstrap-server`` and ``-X name=value``
 2. ``--command-config FILE``, a Java ``client.properties``
 3. ``KOPS_<SETTING>``: ``KOPS_BOOTSTRAP_SERVERS``, ``KOPS_SECURITY_PROTOCOL``, ``KOPS_PASSWORD`` (or ``_FILE``, ``_COMMAND``) ...
-4. the context named by ``-c/--context``, else by ``KOPS_CONTEXT``
-5. when neither names one: the file's ``current`` context, but only when nothing above names brokers
+4. the context named by ``-c/--context``, otherwise by ``KOPS_CONTEXT``
+5. if neither names one: the file's ``current`` context, but only if nothing above names brokers
 6. the defaults
 
 Rule 5: brokers given by hand are another cluster than the current context's. Neither its password nor its Connect and
-registry addresses belong to them, so nothing of it is taken; name it with ``-c`` to take the rest from it.
-``protected`` and ``read_only`` can be switched on by a stronger place, never off. Without brokers there is an error, never
-a silent localhost: at once, or where ``KOPS_CONNECT_URLS`` or ``KOPS_REGISTRY_URL`` is all that is given, as soon as brokers are needed.
+registry addresses belong to them, so nothing is taken from it; name it with ``-c`` to take the rest from it.
+``protected`` and ``read_only`` can be switched on by a stronger source, never off. Without brokers there is an error, never
+a silent localhost: at once, or if only ``KOPS_CONNECT_URLS`` or ``KOPS_REGISTRY_URL`` is given, as soon as brokers are needed.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ else:
     import tomli as tomllib
 
 _WITHOUT_BROKERS = {"connect_urls", "registry_url"}
-"""One of these is enough for the commands that need no brokers."""
+"""One of these is enough for commands that need no brokers."""
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """The configuration file; empty when there is none.
+    """The configuration file; empty if there is none.
 
-    :param contexts: the tables as they are; each is checked when it is used, so that a mistake in one spoils only that one
+    :param contexts: the unchecked tables; each is checked only when used, so that a mistake in one affects only that one
     """
 
     path: Path
@@ -55,7 +55,7 @@ class ConfigFile:
     def layer(self, name: str) -> Layer:
         """Return the settings of one context.
 
-        :raises ConfigError: when it does not exist, or has a wrong key or value
+        :raises ConfigError: if it does not exist, or has a wrong key or value
         """
         if name not in self.contexts:
             known = ", ".join(sorted(self.contexts)) or "none"
@@ -68,7 +68,7 @@ class ConfigFile:
 def read_config(directories: Directories) -> ConfigFile:
     """Read the configuration file.
 
-    :raises ConfigError: when it cannot be read or is not TOML, or has an unknown key at its top
+    :raises ConfigError: if it cannot be read, is not valid TOML, or has an unknown key at its top level
     """
     path = directories.config_file
     try:
@@ -103,13 +103,13 @@ def resolve(
     properties: Iterable[str] = (),
     command_config: str | Path | None = None,
 ) -> Connection:
-    """Decide every setting, by the precedence above. Secrets are found, and not read.
+    """Resolve every setting by the precedence above. Secrets are located but not read.
 
-    :param context: of ``-c``
-    :param bootstrap_servers: of ``-B``, with commas
-    :param properties: of ``-X``, each ``name=value``
-    :param command_config: of ``--command-config``
-    :raises ConfigError: when a place holds a mistake, or no place names brokers, Connect or a registry
+    :param context: value of ``-c``
+    :param bootstrap_servers: value of ``-B``, separated by commas
+    :param properties: values of ``-X``, each ``name=value``
+    :param command_config: value of ``--command-config``
+    :raises ConfigError: if a source has a mistake, or none names brokers, Connect or a registry
     """
     flags: Layer = {}
     if bootstrap_servers is not None:
@@ -142,7 +142,7 @@ def resolve(
 def require_brokers(connection: Connection, directories: Directories, environ: Mapping[str, str] = os.environ) -> None:
     """Refuse a connection that knows no brokers.
 
-    :raises ConfigError: saying how to name them
+    :raises ConfigError: with a hint on how to name them
     """
     if not connection.bootstrap_servers:
         raise _no_brokers(read_config(directories), None, environ)

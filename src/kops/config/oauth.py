@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from kops.config.secrets import run_command
 
 OPAQUE_LIFETIME = 300.0
-"""Seconds that a token is taken to live when it does not say so itself."""
+"""Assumed lifetime in seconds of a token that does not state when it expires."""
 
 
 @dataclass(frozen=True)
 class TokenCommand:
-    """librdkafka's ``oauth_cb``. A dataclass and no closure, so that Spark can send it to its tasks.
+    """librdkafka's ``oauth_cb``. A dataclass rather than a closure, so that Spark can send it to its tasks.
 
     :param command: prints a token; run without a shell
     """
@@ -26,7 +26,7 @@ class TokenCommand:
     def __call__(self, _config: str = "") -> tuple[str, float]:
         """Return a token and when it expires, in seconds since the epoch.
 
-        :raises kops.core.errors.ConfigError: when the command fails
+        :raises kops.core.errors.ConfigError: if the command fails
         """
         token = run_command(self.command).strip()
         return token, expiry(token, time.time())
@@ -35,7 +35,7 @@ class TokenCommand:
 def expiry(token: str, now: float) -> float:
     """Return when a token expires, in seconds since the epoch.
 
-    :param token: a JWT (RFC 7519), read without checking its signature: that is the broker's part; or an opaque one
+    :param token: a JWT (RFC 7519), whose signature is not checked, because that is the broker's task; or an opaque token
     :param now: seconds since the epoch
     """
     try:

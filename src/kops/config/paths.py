@@ -9,9 +9,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Directories:
-    """The folders of kops; none of them has to exist yet.
+    """The directories of kops; they need not exist yet.
 
-    :param config: contexts; ``$XDG_CONFIG_HOME/kops``, or the folder of ``$KOPS_CONFIG``
+    :param config: contexts; ``$XDG_CONFIG_HOME/kops``, or the directory of ``$KOPS_CONFIG``
     :param state: the journal; ``$XDG_STATE_HOME/kops``
     :param cache: jars, safe to delete; ``$KOPS_CACHE_DIR`` or ``$XDG_CACHE_HOME/kops``
     :param data: sandboxes and archives; ``$XDG_DATA_HOME/kops``
@@ -26,19 +26,19 @@ class Directories:
 
     @property
     def config_file(self) -> Path:
-        """Return the file that holds the contexts."""
+        """The file with the contexts."""
         return self.config / self.config_name
 
     @property
     def secrets(self) -> Path:
-        """Return the folder of the password files that kops wrote itself."""
+        """The directory of the secret files that kops itself wrote."""
         return self.config / "secrets"
 
 
 def directories(environ: Mapping[str, str]) -> Directories:
-    """Find the folders.
+    """Determine the directories.
 
-    A relative ``XDG_*`` path is ignored, as the XDG base directory specification asks.
+    A relative ``XDG_*`` path is ignored, as the XDG base directory specification requires.
 
     :param environ: usually ``os.environ``
     """

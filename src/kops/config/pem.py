@@ -1,4 +1,4 @@
-"""Certificates and keys on disk, looked at before a client does: its own words for a wrong path are OpenSSL error numbers."""
+"""Certificates and keys on disk, checked before a client reads them: for a wrong path OpenSSL reports only error numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from kops.core.errors import ConfigError
 
 
 def readable(path: str, setting: str) -> str:
-    """Return a path that can be read.
+    """Return the path, if it can be read.
 
-    :param setting: for the error
+    :param setting: for the error message
     :raises ConfigError: naming the path and the setting
     """
     try:
@@ -23,10 +23,10 @@ def readable(path: str, setting: str) -> str:
 def read_pem(path: str, setting: str) -> str:
     """Return the text of a PEM file.
 
-    :raises ConfigError: when it cannot be read, or is something else; its content is not repeated
+    :raises ConfigError: if it cannot be read, or is not PEM; the error does not repeat its content
     """
     try:
-        text = Path(readable(path, setting)).read_text(encoding="latin-1")  # comments around the blocks may be of any encoding
+        text = Path(readable(path, setting)).read_text(encoding="latin-1")  # comments around the blocks can be in any encoding
     except OSError as error:
         raise ConfigError(f"cannot read {path} ({setting}): {error.strerror}") from None
     if "-----BEGIN " not in text:

@@ -1,6 +1,6 @@
-"""The settings of a context: names, kinds, and the one place that says what a value must look like.
+"""The settings of a context: names, kinds, and the single definition of valid values.
 
-The same table gives the keys of ``config.toml``, the ``KOPS_*`` variables and the flags of ``kops context add``.
+The same table defines the keys of ``config.toml``, the ``KOPS_*`` variables and the flags of ``kops context add``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kops.core.errors import ConfigError
 
 
 class Kind(Enum):
-    """What a value looks like."""
+    """The kind of a value, with its description for error messages."""
 
     TEXT = "text"
     PATH = "a path"
@@ -33,8 +33,8 @@ class Kind(Enum):
 class Setting:
     """One setting.
 
-    :param name: key in ``[contexts.NAME]``; a dot means a table in it
-    :param field: attribute of Connection, with a dot into its parts
+    :param name: key in ``[contexts.NAME]``; a dot means a table inside it
+    :param field: attribute of Connection; a dot leads into its parts
     :param help: one line for ``kops context add --help``
     """
 
@@ -46,12 +46,12 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Return the environment variable of this setting."""
+        """The environment variable of this setting."""
         return "KOPS_" + self.name.upper().replace(".", "_")
 
 
 SECRET_FORMS = ("file", "command", "env")
-"""``password`` is written as ``password_file``, ``password_command`` or ``password_env``."""
+"""A secret ``password`` is configured as ``password_file``, ``password_command`` or ``password_env``."""
 
 SETTINGS: Mapping[str, Setting] = {
     setting.name: setting
@@ -98,7 +98,7 @@ _CONTEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """Return a hint that names the candidate that looks most like a word, if one does."""
+    """Return a hint that names the most similar candidate; None if none is similar."""
     import difflib
 
     found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.6)
@@ -106,9 +106,9 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def check_context_name(name: str) -> str:
-    """Return a name that can be a context's.
+    """Return the name, if it is valid for a context.
 
-    :raises ConfigError: when it has other characters than letters, digits, ``.``, ``_`` and ``-``
+    :raises ConfigError: if it has characters other than letters, digits, ``.``, ``_`` and ``-``, or begins with one of the last three
     """
     if not _CONTEXT_NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be the name of a context", hint="use letters, digits, '.', '_' and '-'")
@@ -116,11 +116,11 @@ def check_context_name(name: str) -> str:
 
 
 def convert(setting: Setting, value: Any, where: str, base: Path) -> Any:
-    """Return a value of ``config.toml`` as its field wants it.
+    """Convert a value of ``config.toml`` to the type of its field.
 
-    :param where: file and key, for the error
+    :param where: file and key, for the error message
     :param base: the folder that relative paths are relative to
-    :raises ConfigError: when the value is of another kind
+    :raises ConfigError: if the value is of another kind
     """
     kind = setting.kind
     if kind is Kind.FLAG and isinstance(value, bool):
@@ -138,9 +138,9 @@ def convert(setting: Setting, value: Any, where: str, base: Path) -> Any:
 
 
 def convert_text(setting: Setting, text: str, where: str, base: Path) -> Any:
-    """Return a value that arrived as text, from a flag or the environment, as its field wants it.
+    """Convert a value that is text, from a flag or the environment, to the type of its field.
 
-    :raises ConfigError: as :func:`convert`
+    :raises ConfigError: as for :func:`convert`
     """
     if setting.kind is Kind.FLAG:
         words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -158,7 +158,7 @@ def convert_text(setting: Setting, text: str, where: str, base: Path) -> Any:
 def split_property(text: str, where: str) -> tuple[str, str]:
     """Split ``key=value``.
 
-    :raises ConfigError: when there is no ``=``, or nothing before it
+    :raises ConfigError: if there is no ``=``, or nothing before it
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -167,7 +167,7 @@ def split_property(text: str, where: str) -> tuple[str, str]:
 
 
 def scalar(value: Any, where: str) -> str:
-    """Return a text, number or truth value as clients take it: as text."""
+    """Convert a string, number or boolean to a string, as clients expect."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (str, int, float)):

@@ -1,4 +1,4 @@
-"""Secrets: where they may come from, how they are read, and who else can read the file."""
+"""Secrets: where they may come from, how they are read, and whether others can read the file."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from kops.config.connection import Secret
 from kops.core.errors import ConfigError
 
 COMMAND_TIMEOUT = 30.0
-"""Seconds that a command may take to print a secret; it may ask for a passphrase itself."""
+"""Seconds that a command may take to print a secret; it may itself ask for a passphrase."""
 
 
 def from_file(path: Path) -> Secret:
-    """Return the secret that a file holds; the newline at its end is not part of it."""
+    """Return the secret stored in a file; a newline at the end is not part of it."""
 
     def read() -> str:
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            # The error of the codec carries the bytes, so it is not chained.
+            # The codec's error contains the bytes, so it is not chained.
             raise ConfigError(f"the secret in {path} is not UTF-8 text") from None
         except OSError as error:
             raise ConfigError(f"cannot read the secret in {path}: {error.strerror}") from None
@@ -31,7 +31,7 @@ def from_file(path: Path) -> Secret:
 
 
 def from_environment(variable: str, environ: Mapping[str, str]) -> Secret:
-    """Return the secret that an environment variable holds."""
+    """Return the secret stored in an environment variable."""
 
     def read() -> str:
         if variable not in environ:
@@ -47,16 +47,16 @@ def from_command(command: str) -> Secret:
 
 
 def from_value(origin: str, value: str) -> Secret:
-    """Return a secret that was found in a file of another format, such as a Java ``client.properties``."""
+    """Return a secret that was found in another kind of file, such as a Java ``client.properties``."""
     return Secret(origin, lambda: value)
 
 
 def run_command(command: str, time_out: float = COMMAND_TIMEOUT) -> str:
-    """Run a command without a shell, and return what it prints, without the newline at the end.
+    """Run a command without a shell, and return its output without the final newline.
 
-    Neither what it prints nor its arguments are repeated in an error: both can hold secrets.
+    Errors repeat neither its output nor its arguments: both can contain secrets.
 
-    :raises ConfigError: when it cannot be run, fails, prints nothing or takes too long
+    :raises ConfigError: if it cannot be run, fails, prints nothing or takes too long
     """
     import shlex
     import subprocess
@@ -81,9 +81,9 @@ def run_command(command: str, time_out: float = COMMAND_TIMEOUT) -> str:
 
 
 def exposure(path: Path, *, holds_secret: bool = True) -> str | None:
-    """Return a warning when everybody on this machine can read a secret, or change the configuration; None when all is well.
+    """Return a warning if everybody on this machine can change a file, or read one that holds a secret; otherwise None.
 
-    :param holds_secret: whether reading it is already too much
+    :param holds_secret: whether the file must not be readable by others
     """
     try:
         mode = path.stat().st_mode

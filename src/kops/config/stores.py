@@ -14,9 +14,9 @@ _ASN1_SEQUENCE = b"\x30"
 
 
 def store_type(path: Path) -> str:
-    """Return PEM, PKCS12 or JKS by what is in the file: Java's own JKS type opens PKCS12 files too, so the declared type says little.
+    """Return PEM, PKCS12 or JKS by the file's content: Java's JKS type opens PKCS12 files too, so the declared type is unreliable.
 
-    :raises ConfigError: when it cannot be read or is not one of these
+    :raises ConfigError: if it cannot be read or is none of these
     """
     try:
         start = path.read_bytes()
@@ -32,9 +32,9 @@ def store_type(path: Path) -> str:
 
 
 def truststore_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return ``ca_file``, or the certificates themselves, of a Java trust store.
+    """Return ``ca_file``, or the certificates themselves, from a Java trust store.
 
-    :raises ConfigError: when it is not PEM, with the commands that convert it
+    :raises ConfigError: if it is not PEM, with the commands that convert it
     """
     if properties.get("ssl.truststore.certificates"):
         return {"client.ssl.ca.pem": properties["ssl.truststore.certificates"]}
@@ -53,9 +53,9 @@ def truststore_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def keystore_settings(properties: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the settings of our own certificate and key, and the secrets that open them.
+    """Return the settings for the client's certificate and key, and the secrets that open them.
 
-    :raises ConfigError: when librdkafka cannot use the store, with the command that converts it
+    :raises ConfigError: if librdkafka cannot use the store, with the command that converts it
     """
     if properties.get("ssl.keystore.key"):
         hint = "save key and certificate chain in one PEM file, and set ssl.keystore.type=PEM and ssl.keystore.location"

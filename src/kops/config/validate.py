@@ -1,4 +1,4 @@
-"""Settings that fit together, made into a Connection."""
+"""Validates merged settings and builds a Connection from them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SERVER = re.compile(r"(?:(?:PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://)?(\[[0-9A
 def build(
     layer: Layer, name: str, environ: Mapping[str, str], *, config_file: Path | None = None, warnings: Iterable[str] = ()
 ) -> Connection:
-    """Make the connection of a merged layer.
+    """Build the connection from a merged layer.
 
-    :param config_file: the file of the context, checked for who can read it
-    :raises ConfigError: when settings miss or contradict each other
+    :param config_file: the file of the context, whose permissions are checked
+    :raises ConfigError: if settings are missing or contradict each other
     """
     values: dict[str, Any] = {"bootstrap_servers": ()}
     nested: dict[str, dict[str, Any]] = {"oauth": {}, "http": {}, "spark": {"conf": {}}, "client": {}}
@@ -54,7 +54,7 @@ def build(
 
 
 def _in_clear(connection: Connection) -> list[str]:
-    """Return a warning for each login that goes over a network unencrypted."""
+    """Return a warning for each login that is sent over a network unencrypted."""
     http = connection.http
     logins = [("connect_username", url) for url in connection.connect_urls if http.connect_username]
     logins += [("registry_username", connection.registry_url)] if http.registry_username and connection.registry_url else []
@@ -67,7 +67,7 @@ def _in_clear(connection: Connection) -> list[str]:
 
 
 def check(connection: Connection) -> None:
-    """Refuse settings that miss or contradict each other.
+    """Refuse settings that are incomplete or contradict each other.
 
     :raises ConfigError: the first contradiction
     """
@@ -92,7 +92,7 @@ def _check_server(server: str) -> None:
 
 
 def _check_protocol(connection: Connection, what: str) -> None:
-    """Refuse a password or a certificate that no protocol uses: the connection would go out in the clear."""
+    """Refuse a password or certificate without a security protocol that uses it: the connection would not be encrypted."""
     if "security_protocol" in connection.sources or not connection.sources:
         return
     for name in ("sasl_mechanism", "username", "password", "oauth_token_url", "oauth_token_command"):
@@ -155,13 +155,13 @@ def _setting_of(key: str) -> tuple[Any, str]:
 
 
 def _holds_secret(key: str, value: str) -> bool:
-    from kops.core.secret_shapes import is_secret_name, without_secrets  # its patterns take milliseconds to compile
+    from kops.core.secret_shapes import is_secret_name, without_secrets  # compiling its patterns takes milliseconds
 
     return is_secret_name(key) or without_secrets(value) != value
 
 
 def _exposures(layer: Layer, config_file: Path | None) -> list[str]:
-    # The configuration holds no secret of kops, but Spark's own settings can: fs.s3a.secret.key.
+    # The configuration contains no secrets of kops, but Spark's own settings can: fs.s3a.secret.key.
     in_spark = any(key.startswith("spark.conf.") and _holds_secret(key, str(one.value)) for key, one in layer.items())
     found = [secrets.exposure(config_file, holds_secret=in_spark)] if config_file else []
     files = [Path(one.value.reference) for one in layer.values() if isinstance(one.value, SecretReference) and one.value.form == "file"]

@@ -1,7 +1,7 @@
-"""YAML that people write: state files, declarations, positions. One reader for all, which takes no date for a date.
+"""YAML that people write: state files, declarations, positions. One reader for all, which leaves dates as text.
 
-Plain scalars are text, numbers, booleans or null. A date stays the text that it is: PyYAML would make a datetime of it, or end on one that
-does not exist. A key given twice is refused: of two values for a setting, the wrong one would win in silence.
+Plain scalars are text, numbers, booleans or null. A date remains text: PyYAML would turn it into a datetime, or fail on one that does not
+exist. A duplicate key is refused: otherwise the wrong value could win silently.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 def read_documents(file: Path, *, what: str = "", hint: str | None = None, wrong: str | None = None) -> list[Any]:
     """Return the documents of a YAML file.
 
-    :param what: that the file is, for messages: ``state file``
-    :param hint: for a file that cannot be read
-    :param wrong: a hint for one that is not valid YAML
+    :param what: what the file is, for messages: ``state file``
+    :param hint: hint for a file that cannot be read
+    :param wrong: hint for a file that is not valid YAML
     :raises ConfigError: naming the file and the line
     """
     named = f"the {what} {file}" if what else str(file)
@@ -36,7 +36,7 @@ def read_documents(file: Path, *, what: str = "", hint: str | None = None, wrong
 def parse_documents(text: str, place: str, *, hint: str | None = None) -> list[Any]:
     """Return the documents of a YAML text.
 
-    :param place: where it stands, for messages
+    :param place: where the text is from, for messages
     :raises ConfigError: naming the place and the line
     """
     import yaml
@@ -53,7 +53,7 @@ def parse_documents(text: str, place: str, *, hint: str | None = None) -> list[A
 
 @cache
 def _loader() -> Any:
-    """Return a safe loader that keeps dates as text, and whose constructors raise errors of YAML only."""
+    """Return a safe loader that keeps dates as text, and whose constructors raise only errors of YAML."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -61,7 +61,7 @@ def _loader() -> Any:
             seen = set()
             for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
                 if not isinstance(key, yaml.ScalarNode):
-                    continue  # no field has such a name, and it is refused for that
+                    continue  # no field has such a name, so it is refused later
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
                 seen.add(key.value)

@@ -1,8 +1,8 @@
 """Making untrusted text safe to show: characters that control a terminal or are invisible are escaped.
 
-Names of groups and clients, header names, messages of exceptions, connectors and schemas come from anyone who may write
-somewhere. The escaped characters are C0 controls, DEL, C1 controls, line separators, bidirectional controls
-(UAX #9), zero-width characters, and unpaired surrogates.
+Names of groups and clients, header names, messages of exceptions, connectors and schemas come from anyone with write access somewhere. The
+escaped characters are C0 controls, DEL, C1 controls, line separators, bidirectional controls (UAX #9), zero-width characters, and unpaired
+surrogates.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 
 _FORMAT = (
     "\x7f-\x9f"
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # no width: soft hyphen, joiners, fillers, Arabic letter mark
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # zero width: soft hyphen, joiners, fillers, Arabic letter mark
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\ud800-\udfff"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # musical controls, tags and the supplement of variation selectors
@@ -23,24 +23,24 @@ _JSON = f"[{_FORMAT}]"
 
 
 def visible(text: str) -> str:
-    r"""Return a text on one line in which control characters are escaped: ``\x1b``, ``\n``, ``\u202e``."""
+    r"""Escape control characters, which puts the text on one line: ``\x1b``, ``\n``, ``\u202e``."""
     return text if text.isascii() and text.isprintable() else _compiled(_CELL).sub(_escape, text)
 
 
 def visible_lines(text: str) -> str:
-    """Return a text in which all control characters but newlines and tabs are escaped."""
+    """Escape all control characters except newlines and tabs."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _compiled(_LINES).sub(_escape, text)
 
 
 def indented(text: str, by: str = "  ") -> str:
-    """Return a message whose continuation lines are indented, so that none of them passes for a line of kops itself."""
+    """Return a message whose continuation lines are indented, so that none of them can pass for a line of kops itself."""
     return visible_lines(text).replace("\n", f"\n{by}")
 
 
 def escaped_json(text: str) -> str:
-    r"""Return JSON of the same values with control characters escaped; they can only be in its strings, as ``\u009b``."""
+    r"""Escape control characters in JSON without changing its values: they occur only in strings, and become ``\u009b``."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _compiled(_JSON).sub(_json_escape, text)
@@ -53,7 +53,7 @@ def visible_bytes(data: bytes) -> bytes:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile lazily: that takes longer than the rest of a small command's start."""
+    """Compile lazily: it takes longer than the rest of a small command's start."""
     return re.compile(pattern)
 
 

@@ -1,4 +1,4 @@
-"""Colour with a meaning, on a terminal only: what is wrong, what is doubtful, what is well, what can be copied (no-color.org is obeyed)."""
+"""Colour with a meaning, only on a terminal: bad, doubtful, good, and commands to copy. Respects ``NO_COLOR`` (no-color.org)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TextIO
 from kops.output.guard import steer
 
 BAD, DOUBTFUL, GOOD, COMMAND = "31", "33", "32", "36"
-"""SGR codes (ECMA-48) of the foreground: every terminal's theme has its own red, yellow, green and cyan."""
+"""SGR codes (ECMA-48) of the foreground, as the terminal's theme defines red, yellow, green and cyan."""
 _NO_BREAK = "\x00"
 _KEYS = ("severity", "status", "state", "side", "level", "action")
 _WORDS = {
@@ -23,22 +23,21 @@ _WORDS = {
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Tell whether a stream is a terminal that is to have colours."""
+    """Whether a stream is a terminal on which colours are wanted."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def painted(text: str, colour: str | None) -> str:
-    """Return a text in a colour."""
     return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
 
 
 def painted_column(key: str, texts: Sequence[str]) -> Sequence[str]:
-    """Return the cells of a column, those in colour whose word means something there."""
+    """Colour the cells of a column whose words have a meaning."""
     return [painted(text, _WORDS.get(text.lower())) for text in texts] if key in _KEYS else texts
 
 
 def wrapped(text: str, stream: TextIO) -> str:
-    """Return a text whose lines fit the terminal, where there is one, without breaking a word or a `command`."""
+    """Wrap a text to the terminal, if there is one, without breaking a word or a `command`."""
     if not stream.isatty():
         return text
     width = shutil.get_terminal_size().columns
@@ -52,17 +51,17 @@ def _folded(line: str, width: int) -> str:
 
 
 def note_line(text: str, stream: TextIO) -> str:
-    """Return a note that acts on no terminal; on one, its lines fit, and a warning is marked."""
+    """Format a note: on a terminal, its lines are wrapped and a leading ``warning:`` is coloured."""
     text = wrapped(text, stream)
     sign = "warning:"
     return painted(sign, DOUBTFUL) + text.removeprefix(sign) if text.startswith(sign) and has_colours(stream) else text
 
 
 def painted_word(word: str) -> str:
-    """Return a word in the colour of its meaning."""
+    """Return a word in the colour of its meaning, if it has one."""
     return painted(word, _WORDS.get(word.strip().lower()))
 
 
 def write_coloured(text: str, stream: TextIO) -> None:
-    """Write a text whose parts from elsewhere are harmless already: the guard would escape its colours."""
+    """Write a text whose untrusted parts are already escaped: the guard would escape its colours."""
     steer(text, stream)

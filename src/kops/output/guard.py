@@ -1,6 +1,6 @@
-"""The last exit of text: stdout and stderr let nothing through that acts on a terminal, except what kops itself steers it with.
+"""The last safeguard for output: stdout and stderr pass nothing that controls a terminal, except control sequences of kops itself.
 
-What stands in a line is escaped where lines are made (``kops.core.visible``); this guards whatever makes them, and whoever wrote it.
+Texts are escaped where lines are made (``kops.core.visible``); this guards against any text that was not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kops.core.visible import visible_bytes, visible_lines
 
 
 class Passing:
-    """The line of a terminal that is rewritten, such as progress: it is cleared before anything else is written."""
+    """The rewritten line of a terminal, such as progress: it is cleared before anything else is written."""
 
     clear: ClassVar[Callable[[], None] | None] = None
 
@@ -27,10 +27,10 @@ class Passing:
 
 
 class Guard:
-    """A text stream that escapes what acts on a terminal; line ends and tabs pass.
+    """A text stream that escapes what controls a terminal, except line ends and tabs.
 
-    :param stream: that it writes to
-    :param holds: whether it escapes, asked at each write; a stream that is read by programs gets data as they are
+    :param stream: the stream that it writes to
+    :param holds: returns whether to escape, called at each write; a stream that programs read gets the data unchanged
     """
 
     def __init__(self, stream: TextIO, holds: Callable[[], bool]) -> None:
@@ -38,18 +38,17 @@ class Guard:
         self._holds = holds
 
     def write(self, text: str) -> int:
-        """Write a text; return how long it is."""
+        """Write a text, and return its length."""
         Passing.end()
         self.beneath.write(visible_lines(text) if self._holds() else text)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write lines, their ends included."""
         self.write("".join(lines))
 
     @property
     def buffer(self) -> Any:
-        """Return the bytes beneath; guarded where they go to a terminal."""
+        """The underlying binary stream, guarded if it is a terminal."""
         Passing.end()
         return _Bytes(self.beneath.buffer) if self.beneath.isatty() else self.beneath.buffer
 
@@ -64,7 +63,7 @@ class _Bytes:
         self._beneath = beneath
 
     def write(self, data: bytes | memoryview) -> int:
-        """Write all of the bytes; return how many there were."""
+        """Write all bytes, and return how many there were."""
         left = memoryview(visible_bytes(bytes(data)))
         while left:
             left = left[self._beneath.write(left) or 0 :]
@@ -75,26 +74,26 @@ class _Bytes:
 
 
 def unguarded(stream: TextIO) -> TextIO:
-    """Return what is beneath, for what kops steers a terminal with."""
+    """Return the underlying stream, for control sequences of kops itself."""
     while (beneath := getattr(stream, "beneath", None)) is not None:
         stream = beneath
     return stream
 
 
 def steer(text: str, stream: TextIO) -> None:
-    """Write a text that may steer the terminal."""
+    """Write a text that may contain control sequences of kops itself."""
     Passing.end()
     unguarded(stream).write(text)
 
 
 def for_data(stream: TextIO) -> TextIO:
-    """Return where data go that a program reads as they are: beneath the guard, except on a terminal."""
+    """Return the stream for data that programs read unchanged: the unguarded one, except on a terminal."""
     return stream if stream.isatty() else unguarded(stream)
 
 
 @contextmanager
 def guarded_stderr() -> Iterator[None]:
-    """Guard stderr, which people read wherever it goes."""
+    """Guard stderr always, because people read it wherever it goes."""
     before = sys.stderr
     sys.stderr = cast("TextIO", Guard(before, lambda: True))
     try:
@@ -105,9 +104,9 @@ def guarded_stderr() -> Iterator[None]:
 
 @contextmanager
 def guarded_stdout(for_people: Callable[[], bool]) -> Iterator[None]:
-    """Guard stdout: always on a terminal, and in a pipe or a file what is for people.
+    """Guard stdout: always on a terminal, and in a pipe or file if the output is for people.
 
-    :param for_people: whether a table is written
+    :param for_people: returns whether the output is for people, such as a table
     """
     before = sys.stdout
     terminal = before.isatty()

@@ -1,6 +1,6 @@
-"""JSON as kops writes it: an array has a line for each element, so that many are written as they come, and `grep` finds them.
+"""JSON as kops writes it: an array has one line per element, so that elements are streamed and `grep` finds them.
 
-What would act on a terminal is an escape, which means the same to a program.
+Characters that would control a terminal are escaped, which means the same to a program.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from kops.core.blocks import Block, Blocks, Row
 from kops.core.visible import escaped_json
 
 LONG_LIST = 1_000
-"""From this many elements on, indenting each of their parts would take most of a command's time."""
+"""From this many elements on, indenting their contents would take most of a command's time."""
 TOGETHER = 1_000
-"""Elements written at once."""
+"""How many elements are written at once."""
 
 
 def write_json_list(rows: Iterable[Row], stream: TextIO) -> None:
-    """Write a JSON array, one row a line: many rows are written as they come, and `grep` still finds them."""
+    """Write a JSON array with one row per line: rows are streamed, and `grep` still finds them."""
     write_array(map(json_text, rows), stream)
 
 
 def write_json_blocks(blocks: Iterable[Block], stream: TextIO) -> None:
-    """Write very many rows, byte for byte as ``write_json_list`` does."""
+    """Write very many rows; the output is byte for byte that of ``write_json_list``."""
     write_array(block_texts(blocks), stream)
 
 
 def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", end: str = "\n") -> None:
-    """Write a JSON array, one element a line.
+    """Write a JSON array with one element per line.
 
     :param elements: JSON texts
-    :param indent: of each element; the closing bracket stands two to the left of it
+    :param indent: indentation of each element; the closing bracket is indented by two less
     """
     remaining = iter(elements)
     opening, separator = f"[\n{indent}", f",\n{indent}"
@@ -46,7 +46,7 @@ def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", 
 
 
 def write_json(body: Any, stream: TextIO) -> None:
-    """Write indented JSON with a final newline; of an object with a long list, each element of it is one line."""
+    """Write indented JSON with a final newline; an object that contains a long list is written with one line per element."""
     if isinstance(body, Mapping) and any(_is_long(value) for value in body.values()):
         _write_long_object(body, stream)
     else:
@@ -73,7 +73,7 @@ def _write_long_object(body: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def block_texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the JSON of each row on one line, as ``json_text`` has it: what rows have in common is written once."""
+    """Yield the JSON of each row on one line, as ``json_text`` returns it; values that all rows share are serialized once."""
     return chain.from_iterable(map(_block_texts, blocks))
 
 
@@ -93,7 +93,7 @@ def _escaped(text: str) -> str:
 
 
 def _column_texts(column: Sequence[Any]) -> tuple[str, Iterable[Any]]:
-    """Return how the values of a column are put into a line, and the values; none of them where all are the same text, or null."""
+    """Return the format of a column's values in a line, and the values; no values if all are the same string, or null."""
     kinds = set(map(type, column))
     if kinds == {int}:
         return "%d", column

@@ -1,4 +1,4 @@
-"""Rows that are written as they come, and of which there may be any number: one JSON object a line, CSV, or a table without an end."""
+"""Writes rows as they come, without limit: one JSON object per line, CSV, or a table without an end."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from kops.output.table import Column, Lines, as_columns, is_number, line_cell, t
 from kops.output.yaml_text import write_yaml_documents
 
 WIDEST = 30
-"""Characters of a column that is not the last; longer ones push the rest of their line to the right."""
+"""Most characters of a column other than the last; a longer text pushes the rest of its line to the right."""
 
 
 def write_bytes(data: bytes) -> None:
-    """Write bytes to stdout, all of them: with PYTHONUNBUFFERED a single write may take a part only."""
+    """Write all bytes to stdout: with PYTHONUNBUFFERED, a single write may write only part of them."""
     left = memoryview(data)
     while left:
         left = left[sys.stdout.buffer.write(left) or 0 :]
 
 
 def write_json_lines(lines: Sequence[str], stream: TextIO) -> None:
-    """Write lines of JSON, their ends included."""
+    """Write lines of JSON, which include their line ends."""
     stream.write(escaped_json("".join(lines)))
 
 
 class LineWriter:
     """Writes batches of rows.
 
-    Markup is written when all rows are there.
+    Markup is written at the end, when all rows are known.
 
-    :param columns: of the table and the CSV, chosen by the first batch; JSON and YAML carry every key. ``name`` prints the first one
-    :param terminal: cut the table's lines to the terminal's width, and show CSV and names without what acts on it
+    :param columns: of the table and the CSV, chosen by the first batch; JSON and YAML contain every key. ``name`` prints the first one
+    :param terminal: cut the table's lines to the terminal's width, and escape what would control it in CSV and names
     """
 
     def __init__(
@@ -55,12 +55,11 @@ class LineWriter:
         )
 
     def write(self, rows: Sequence[Row]) -> None:
-        """Write some rows."""
         if rows:
             self._write(rows)
 
     def finish(self) -> None:
-        """Write what is left: the heading of a CSV without rows, or markup."""
+        """Write what is pending: the heading of a CSV without rows, or markup."""
         if self._format == "csv" and self._columns is None:
             self._csv(())
         if self._format in MARKUP:

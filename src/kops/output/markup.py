@@ -1,4 +1,4 @@
-"""Markdown, HTML and Jira's markup for a ticket: every text stays the text that it is, whoever wrote it."""
+"""Markdown, HTML and Jira's markup for a ticket; every text is escaped, so that it appears unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, TextIO, cast
 
 MARKUP: Mapping[str, str] = {"markdown": "pipe", "html": "html", "jira": "jira"}
-"""Formats of a table, and what tabulate calls them."""
+"""Output formats of a table, and tabulate's names for them."""
 _WORD_ENDS = r"(?<![^\W_])_|_(?![^\W_])"
 _SPECIAL = {
     "markdown": re.compile(rf"[\\`*\[\]<>&|~]|{_WORD_ENDS}"),
@@ -19,13 +19,13 @@ _SPECIAL = {
 
 
 def escaped(text: str, output_format: str) -> str:
-    """Return the text of a cell as tabulate is to get it, which escapes HTML itself and nothing else."""
+    """Escape the text of a cell for tabulate, which itself escapes only HTML."""
     special = _SPECIAL.get(output_format)
     return special.sub(r"\\\g<0>", text) if special else text
 
 
 def as_written(text: str, output_format: str) -> str:
-    """Return lines that are no table as markup that shows them as they are."""
+    """Return lines outside tables as markup that shows them verbatim."""
     lines = text.strip("\n")
     if output_format == "html":
         return f"<pre>{escape(lines)}</pre>\n"
@@ -36,15 +36,15 @@ def as_written(text: str, output_format: str) -> str:
 
 
 def write_markup(markup: str, stream: TextIO) -> None:
-    """Write markup that is finished to a stream that may make markup of everything else."""
+    """Write finished markup to a stream that may convert everything else to markup."""
     write: Callable[[str], object] = getattr(stream, "write_markup", stream.write)
     write(markup)
 
 
 class Prose:
-    """A text stream that writes what stands between tables as it is in the chosen markup.
+    """A text stream that writes text between tables as verbatim text in the chosen markup.
 
-    :param chosen: one of ``MARKUP``, or None; asked at each write, for an option may come late
+    :param chosen: returns one of ``MARKUP``, or None; called at each write, because the option may be parsed late
     """
 
     def __init__(self, stream: TextIO, chosen: Callable[[], str | None]) -> None:
@@ -54,20 +54,19 @@ class Prose:
         self._any = False
 
     def write(self, text: str) -> int:
-        """Write a text, or keep it until its end is known; return how long it is."""
+        """Write a text, or keep it until its end is known; return its length."""
         if self._chosen() is None:
             return self.beneath.write(text)
-        if not isinstance(text, str):  # by which click finds out whether a stream takes bytes
+        if not isinstance(text, str):  # click tests in this way whether a stream takes bytes
             raise TypeError(f"write() takes str, not {type(text).__name__}")
         self._lines.append(text)
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write lines, their ends included."""
         self.write("".join(lines))
 
     def write_markup(self, markup: str) -> None:
-        """Write finished markup: a block of its own."""
+        """Write finished markup as a block of its own."""
         self.finish()
         self.beneath.write(("\n" if self._any else "") + markup)
         self._any = True
@@ -85,7 +84,7 @@ class Prose:
 
 @contextmanager
 def markup_stdout(chosen: Callable[[], str | None]) -> Iterator[None]:
-    """Make markup of everything that goes to stdout, where markup is chosen."""
+    """Convert everything that goes to stdout to markup, if markup is chosen."""
     before = sys.stdout
     stream = Prose(before, chosen)
     sys.stdout = cast("TextIO", stream)

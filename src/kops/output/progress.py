@@ -1,4 +1,4 @@
-"""Progress on stderr: one line that is rewritten on a terminal, sparse plain lines in a pipe."""
+"""Progress on stderr: one line that is rewritten on a terminal, and sparse plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kops.output.guard import Passing, unguarded
 PLAIN_INTERVAL_SECONDS = 10.0
 TERMINAL_INTERVAL_SECONDS = 0.1
 RECENT_SECONDS = 20.0
-"""The speed shown is that of the last seconds: what a step takes to begin, such as Spark's start, says nothing about what is left."""
+"""The rate shown is that of the last seconds: the time that a step takes to begin, such as Spark's start, says nothing about the rest."""
 SURE_SECONDS = 10.0
-"""After this long at work, or with a tenth done, the time left can be estimated."""
+"""After this long at work, or with a tenth done, the remaining time can be estimated."""
 LARGEST = 100
-"""Of seconds and of minutes before the next unit is used."""
+"""Seconds and minutes from this number on are shown in the next unit."""
 
 
 def describe_advance(done: int, total: int | None, unit: str, rate: float | None = None, *, sure: bool = False) -> str:
     """Return ``1,200 of 5,000 records, 400/s, ~10s left``.
 
-    :param rate: per second; None while it is not known
-    :param sure: that the time left can be estimated
+    :param rate: per second; None while unknown
+    :param sure: whether the remaining time can be estimated
     """
     parts = [f"{done:,}{f' of {total:,}' if total else ''} {unit}"]
     if rate is not None:
@@ -42,18 +42,18 @@ def _rough(seconds: float) -> str:
 
 
 class Pace:
-    """How fast a step has been of late."""
+    """The recent rate of a step."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
         self._began = 0.0
 
     def at(self, now: float, done: int, total: int | None) -> tuple[float | None, bool]:
-        """Return the speed per second, None when it is not known yet, and whether the time left can be estimated.
+        """Return the rate per second, None if not known yet, and whether the remaining time can be estimated.
 
-        :param now: seconds
+        :param now: seconds, on a monotonic clock
         """
-        if not self._seen and not done:  # nothing has begun
+        if not self._seen and not done:  # nothing was done yet
             return None, False
         if not self._seen:
             self._began = now
@@ -76,16 +76,16 @@ class StreamProgress:
         self._pace = Pace()
 
     def step(self, text: str) -> None:
-        """Begin a step on a line of its own."""
+        """Begin a step on its own line."""
         Passing.end()
         self._shown = time.monotonic()
         self._pace = Pace()
         self._write(f"{visible(text)} ...\n")
 
     def advance(self, done: int, total: int | None, unit: str) -> None:
-        """Show how far the step is, at most ten times a second (every ten seconds in a pipe).
+        """Show the progress of the step, at most ten times per second (every ten seconds in a pipe).
 
-        The line stands until anything else is written to stdout or stderr.
+        On a terminal the line stays until anything else is written to stdout or stderr.
         """
         now = time.monotonic()
         if now - self._shown < (TERMINAL_INTERVAL_SECONDS if self._terminal else PLAIN_INTERVAL_SECONDS):
@@ -103,7 +103,7 @@ class StreamProgress:
         self._write("\r\x1b[K")
 
     def _write(self, text: str) -> None:
-        """Write at once; a mutation is not stopped in the middle because its progress is no longer read."""
+        """Write and flush; a mutation must not stop halfway because its progress is no longer read."""
         with suppress(BrokenPipeError):
             self._stream.write(text)
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Rows of records for people: one line each, whatever is in them."""
+"""Rows of records for people: one line each, whatever their content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PEOPLE = (Column("partition", "P"), "offset", "timestamp", "key", "value")
 
 
 def columns(rows: Sequence[Mapping[str, Any]], output_format: str) -> list[str | Column]:
-    """Return the columns of a table, which fit 80 characters where keys and values are short; CSV has every key."""
+    """Return the columns of a table, which fit into 80 characters if keys and values are short; CSV has every key."""
     if output_format == "table":
         return [*PEOPLE, *(["headers"] if any(row["headers"] for row in rows) else [])]
     if output_format == "name":
@@ -36,7 +36,7 @@ def columns(rows: Sequence[Mapping[str, Any]], output_format: str) -> list[str |
 
 
 def stream_columns(rows: Sequence[Mapping[str, Any]], output_format: str) -> list[str | Column]:
-    """Return the columns of a table without an end: the value is the last, so that it may be as long as it is."""
+    """Return the columns of a table without an end: the value comes last, so that it can have any length."""
     if output_format != "table":
         return columns(rows, output_format) if rows else list(STREAM_KEYS)
     has_headers = any(row["headers"] for row in rows)
@@ -44,12 +44,12 @@ def stream_columns(rows: Sequence[Mapping[str, Any]], output_format: str) -> lis
 
 
 def raw_lines(values: Sequence[bytes | None]) -> bytes:
-    """Return values as they are, each with a line end; a tombstone is an empty line."""
+    """Return values unchanged, each with a line end; a tombstone is an empty line."""
     return b"\n".join([value or b"" for value in values] if None in values else values) + b"\n" if values else b""  # type: ignore[arg-type]
 
 
 def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with its key, value and headers as text of one line."""
+    """Return a row with its key, value and headers as text on one line."""
     cells = {**row, "key": as_line(row["key"], row.get("key_encoding")), "value": as_line(row["value"], row.get("value_encoding"))}
     if row["tombstone"]:
         cells["value"] = "(tombstone)"
@@ -58,9 +58,9 @@ def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_line(value: Any, encoding: str | None = None) -> str:
-    """Return a value as one line without control characters, so that it can neither break the table nor steer the terminal.
+    """Format a value on one line without control characters, so that it can neither break the table nor control the terminal.
 
-    :param encoding: ``base64`` is said in front
+    :param encoding: ``base64`` is shown as a prefix
     """
     if value is None:
         return "-"
@@ -70,7 +70,7 @@ def as_line(value: Any, encoding: str | None = None) -> str:
 
 
 def window_cells(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``start`` and ``end`` of a row's window or session for a table; nothing of a row that has none."""
+    """Return the ``start`` and ``end`` of a row's window or session for a table; empty for a row without window."""
     if "window_start" not in row:
         return {}
     start, end = row["window_start"] or row["window_start_ms"], row["window_end"] or row["window_end_ms"]
@@ -78,7 +78,7 @@ def window_cells(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shorter_time(time: Any, *, other: str = "") -> str:
-    """Return a time without milliseconds where it has none, and without its date where the other time has the same."""
+    """Return a time without milliseconds if they are zero, and without its date if the other time has the same."""
     text = str(time)
     if text.endswith(".000Z"):
         text = text.removesuffix(".000Z") + "Z"

@@ -1,6 +1,6 @@
 """One renderer for everything that goes to stdout: table, json, yaml, csv, name, markdown, html, jira.
 
-JSON, YAML and CSV are a contract; tables are for people and may change. Rows are mappings of JSON values.
+JSON, YAML and CSV are a stable contract; tables are for people and may change. Rows are mappings of JSON values.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def render_rows(
 ) -> None:
     """Write rows as a list.
 
-    :param columns: of tables and the CSV; JSON and YAML carry every key. ``name`` prints the first one
-    :param terminal: make the table fit the terminal's width, and show CSV and names without what acts on it
+    :param columns: of tables and CSV; JSON and YAML contain every key. ``name`` prints the first one
+    :param terminal: make the table fit the terminal's width, and escape what would control it in CSV and names
     """
     shown = as_columns(columns)
     if output_format == "json":
@@ -41,7 +41,7 @@ def render_rows(
 
 
 def render_object(body: Row, output_format: str, stream: TextIO, *, name: str = "name", terminal: bool = False) -> None:
-    """Write one object: aligned ``key value`` lines as a table, the object itself as JSON or YAML."""
+    """Write one object: as a table aligned ``key value`` lines, as JSON or YAML the object itself."""
     if output_format == "json":
         write_json(body, stream)
     elif output_format == "yaml":
@@ -60,7 +60,7 @@ def render_object(body: Row, output_format: str, stream: TextIO, *, name: str = 
 def write_csv_rows(rows: Iterable[Row], columns: Sequence[Column], stream: TextIO, *, terminal: bool, heading: bool = True) -> None:
     """Write rows as CSV.
 
-    :param terminal: without what acts on it, each text on one line
+    :param terminal: escape what would control it, each text on one line
     """
     writer = csv.writer(stream, lineterminator="\n")
     if heading:
@@ -70,7 +70,7 @@ def write_csv_rows(rows: Iterable[Row], columns: Sequence[Column], stream: TextI
 
 
 def csv_cell(value: Any) -> Any:
-    """Return a value as CSV holds it: empty for None, JSON for a boolean and for what has parts."""
+    """Return a value for CSV: empty for None, JSON for booleans, objects and lists."""
     if value is None:
         return ""
     if isinstance(value, (bool, Mapping, list, tuple)):
@@ -79,11 +79,11 @@ def csv_cell(value: Any) -> Any:
 
 
 def visible_csv_cell(value: Any) -> Any:
-    """Return a value as CSV shows it on a terminal: a text on one line."""
+    """Return a value for CSV on a terminal: text is on one line, without control characters."""
     held = csv_cell(value)
     return visible(held) if isinstance(held, str) else held
 
 
 def name_text(value: Any, *, terminal: bool) -> str:
-    """Return the line of ``-o name``: as it is for programs, without what acts on a terminal for people."""
+    """Return the line of ``-o name``: unchanged for programs; on a terminal, control characters are escaped."""
     return visible(str(value)) if terminal else str(value)

@@ -1,4 +1,4 @@
-"""A report as one HTML file: no script, nothing from elsewhere; every text is escaped."""
+"""A report as one HTML file without scripts or external resources; every text is escaped."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kops.output.report_chart import Chart, chart_svg, safe_text
 from kops.output.table import cell
 
 WARNING = "Warning: "
-"""How a note begins that must not be overlooked."""
+"""Prefix of a note that must not be overlooked."""
 GOOD, BAD, NEUTRAL = "good", "bad", "neutral"
 LARGEST_CELL = 400
-"""Characters of a key or value that are shown: a report stays readable whatever the application stores."""
+"""Most characters shown of a key or value: a report stays readable whatever the application stores."""
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -70,7 +70,7 @@ class Section:
 class Report:
     """A report.
 
-    :param verdict: the one sentence that a reader in a hurry needs
+    :param verdict: the main result in one sentence
     :param tone: GOOD, BAD or NEUTRAL
     """
 
@@ -84,7 +84,6 @@ class Report:
 
 
 def report_html(report: Report) -> str:
-    """Return a whole HTML document."""
     body = [
         f"<h1>{safe_text(report.title)}</h1>",
         f'<p class="verdict {report.tone}">{safe_text(report.verdict)}</p>',

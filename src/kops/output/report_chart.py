@@ -1,6 +1,7 @@
 """A chart of counts over time as inline SVG: stacked bars, a scale, a legend.
 
-By hand: pygal's SVG has a script, also when told to link none, and 64 KB for what is 12 KB here. A report has neither scripts nor links.
+Drawn by hand: pygal's SVG contains a script, even when set to link none, and takes 64 KB instead of 12 KB. A report has neither scripts nor
+links.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ WIDTH, HEIGHT = 860, 210
 _LEFT, _BOTTOM, _TOP = 64, 46, 22
 _PLOT_WIDTH, _PLOT_HEIGHT = WIDTH - _LEFT - 8, HEIGHT - _BOTTOM - _TOP
 LEAST_HEIGHT = 2
-"""Of a part of a bar: one key among thousands is seen."""
+"""Minimum height of a part of a bar, so that one key among thousands is visible."""
 _COLOURS = ("#2f6db3", "#d98a1f", "#b23a48", "#5f6b7a")
 
 
@@ -23,9 +24,9 @@ _COLOURS = ("#2f6db3", "#d98a1f", "#b23a48", "#5f6b7a")
 class Chart:
     """Counts over time.
 
-    :param earliest: and ``latest``: of the whole chart, milliseconds since the epoch
+    :param earliest: start of the chart, in milliseconds since the epoch; ``latest`` is its end
     :param series: name of each kind, in the order in which they are stacked
-    :param counts: one mapping of kind to count for each bar; all bars are of one length
+    :param counts: one mapping of kind to count per bar; all bars cover the same length of time
     """
 
     title: str
@@ -36,13 +37,13 @@ class Chart:
 
 
 def safe_text(text: str) -> str:
-    """Escape a text for HTML and SVG; what neither has a character for, and what hides, is written as its escape."""
+    """Escape a text for HTML and SVG; invisible and unprintable characters are shown as their escapes."""
     plain = "".join(each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode() for each in text)
     return escape(plain, quote=True)
 
 
 def chart_svg(chart: Chart) -> str:
-    """Return the chart; each bar says its time and counts when it is pointed at."""
+    """Return the chart as SVG; each bar shows its time and counts as a tooltip."""
     most = max((sum(bar.values()) for bar in chart.counts), default=0) or 1
     label = f"{chart.title}, from {time_text(chart.earliest)} to {time_text(chart.latest)}"
     parts = [

@@ -1,6 +1,6 @@
 """Tables: `tabulate` draws them, as text for people, and as Markdown, HTML or Jira's markup for a ticket.
 
-What has more than ``MANY`` rows is streamed in the same layout: tabulate takes some 60 us a row, which is 30 times as long, and all memory.
+A table with more than ``MANY`` rows is streamed in the same layout: tabulate takes some 60 us per row, 30 times as long, and all memory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kops.output.markup import MARKUP, escaped, write_markup
 
 MANY = 1_000
 TOGETHER = 1_000
-"""Lines written at once."""
+"""How many lines are written at once."""
 NARROWEST = 12
-"""No column is shrunk further: its names could no longer be told apart."""
+"""Minimum width of a shrunk column: below it, names could no longer be told apart."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
@@ -31,7 +31,7 @@ class Column:
     """A column of a table or CSV.
 
     :param key: the key of the row that it shows
-    :param title: its heading; the key in upper case when empty
+    :param title: its heading; if empty, the key in upper case
     """
 
     key: str
@@ -39,7 +39,6 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """Return the heading of the column."""
         return self.title or self.key.upper().replace("_", " ")
 
 
@@ -49,7 +48,7 @@ def as_columns(columns: Sequence[str | Column]) -> list[Column]:
 
 
 def cell(value: Any) -> str:
-    """Return a value as text for a person."""
+    """Format a value for people."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -62,12 +61,12 @@ def cell(value: Any) -> str:
 
 
 def line_cell(value: Any) -> str:
-    """Return a value as text for a person, on one line that acts on no terminal."""
+    """Format a value for people, on one line without control characters."""
     return visible(cell(value))
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a column may be right-aligned because of this value."""
+    """Whether this value allows its column to be right-aligned."""
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
@@ -75,11 +74,11 @@ def is_number(value: Any) -> bool:
 class Table:
     """A table whose cells are text.
 
-    :param titles: empty for none
+    :param titles: the headings; empty for none
     :param columns: the cells of each column
     :param right: the columns that are right-aligned
-    :param keys: of the columns, which say what their words mean
-    :param widths: of the columns
+    :param keys: keys of the columns, which decide what their words mean
+    :param widths: widths of the columns
     """
 
     titles: Sequence[str]
@@ -90,7 +89,7 @@ class Table:
 
 
 def table_of(rows: Sequence[Row], columns: Sequence[Column], *, headings: bool = True) -> Table:
-    """Return rows as a table: columns of numbers are right-aligned."""
+    """Build a table from rows: columns of numbers are right-aligned."""
     values = [[row.get(column.key) for row in rows] for column in columns]
     titles = [column.heading for column in columns] if headings else []
     cells = [[line_cell(value) for value in column] for column in values]
@@ -100,9 +99,9 @@ def table_of(rows: Sequence[Row], columns: Sequence[Column], *, headings: bool =
 
 
 def table_of_blocks(blocks: Iterable[Block], columns: Sequence[Column], texts: Mapping[str, Callable[[Any], str]] | None = None) -> Table:
-    """Return very many rows as a table, in a fraction of the time and memory: a value that many rows have is made a text once.
+    """Build a table from very many rows in a fraction of the time and memory: a value shared by many rows is formatted once.
 
-    :param texts: how to write the values of some columns, by key
+    :param texts: functions that format the values of some columns, by key
     """
     values: list[list[Any]] = [[] for _ in columns]
     for block in blocks:
@@ -121,10 +120,10 @@ def table_of_blocks(blocks: Iterable[Block], columns: Sequence[Column], texts: M
 
 
 def write_table(table: Table, stream: TextIO, *, output_format: str = "table", terminal: bool = False, whole: bool = False) -> None:
-    """Write a table: one row a line, without borders, so that grep and awk work on it; or as markup.
+    """Write a table: one row per line, without borders, so that grep and awk work on it; or as markup.
 
     :param terminal: make it fit the terminal's width
-    :param whole: by more lines where sentences are too long, and not by cutting anything
+    :param whole: wrap sentences that are too long instead of cutting anything
     """
     if output_format in MARKUP:
         cells = [[escaped(text, output_format) for text in row] for row in zip(*table.columns, strict=True)]
@@ -153,7 +152,7 @@ def _whole_width(table: Table) -> int:
 
 
 def _drawn(rows: Sequence[Sequence[str]], right: Sequence[bool], style: str, titles: Sequence[str] = ()) -> str:
-    """Return what tabulate makes of cells. In plain text the headings are a row like any other: else it makes their columns wider."""
+    """Draw cells with tabulate. In plain text the headings are a row like any other: otherwise tabulate makes their columns wider."""
     from tabulate import tabulate
 
     aligned = ["right" if each else "left" for each in right]
@@ -161,7 +160,7 @@ def _drawn(rows: Sequence[Sequence[str]], right: Sequence[bool], style: str, tit
 
 
 class Lines:
-    """Lines of a plain table whose widths are known: any number of them."""
+    """Writes any number of lines of a plain table whose widths are known."""
 
     def __init__(self, widths: Sequence[int], right: Sequence[bool], limit: int = 0) -> None:
         self._widths = list(zip(widths, right, strict=True))
@@ -169,11 +168,10 @@ class Lines:
         self._limit = limit
 
     def write(self, rows: Iterable[tuple[str, ...]], stream: TextIO) -> None:
-        """Write some rows."""
         remaining = iter(rows)
         while some := list(islice(remaining, TOGETHER)):
             lines = [(self._form % row).rstrip() for row in some]
-            if not all(map(str.isascii, lines)):  # "%-9s" counts characters, of which some are two columns wide
+            if not all(map(str.isascii, lines)):  # "%-9s" counts characters, some of which are two columns wide
                 lines = [line if line.isascii() else self._padded(row) for line, row in zip(lines, some, strict=True)]
             stream.write("\n".join([cut(line, self._limit) for line in lines] if self._limit else lines) + "\n")
 
@@ -186,7 +184,7 @@ class Lines:
 
 
 def text_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text occupies."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth
@@ -196,7 +194,7 @@ def text_width(text: str) -> int:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a line that is no wider than this; 0 for any width."""
+    """Cut a line to a width; 0 means no limit."""
     return _head(text, limit - 1) + "…" if limit and text_width(text) > limit else text
 
 
@@ -207,14 +205,14 @@ def _head(text: str, width: int) -> str:
 
 
 def _may_shrink(table: Table) -> tuple[list[bool], list[bool]]:
-    """Return which columns may become narrower, and which of those have sentences."""
+    """Return which columns may become narrower, and which of those contain sentences."""
     some = [column[:TOGETHER] for column in table.columns]
     may_shrink = [not (right or are_times(column)) for right, column in zip(table.right, some, strict=True)]
     return may_shrink, [may and any(" " in text for text in column) for may, column in zip(may_shrink, some, strict=True)]
 
 
 def _wrapped(table: Table, limit: int) -> Table:
-    """Return a table with sentences on several lines; no word is broken, and names stay whole."""
+    """Wrap sentences over several lines; no word is broken, and names stay whole."""
     widths = fitted(table.widths, _may_shrink(table)[1], limit)
     columns = [
         column if width == before else [fill(text, width, break_long_words=False, break_on_hyphens=False) for text in column]
@@ -224,9 +222,9 @@ def _wrapped(table: Table, limit: int) -> Table:
 
 
 def _fit(table: Table, limit: int) -> Table:
-    """Return a table with its longest texts shortened, sentences before names."""
+    """Shorten the longest texts, sentences before names."""
     may_shrink, sentences = _may_shrink(table)
-    # A name says more than the end of a sentence: it stays whole as long as there is room.
+    # A name says more than the end of a sentence, so it stays whole as long as there is room.
     widths = fitted(fitted(table.widths, sentences, limit), may_shrink, limit)
     columns = [
         column if width == before else [shortened(text, width) for text in column]
@@ -237,10 +235,10 @@ def _fit(table: Table, limit: int) -> Table:
 
 
 def fitted(widths: Sequence[int], may_shrink: Sequence[bool], limit: int) -> list[int]:
-    """Return widths that fit a line, with two spaces between columns: the widest columns give way first, to the same width.
+    """Return widths that fit into a line, with two spaces between columns: the widest columns shrink first, to the same width.
 
-    :param may_shrink: the columns that may become narrower, none of them narrower than ``NARROWEST``
-    :param limit: of the line, in columns of the terminal
+    :param may_shrink: which columns may become narrower, but not below ``NARROWEST``
+    :param limit: width of the line, in columns of the terminal
     """
     room = limit - 2 * (len(widths) - 1)
     for cap in range(min(max(widths, default=0), room), NARROWEST - 1, -1):
@@ -251,7 +249,7 @@ def fitted(widths: Sequence[int], may_shrink: Sequence[bool], limit: int) -> lis
 
 
 def shortened(text: str, width: int) -> str:
-    """Return a text that is no wider than this: of a sentence the beginning, of a name both ends, as either may be what tells it apart."""
+    """Shorten a text to a width: a sentence keeps its beginning, a name both ends, as either may distinguish it."""
     if text_width(text) <= width:
         return text
     if " " in text:
@@ -261,5 +259,5 @@ def shortened(text: str, width: int) -> str:
 
 
 def are_times(texts: Sequence[str]) -> bool:
-    """Tell whether a column has times, of which no part can be left out."""
+    """Whether a column contains times, no part of which may be left out."""
     return any(map(_TIME.fullmatch, texts))

@@ -1,4 +1,4 @@
-"""A live table on a terminal, and a plain line for each look in a pipe."""
+"""A live table on a terminal, and one plain line per look in a pipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kops.output.json_text import json_text
 
 SPARK_WIDTH = 8
 OTHER_LINES = 5
-"""Lines of the terminal that the table's own frame takes."""
+"""Lines of the terminal that the table's own frame occupies."""
 
 Show = Callable[[Look, str, Sequence[str]], None]
 """Shows a look, its time as ISO 8601, and the limits that it exceeds."""
@@ -22,7 +22,7 @@ Show = Callable[[Look, str, Sequence[str]], None]
 
 @contextmanager
 def live_table(by: str, stream: TextIO) -> Iterator[Show]:
-    """Give a function that draws each look in place of the one before."""
+    """Provide a function that draws each look in place of the previous one."""
     from rich.console import Console
     from rich.live import Live
 
@@ -36,7 +36,7 @@ def live_table(by: str, stream: TextIO) -> Iterator[Show]:
 
 
 def plain_lines(stream: TextIO) -> Show:
-    """Return a function that writes one line for each look."""
+    """Return a function that writes one line per look."""
 
     def show(look: Look, time: str, exceeded: Sequence[str]) -> None:
         total = look.total
@@ -60,7 +60,7 @@ def plain_lines(stream: TextIO) -> Show:
 
 
 def json_lines(by: str, stream: TextIO) -> Show:
-    """Return a function that writes one object for each look."""
+    """Return a function that writes one JSON object per look."""
 
     def show(look: Look, time: str, exceeded: Sequence[str]) -> None:
         body: dict[str, Any] = {"time": time, **_json(look.total), "over_limit": list(exceeded)}
@@ -91,7 +91,7 @@ def _table(look: Look, by: str, time: str, exceeded: Sequence[str], most: int) -
     behind = "" if not total.time_lag_ms else f", {age_text(total.time_lag_ms)} behind"
     title = Text(f"{time}  lag {total.lag:,}{behind}  {_signed(total.change)}  {sparkline(total.history, 3 * SPARK_WIDTH)}")
     table = Table(box=None, pad_edge=False)
-    table.add_column(by.upper())  # the one that gives way when the terminal is narrow
+    table.add_column(by.upper())  # the column that shrinks if the terminal is narrow
     for heading in ("LAG", "CHANGE", "CONSUMED", "PRODUCED", "TIME", "LEFT"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True, width=SPARK_WIDTH)

@@ -29,7 +29,7 @@ class Aggregation:
 
     :param kind: one of ``KINDS``, or ``table``
     :param expression: Spark SQL of the value that is aggregated, or kept in a table; the reducer's name for ``reducer``; empty for
-      ``count`` and for a table of whole values
+        ``count`` and for a table of whole values
     :param form: format of the aggregate's bytes
     """
 

@@ -1,6 +1,6 @@
-"""The settings of a topic: their types and ranges in Apache Kafka 4.3 (``LogConfig``), and the brokers' settings they default to.
+"""The settings of a topic: types and ranges in Apache Kafka 4.3 (``LogConfig``), and the brokers' settings they default to.
 
-A value is checked and written as Kafka would show it, so that what is read back compares equal.
+Values are checked and normalized to the form that Kafka shows, so that what is read back compares equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONG_MAX = 2**63 - 1
 class Whole:
     """A whole number: Java's INT or LONG.
 
-    :param special: one value allowed outside of the range
+    :param special: one value that is allowed outside the range
     """
 
     least: int
@@ -55,12 +55,11 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some words, as they are written."""
+    """One of several words, case-sensitive."""
 
     words: tuple[str, ...]
 
     def read(self, text: str) -> str:
-        """Return the word."""
         if text not in self.words:
             raise ValueError(f"it must be one of {', '.join(self.words)}")
         return text
@@ -71,7 +70,6 @@ class Flag:
     """Java's BOOLEAN."""
 
     def read(self, text: str) -> str:
-        """Return the word in lower case."""
         if text.lower() not in ("true", "false"):
             raise ValueError("it must be true or false")
         return text.lower()
@@ -79,12 +77,12 @@ class Flag:
 
 @dataclass(frozen=True)
 class Words:
-    """A list of some words; empty is allowed."""
+    """A list of known words; may be empty."""
 
     words: tuple[str, ...]
 
     def read(self, text: str) -> str:
-        """Return the list with commas alone between its words, none twice."""
+        """Return the list as words separated by commas only, without duplicates."""
         parts = [part.strip() for part in text.split(",")] if text.strip() else []
         if not set(parts) <= set(self.words):
             raise ValueError(f"it must be a list of {' and '.join(self.words)}")
@@ -96,7 +94,6 @@ class Replicas:
     """Throttled replicas: ``*`` or ``partition:broker,...``."""
 
     def read(self, text: str) -> str:
-        """Return the list."""
         if text not in ("", "*") and not all(re.fullmatch(r"\d+:\d+", part.strip()) for part in text.split(",")):
             raise ValueError("it must be * or a list like 0:1,1:2 (partition:broker)")
         return text
@@ -105,7 +102,7 @@ class Replicas:
 Kind = Whole | Ratio | Choice | Flag | Words | Replicas
 
 VENDOR_PREFIXES = ("confluent.", "redpanda.", "internal.")
-"""Settings of other makers' brokers; the broker itself judges them."""
+"""Settings of other vendors' brokers; the broker itself checks them."""
 
 POLICY = "cleanup.policy"
 RETENTION = "retention.ms"
@@ -157,21 +154,21 @@ _BROKER_SETTINGS: Mapping[str, tuple[tuple[str, int], ...]] = {
     "max.message.bytes": (("message.max.bytes", 1),),
     "message.timestamp.type": (("log.message.timestamp.type", 1),),
 }
-"""Where a topic's value comes from when it has none: the first of these that the broker has set, times a factor
-(``ServerTopicConfigSynonyms``). Only those that decide whether records are kept and accepted."""
+"""The broker settings that a topic without its own value defaults to: the first one that the broker has set, times a factor
+(``ServerTopicConfigSynonyms``). Contains only those that decide whether records are kept and accepted."""
 
 
 def near(name: str, known: Mapping[str, object] = SETTINGS, *, cutoff: float = 0.75) -> str | None:
-    """Return the setting that was probably meant."""
+    """Return the name that was probably meant; None if none is similar."""
     import difflib
 
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
 def canonical(name: str, text: str) -> str:
-    """Return the value of a setting as Kafka shows it; a setting that is not in the table is left as it is.
+    """Return the value of a setting as Kafka shows it; a setting that is not in ``SETTINGS`` is left as it is.
 
-    :raises UsageProblem: when Kafka would not take it
+    :raises UsageProblem: if Kafka would not accept it
     """
     kind = SETTINGS.get(name)
     if kind is None:
@@ -185,8 +182,8 @@ def canonical(name: str, text: str) -> str:
 def canonical_settings(settings: Mapping[str, str], *, also_known: Callable[[], set[str]] = set) -> dict[str, str]:
     """Check settings and return them as Kafka shows them.
 
-    :param also_known: the names that the brokers know, asked when one is in no table: they may be newer than kops
-    :raises UsageProblem: for a name that does not exist, with the nearest one, and for a wrong value
+    :param also_known: returns the names that the brokers know; called only for a name that kops does not know: brokers may be newer
+    :raises UsageProblem: for a name that does not exist, suggesting the most similar one, and for an invalid value
     """
     checked = {name: canonical(name, text) for name, text in settings.items()}
     require_setting_names(checked, also_known=also_known)
@@ -194,10 +191,10 @@ def canonical_settings(settings: Mapping[str, str], *, also_known: Callable[[], 
 
 
 def require_setting_names(names: Iterable[str], *, also_known: Callable[[], set[str]] = set) -> None:
-    """Check that there are such settings.
+    """Check that these settings exist.
 
     :param also_known: see :func:`canonical_settings`
-    :raises UsageProblem: for a name that does not exist, with the nearest one
+    :raises UsageProblem: for a name that does not exist, suggesting the most similar one
     """
     for name in names:
         if name in SETTINGS or name.startswith(VENDOR_PREFIXES):
@@ -210,19 +207,18 @@ def require_setting_names(names: Iterable[str], *, also_known: Callable[[], set[
 
 
 def own_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
-    """Return the settings that are set on the topic itself."""
     return {name: setting.value or "" for name, setting in sorted(settings.items()) if setting.source == "topic"}
 
 
 def same_value(name: str, one: str | None, other: str | None) -> bool:
-    """Return whether two values of a setting mean the same: a policy is a set."""
+    """Whether two values of a setting mean the same; the words of a cleanup policy are a set."""
     if name == POLICY and one is not None and other is not None:
         return set(one.split(",")) == set(other.split(","))
     return one == other
 
 
 def broker_default(name: str, broker: Mapping[str, str | None]) -> str | None:
-    """Return the value that a new topic gets for a setting of :data:`_BROKER_SETTINGS`; None when it is not known.
+    """Return the value that a new topic gets for a setting of :data:`_BROKER_SETTINGS`; None if unknown.
 
     :param broker: the settings of a broker
     """
@@ -234,13 +230,13 @@ def broker_default(name: str, broker: Mapping[str, str | None]) -> str | None:
 
 
 def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
-    """Return what a new topic gets for the settings that matter most, where it sets none of its own."""
+    """Return what a new topic gets for the settings that matter most, unless it sets its own."""
     found = {name: broker_default(name, broker) for name in _BROKER_SETTINGS}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def people_value(name: str, value: str) -> str:
-    """Return a value for people: ``604800000 (7d)`` for a time."""
+    """Format a value for people; times get a duration: ``604800000 (7d)``."""
     if not name.endswith(".ms") or not value.isascii() or not value.isdigit() or int(value) < 1000 or int(value) > LONG_MAX // 2:  # noqa: PLR2004
         return value
     return f"{value} ({duration_text(int(value))})"

@@ -1,4 +1,4 @@
-"""What is unsafe about a topic to be created or changed."""
+"""Warnings about a topic to be created or changed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ SHOWN_NAMES = 5
 MAX_MESSAGE = "max.message.bytes"
 TOMBSTONES = "delete.retention.ms"
 SHORT_RETENTION_MS = 3_600_000
-"""Below an hour, a consumer that is restarted by a person loses records."""
+"""Below an hour, records are lost to a consumer that has to be restarted by hand."""
 
 
 @dataclass(frozen=True)
 class Effective:
-    """A topic as it would be.
+    """The effective settings of a topic, existing or planned.
 
-    :param replication_factor: None when only the brokers know
-    :param settings: all that matter, the brokers' defaults included
+    :param replication_factor: None if only the brokers know
+    :param settings: all that matter, including the brokers' defaults
     :param given: the settings that are set on the topic itself
     """
 
@@ -31,19 +31,19 @@ class Effective:
 
 
 def warnings_for(topics: Sequence[Effective], broker_count: int) -> list[str]:
-    """Return what the approver should know, a sentence each; once for all topics that it is true of."""
+    """Return what the approver should know, one sentence each; a sentence that is true of several topics comes once."""
     return grouped(
         (topic.name, text) for topic in topics for text in (*_settings(topic, broker_count), *_first_records(topic), *_name(topic.name))
     )
 
 
 def change_warnings(changes: Sequence[tuple[Effective, Effective]], broker_count: int) -> list[str]:
-    """Return what becomes unsafe by changing topics: each as it is and as it would be."""
+    """Return what becomes unsafe; ``changes`` holds each topic before and after its change."""
     return grouped((after.name, text) for before, after in changes for text in _change(before, after, broker_count))
 
 
 def grouped(found: Iterable[tuple[str, str]]) -> list[str]:
-    """Return warnings about topics, each once for all topics that it is true of.
+    """Merge warnings about topics: each comes once, with all topics that it is true of.
 
     :param found: name and sentence
     """
