@@ -94,7 +94,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _whole(text: str) -> str:
-    """Replace unpaired surrogates, which cannot be encoded."""
+    """Combine surrogate pairs, and replace unpaired surrogates, which cannot be encoded."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -36,7 +36,7 @@ class Broker:
 class Cluster:
     """A cluster: its id never changes, its addresses may.
 
-    :param controller: broker id of the controller as clients see it; None when there is none
+    :param controller: broker id of the controller as clients see it; None if there is none
     """
 
     cluster_id: str
@@ -71,9 +71,9 @@ class Topic:
 class Setting:
     """A setting of a topic or broker.
 
-    :param value: None when the broker does not show it (sensitive)
+    :param value: None if the broker does not show it (sensitive)
     :param source: ``topic``, ``broker``, ``broker default`` (dynamic cluster-wide) or ``default``
-    :param inherited: the value that applies if the topic sets none; None when unknown
+    :param inherited: the value that applies if the topic sets none; None if unknown
     """
 
     name: str
@@ -106,7 +106,7 @@ class Bounds:
 class Committed:
     """A committed offset: the next one that the group will process.
 
-    :param metadata: the text that the client stored with it; None when it is not UTF-8 and could not be read
+    :param metadata: the text that the client stored with it; None if it is not UTF-8 and could not be read
     """
 
     offset: int

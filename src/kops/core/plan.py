@@ -99,7 +99,7 @@ class DerivedItems(Sequence[Item]):
 
     @abstractmethod
     def deltas(self) -> Iterator[int]:
-        """Yield the distance of each number that moves."""
+        """Yield the change of each number that moves."""
 
 
 class Arguments(ABC):

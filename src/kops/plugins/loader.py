@@ -79,7 +79,7 @@ def find(kind: str, name: str) -> Plugin | None:
 def load(plugin: Plugin) -> Any:
     """Import a plugin.
 
-    :raises ConfigError: when it cannot be imported or has the wrong type, with a way to continue without it
+    :raises ConfigError: if it cannot be imported or has the wrong type, with a way to continue without it
     """
     try:
         thing = EntryPoint(plugin.name, plugin.reference, GROUPS[plugin.kind]).load()
@@ -110,7 +110,7 @@ def load_command(name: str) -> Any:
 def format_of(form: Form) -> Format:
     """Return the format of a key or value of a state file, bound to its schemas.
 
-    :raises UsageProblem: when it does not exist
+    :raises UsageProblem: if it does not exist
     """
     if not form.registered:
         return load_format(form.name)
@@ -122,7 +122,7 @@ def format_of(form: Form) -> Format:
 def load_format(name: str) -> Format:
     """Return a format: kops' own, otherwise a plugin's.
 
-    :raises UsageProblem: when it does not exist, suggesting a similar one, or when its plugin is broken
+    :raises UsageProblem: if it does not exist, suggesting a similar one, or if its plugin is broken
     """
     if name in FORMATS:
         return FORMATS[name]
@@ -137,7 +137,7 @@ def reducer_reference(name: str) -> str:
     """Return the ``module:attribute`` of a reducer that a state file names; Spark's executors import it.
 
     :param name: of a plugin, or ``module:attribute``
-    :raises ConfigError: when there is no such plugin, or it is broken
+    :raises ConfigError: if there is no such plugin, or it is broken
     """
     if ":" in name:
         return name

@@ -36,7 +36,7 @@ def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> b
     """Start the process of a broker in the background, without waiting until it answers.
 
     :returns: False if it is already running
-    :raises Refused: when one of its ports is in use
+    :raises Refused: if one of its ports is in use
     """
     broker = part(sandbox, node)
     if parts.runs(broker):
@@ -55,8 +55,8 @@ def recorded(sandbox: Sandbox, node: Node) -> ProcessIdentity | None:
 def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node], *, seconds: float = parts.START_SECONDS) -> None:
     """Wait until these brokers answer clients and see each other.
 
-    :raises OperationFailed: when one of them ended
-    :raises TimedOut: when they do not answer in time
+    :raises OperationFailed: if one of them ended
+    :raises TimedOut: if they do not answer in time
     """
     wanted = {node.id for node in nodes}
 
@@ -80,7 +80,7 @@ def _seen_by(sandbox: Sandbox, port: int) -> set[int]:
 def prepare(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> None:
     """Write the settings of one broker, and format its data directory the first time.
 
-    :raises OperationFailed: when Kafka's StorageTool or the JDK's keytool fails
+    :raises OperationFailed: if Kafka's StorageTool or the JDK's keytool fails
     """
     password = store_password = ""
     if sandbox.secured:

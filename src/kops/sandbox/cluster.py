@@ -105,8 +105,8 @@ def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Callable[[st
     :param jars: of the Kafka version of this sandbox
     :param report: receives a line of progress
     :returns: the ids of the brokers that were started
-    :raises Refused: when a port is in use; nothing was started
-    :raises OperationFailed: when a broker ends instead of answering
+    :raises Refused: if a port is in use; nothing was started
+    :raises OperationFailed: if a broker ends instead of answering
     """
     with _changing(sandbox):
         return _brokers_up(sandbox, jars=jars, jdk=jdk, report=report or _silent)
@@ -115,8 +115,8 @@ def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Callable[[st
 def all_up(sandbox: Sandbox, programs: Programs, *, report: Callable[[str], None] | None = None) -> None:
     """Start every part that is not running, the brokers first, and wait until all of them answer.
 
-    :raises Refused: when a port is in use
-    :raises OperationFailed: when a part ends instead of answering
+    :raises Refused: if a port is in use
+    :raises OperationFailed: if a part ends instead of answering
     """
     report = report or _silent
     with _changing(sandbox):

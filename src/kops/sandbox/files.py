@@ -54,7 +54,7 @@ def locked(file: Path, *, what: str, seconds: float = 120.0) -> Iterator[None]:
     """Hold a lock file; the operating system releases it when the process dies.
 
     :param what: what is being changed, for the error: ``sandbox demo``
-    :raises Refused: when another process holds it for ``seconds``
+    :raises Refused: if another process holds it for ``seconds``
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + seconds

@@ -167,7 +167,7 @@ def save(sandbox: Sandbox) -> None:
 def load(directory: Path) -> Sandbox | None:
     """Read the sandbox of a directory; None if there is none.
 
-    :raises ConfigError: when its description cannot be read
+    :raises ConfigError: if its description cannot be read
     """
     file = directory / "sandbox.json"
     try:

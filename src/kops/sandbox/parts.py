@@ -124,7 +124,7 @@ def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
 def raise_if_ended(owner: str, part: Part) -> None:
     """Report why a part ended while it was starting.
 
-    :raises OperationFailed: when its process has ended
+    :raises OperationFailed: if its process has ended
     """
     process = recorded(part)
     if process is not None and process.running:
@@ -139,8 +139,8 @@ def raise_if_ended(owner: str, part: Part) -> None:
 def wait_until(owner: str, parts: Sequence[Part], ready: Callable[[Part], bool], *, seconds: float = START_SECONDS) -> None:
     """Wait until every part is ready.
 
-    :raises OperationFailed: when one of them ended
-    :raises TimedOut: when one is not ready in time
+    :raises OperationFailed: if one of them ended
+    :raises TimedOut: if one is not ready in time
     """
     deadline = time.monotonic() + seconds
     for part in parts:

@@ -36,7 +36,7 @@ def answers(port: int) -> bool:
 def pick(count: int) -> list[int]:
     """Return this many different free ports.
 
-    :raises MissingRequirement: when there are not enough
+    :raises MissingRequirement: if there are not enough
     """
     candidates = list(range(_LOWEST, _first_ephemeral()))
     random.shuffle(candidates)

@@ -40,7 +40,7 @@ def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
 
     :param program: the directory that it was unpacked into
     :returns: False if it is already running
-    :raises Refused: when its port is in use
+    :raises Refused: if its port is in use
     """
     part = registry.part
     if parts.runs(part):
@@ -67,7 +67,7 @@ def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
 def wait_until_ready(registry: RegistryServer) -> None:
     """Wait until the registry answers.
 
-    :raises OperationFailed: when it ended
-    :raises TimedOut: when it does not answer in time
+    :raises OperationFailed: if it ended
+    :raises TimedOut: if it does not answer in time
     """
     parts.wait_until(registry.owner, [registry.part], lambda _: is_healthy(f"{registry.url}/subjects"))

@@ -21,7 +21,7 @@ def make_certificates(folder: Path, jdk: Jdk) -> None:
 
     The authority's key is thrown away afterwards, so nothing else can ever be signed with it.
 
-    :raises OperationFailed: when keytool fails
+    :raises OperationFailed: if keytool fails
     """
     if (folder / "broker.p12").exists():
         return

@@ -112,7 +112,7 @@ def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence
     """Start the workers that are not running, without waiting until they answer.
 
     :returns: those that were started
-    :raises Refused: when a port is in use
+    :raises Refused: if a port is in use
     """
     waiting = [worker for worker in workers if not parts.runs(cluster.part(worker))]
     parts.refuse_taken_ports(cluster.owner, [cluster.part(worker) for worker in waiting])
@@ -129,8 +129,8 @@ def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence
 def wait_until_ready(cluster: ConnectCluster, workers: Iterable[Worker]) -> None:
     """Wait until workers have joined their group and read its topics (KIP-1017).
 
-    :raises OperationFailed: when one of them ended
-    :raises TimedOut: when one is not ready in time
+    :raises OperationFailed: if one of them ended
+    :raises TimedOut: if one is not ready in time
     """
     parts.wait_until(
         cluster.owner, [cluster.part(worker) for worker in workers], lambda part: is_healthy(f"http://{HOST}:{part.port}/health")

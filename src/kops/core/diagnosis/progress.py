@@ -124,7 +124,7 @@ def _stopped(
 
 
 def _too_short(look: GroupLook) -> str:
-    """Return a caveat if the looks at a Kafka Streams application are too close together to show progress, otherwise ""."""
+    """Return a caveat if the looks at a Kafka Streams application are too close together to show progress, otherwise an empty text."""
     if not look.streams or look.seconds * 1000 >= STREAMS_COMMIT_MS:
         return ""
     return f"; Kafka Streams commits every {STREAMS_COMMIT_MS // 1000} s, so --sample 40s shows more"

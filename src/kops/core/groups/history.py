@@ -92,7 +92,7 @@ class GroupHistory:
     since: int | None = None
 
     def standing_since(self, partition: TopicPartition) -> int | None:
-        """Return since when a partition has stood at its offset; None if since before the known history."""
+        """Return since when a partition has stood at its offset; None if that began before the known history."""
         events = self.commits.get(partition, ())
         since = None
         for event in reversed(events):

@@ -90,7 +90,7 @@ class GroupMoves:
     """The changes of one group.
 
     :param state: of the group when the plan was made; ABSENT if it does not exist yet
-    :param left: why nothing of it is changed; empty if something is
+    :param left: why the whole group is left alone; empty if it is not
     :param alone: the plan is about this group only, so its items are named by partition alone
     """
 
@@ -152,7 +152,7 @@ class MoveItems(DerivedItems):
         return any(group.left or group.changed for group in self.groups)
 
     def deltas(self) -> Iterator[int]:
-        """Yield the distance of each offset that moves."""
+        """Yield the change of each offset that moves."""
         pairs = (pair for group in self.groups for topic in group.topics for pair in topic.pairs())
         return (after - before for _, before, after in pairs if before is not None and after is not None)
 

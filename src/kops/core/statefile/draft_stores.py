@@ -177,7 +177,7 @@ class Drafting:
         if hidden is None or hidden.kind not in (TABLE, JOINED):
             return ""
         if processor not in self._tables:
-            self._tables[processor] = Entry(processor, ())  # added first, so that the tables it is made of come once, and before it
+            self._tables[processor] = Entry(processor, ())  # added first, so that it is added only once
             _comments, entries = self._entries(hidden, StoreFacts(changelog=False))
             self._tables[processor] = Entry(processor, tuple(entries), "a table without a store")
         return processor

@@ -10,7 +10,7 @@ from kops.core.errors import ConfigError
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return ``did you mean X? `` if one of the known names is similar, otherwise ""."""
+    """Return ``did you mean X? `` if one of the known names is similar, otherwise an empty text."""
     near = get_close_matches(str(name).lower(), list(known), n=1)
     return f"did you mean {near[0]}? " if near else ""
 
