@@ -16,7 +16,7 @@ _ASN1_SEQUENCE = b"\x30"
 def store_type(path: Path) -> str:
     """Return PEM, PKCS12 or JKS by the file's content: Java's JKS type opens PKCS12 files too, so the declared type is unreliable.
 
-    :raises ConfigError: if it cannot be read or is none of these
+    :raises ConfigError: if it cannot be read or is another kind of file
     """
     try:
         start = path.read_bytes()

@@ -50,7 +50,7 @@ def is_secret_name(name: str) -> bool:
 def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) -> str:
     """Hide what looks like a secret by its shape.
 
-    :param kept: whether a value is shown nevertheless, such as a reference
+    :param kept: whether to show a value although it looks like a secret, such as a reference
     """
     text = _PRIVATE_KEY.sub(HIDDEN, text)
     text = _ORACLE.sub(lambda found: found[0] if kept(found[3]) else f"{found[1]}{found[2]}/{HIDDEN}", text)

@@ -39,7 +39,7 @@ class Position:
 def parse_position(text: str, now: datetime) -> Position:
     """Parse a position: ``start``, ``end``, an offset, or a time.
 
-    :raises UsageProblem: if it is none of these; Kafka's codes -1 (end) and -2 (start) are not accepted
+    :raises UsageProblem: if it is anything else; Kafka's codes -1 (end) and -2 (start) are not accepted
     """
     if text in ("start", "end"):
         return Position(text)

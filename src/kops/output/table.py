@@ -22,7 +22,7 @@ MANY = 1_000
 TOGETHER = 1_000
 """How many lines are written at once."""
 NARROWEST = 12
-"""Minimum width of a shrunk column: below it, names could no longer be told apart."""
+"""Minimum width of a shrunk column: below it, names could no longer be distinguished."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 

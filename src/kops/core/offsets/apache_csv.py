@@ -66,7 +66,7 @@ def rows_of_group(rows: Iterable[OffsetRow], group: str, *, name: str = "the fil
 
 
 def write_offsets(rows: Iterable[OffsetRow]) -> str:
-    """Return Apache's CSV, byte for byte; like Jackson it quotes any text longer than 24 characters."""
+    """Return Apache's CSV, byte for byte; like Jackson, it quotes any text longer than 24 characters."""
     lines = []
     for row in rows:
         names = [row.partition.topic] if row.group is None else [row.group, row.partition.topic]
