@@ -103,7 +103,7 @@ def fold(reducer: Reducer, key: Any, records: Iterable[tuple[Any, int]], before:
 def as_reducer(thing: Any, name: str) -> Reducer:
     """Make a reducer from the object that an entry point or ``module:attribute`` refers to.
 
-    :raises ConfigError: if it has another type than these three
+    :raises ConfigError: if it has none of the three forms
     """
     try:
         reducer = thing() if isinstance(thing, type) else thing
