@@ -20,14 +20,14 @@ _BROKEN = (
     *(EOFError, ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, RecursionError),
     *(decimal.InvalidOperation, struct.error),
 )
-"""What fastavro raises for bytes that are not of a schema."""
+"""What fastavro raises for bytes that do not match a schema."""
 
 
 class AvroSchema:
     """A schema, parsed once.
 
     :param text: JSON
-    :param referenced: name and JSON of the schemas that it names, those that others of them name first
+    :param referenced: name and JSON of the schemas that it references, each after those that it references itself
     :raises MissingRequirement: without the extra ``schemas``
     :raises OperationFailed: when it is not an Avro schema
     """
@@ -51,10 +51,10 @@ class AvroSchema:
             raise OperationFailed(f"no Avro schema that can be read: {str(wrong)[:200]}") from wrong
 
     def decode(self, data: bytes, read_as: AvroSchema | None = None) -> Any:
-        """Return the value of some bytes, all of which it takes.
+        """Decode bytes, all of which must be consumed.
 
-        :param read_as: the schema of the reader, when it is another (``SpecificAvroSerde``): missing fields have its defaults
-        :raises UndecodableRecord: when they are not of this schema
+        :param read_as: the reader's schema, when it is another one (``SpecificAvroSerde``): missing fields get its defaults
+        :raises UndecodableRecord: when they do not match this schema
         """
         stream = io.BytesIO(data)
         try:
@@ -72,13 +72,13 @@ class AvroSchema:
         return value
 
     def column(self, column_of: Callable[[Any, Mapping[str, Any]], T]) -> T:
-        """Return what a function makes of the schema and its named types (``avro_columns``)."""
+        """Apply a function to the schema and its named types (``avro_columns``)."""
         return column_of(self._parsed, self._named)
 
     def encode(self, value: Any) -> bytes:
-        """Return the bytes of a value as JSON holds it: what ``shown`` gives is taken back.
+        """Encode a value in the form of JSON, which includes what ``shown`` returns.
 
-        :raises UsageProblem: naming the field that is not of this schema
+        :raises UsageProblem: naming the field that does not match this schema
         """
         import fastavro
 
@@ -93,9 +93,10 @@ class AvroSchema:
 
 
 def shown(value: Any) -> Any:
-    """Return a decoded value as JSON holds it.
+    """Return a decoded value in a form that JSON can represent.
 
-    Times are ISO 8601 (UTC where the schema has an instant), decimals, UUIDs and durations text, bytes ``{"data": ..., "encoding": ...}``.
+    Times are ISO 8601 (UTC where the schema has an instant); decimals, UUIDs and durations are text; bytes are
+    ``{"data": ..., "encoding": ...}``.
     """
     if isinstance(value, Mapping):
         return {str(key): shown(part) for key, part in value.items()}

@@ -1,4 +1,4 @@
-"""Avro's types as those of columns: Spark's own for Avro (``SchemaConverters``), but times of day and mixed unions are texts. Pure."""
+"""Maps Avro types to column types: Spark's own mapping (``SchemaConverters``), but times of day and mixed unions are strings. Pure."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _NUMBERS = ("int", "bigint", "float", "double")
 
 
 def avro_column(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...] = ()) -> tuple[Type, Convert | None]:
-    """Return the type of a schema's values, and how they are converted; None when they need not be.
+    """Return the column type of a schema's values, and their conversion; None when they need none.
 
     :param schema: as ``fastavro.parse_schema`` returns it
     :param named: named types by their full names
-    :param inside: records around it: one within itself is a text
+    :param inside: the enclosing records: a record nested in itself is a string
     """
     if isinstance(schema, str) and schema in named:
         schema = named[schema]

@@ -1,7 +1,7 @@
-"""Bounds what a record of a few bytes may unfold to in Avro, before fastavro's C code decodes it. Pure.
+"""Limits what a record of a few bytes may expand to in Avro, before fastavro's C code decodes it. Pure.
 
-Values of a recursive schema may be nested until C's stack is full, which ends the process; and an array whose items take no bytes (nulls,
-records without fields) may claim any number of them. Schemas that can do neither need no look.
+Values of a recursive schema may be nested until the C stack overflows, which ends the process, and an array whose items take no bytes
+(nulls, records without fields) may claim any number of items. Schemas that allow neither need no check.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from kops.core.errors import UndecodableRecord
 from kops.formats.base import MOST_DEPTH
 
 MOST_WEIGHTLESS = 100_000
-"""Items without bytes in all arrays of one value."""
+"""Limit for items without bytes, in all arrays of one value together."""
 _FIXED_WIDTH = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 _RECORDS = ("record", "error")
 _LONG_BITS = 70
 
 
 def needs_guard(schema: Any, named: Mapping[str, Any]) -> bool:
-    """Whether values of a schema can be nested without end, or deeper than ``MOST_DEPTH``, or hold items without bytes.
+    """Whether values of a schema can be nested without limit, or deeper than ``MOST_DEPTH``, or hold items without bytes.
 
     :param schema: as ``fastavro.parse_schema`` returns it
     :param named: named types by their full names
@@ -69,7 +69,7 @@ class _Schema:
 
 
 def check_bounds(schema: Any, named: Mapping[str, Any], data: bytes) -> None:
-    """Walk over a value without making it.
+    """Walk over a value without building it.
 
     :raises UndecodableRecord: when it is nested deeper than ``MOST_DEPTH``, has too many items, or ends too early
     """
@@ -117,12 +117,12 @@ class _Walk:
         while count := self._long():
             if count < 0:
                 count = -count
-                self._long()  # the bytes of the block
+                self._long()  # the size of the block in bytes
             if weightless:
                 self._weightless += count
                 if self._weightless > MOST_WEIGHTLESS:
                     raise UndecodableRecord(f"claims {count:,} items that take no bytes, more than {MOST_WEIGHTLESS:,}")
-                self.over(inner, depth + 1)  # the others are as deep
+                self.over(inner, depth + 1)  # the other items are as deep
                 continue
             if count > len(self._data) - self._at:
                 raise UndecodableRecord(f"claims {count:,} items in {len(self._data) - self._at} bytes")
@@ -144,7 +144,7 @@ class _Walk:
             byte = self._data[self._at]
             self._at += 1
             number |= (byte & 0x7F) << shift
-            if byte < 0x80:  # noqa: PLR2004 - the bit that says there is more
+            if byte < 0x80:  # noqa: PLR2004 - the continuation bit
                 return (number >> 1) ^ -(number & 1)
             shift += 7
         raise UndecodableRecord("a number has too many bytes")

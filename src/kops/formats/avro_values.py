@@ -1,4 +1,4 @@
-"""JSON as ``avro.shown`` gives it, or as people write it, to the value that Avro's writer takes, by its schema. Pure."""
+"""Converts JSON, as ``avro.shown`` returns it or as people write it, to the value that Avro's writer takes for a schema. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NO_TYPE = "null"
 
 
 class NotOfSchema(ValueError):
-    """A value that a schema does not have; says where and what belongs there."""
+    """A value that does not match a schema; the message names the place and what belongs there."""
 
 
 def avro_value(schema: Any, value: Any, named: Mapping[str, Any], path: str = "") -> Any:
-    """Return what the writer takes.
+    """Return the value that the writer takes.
 
     :param schema: as ``fastavro.parse_schema`` returns it
     :param named: named types by their full names
@@ -96,7 +96,7 @@ def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: s
 
 
 def _preference(branch: Any) -> int:
-    """Return the order in which branches are tried: those that take less, first."""
+    """Return a branch's rank in the order of trying them: those that accept fewer values first."""
     order = (_NO_TYPE, "boolean", "int", "long", "float", "double", "enum", "array", "record", "map", "fixed", "string", "bytes")
     kind = branch["type"] if isinstance(branch, dict) else branch
     logical = isinstance(branch, dict) and "logicalType" in branch

@@ -1,4 +1,4 @@
-"""What a format is, and how its errors name the record."""
+"""The interface of formats, and errors that name the record."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import Any, Protocol, runtime_checkable
 from kops.core.errors import UndecodableRecord
 
 MOST_DEPTH = 200
-"""Levels that a value may be nested: what shows and writes it calls itself a few times for each, and Python ends that at 1,000."""
+"""Levels that a value may be nested: showing and writing it recurses a few times per level, and Python's recursion limit is 1,000."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 @runtime_checkable
 class Format(Protocol):
-    """Bytes of a record's key or value, to a value and back. Pure and without state."""
+    """Converts the bytes of a record's key or value to a value and back. Pure and stateless."""
 
     @property
     def name(self) -> str:
         """Return the name on the command line and in state files."""
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of a value as ``decode`` gives it; ``None`` stays ``None``.
+        """Encode a value as ``decode`` returns it; ``None`` stays ``None``.
 
-        :raises UsageProblem: when the value is not one of this format
+        :raises UsageProblem: when the format cannot hold the value
         """
 
     def parse(self, text: str) -> Any:
-        """Return the value that a text means, as typed on a command line.
+        """Return the value of a text as typed on a command line.
 
-        :raises UsageProblem: when it means none
+        :raises UsageProblem: when the format has no such value
         """
 
     def decode(self, data: bytes) -> Any:
-        """Return the value of some bytes.
+        """Decode the bytes of a key or value.
 
-        :raises UndecodableRecord: when the bytes are not of this format, without saying which record
+        :raises UndecodableRecord: when the bytes are not in this format; the error does not name the record
         """
 
     def show(self, value: Any) -> Any:
-        """Return a decoded value as JSON holds it: text, a number, a list, an object."""
+        """Return a decoded value in a form that JSON can represent: text, a number, a list, an object."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Place:
 
 
 def decode_at(form: Format, data: bytes | None, place: Place) -> Any:
-    """Decode, naming the record when that fails; ``None`` stays ``None``.
+    """Decode bytes; an error names the record. ``None`` stays ``None``.
 
     :raises UndecodableRecord: with topic, partition, offset, part and format in its details
     """
@@ -81,9 +81,9 @@ def decode_at(form: Format, data: bytes | None, place: Place) -> Any:
 
 
 def refuse_deep(value: Any) -> None:
-    """Refuse a value of mappings and lists that is nested too deep to be shown.
+    """Refuse a value of mappings and lists that is nested too deeply to be shown.
 
-    :raises UndecodableRecord: deeper than ``MOST_DEPTH``
+    :raises UndecodableRecord: when it is nested deeper than ``MOST_DEPTH``
     """
     level, depth = [value], 0
     while level:
@@ -100,7 +100,7 @@ def refuse_deep(value: Any) -> None:
 
 
 def readable_text(data: bytes) -> str | None:
-    """Return the bytes as text when they are UTF-8 without control characters other than tabs and line ends."""
+    """Return the bytes as text when they are UTF-8 without control characters other than tabs and line breaks, otherwise None."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def as_text_or_base64(data: bytes) -> dict[str, str]:
 
 
 def number_as_json(value: float) -> float | str:
-    """Return a number, or the text Java gives what JSON has no number for: ``NaN``, ``Infinity``, ``-Infinity``."""
+    """Return a number, or Java's text for numbers that JSON does not have: ``NaN``, ``Infinity``, ``-Infinity``."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

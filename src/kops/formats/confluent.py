@@ -1,4 +1,4 @@
-"""Records whose schemas a registry keeps: a zero byte, the id of the schema in four bytes, and the data (Confluent's wire format)."""
+"""Records whose schemas are in a registry: a zero byte, the schema id in four bytes, and the data (Confluent's wire format)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ HEADER_BYTES = 5
 _JSON = Json()
 
 Lookup = Callable[[int], RegisteredSchema]
-"""Returns the schema of an id.
+"""Returns the schema with an id.
 
-:raises UndecodableRecord: when the registry has none of that id
+:raises UndecodableRecord: when the registry has no schema with that id
 """
 
 
 @dataclass(frozen=True)
 class Registered(ABC):
-    """A format whose schemas a registry keeps.
+    """A format whose schemas are in a registry.
 
-    :param lookup: asked once for each id
+    :param lookup: called once per id
     :param written: returns the schema that values are written with, or None where nothing is written
     """
 
@@ -47,19 +47,18 @@ class Registered(ABC):
     def parsed(self, found: RegisteredSchema) -> Any:
         """Return a schema ready for use.
 
-        :raises OperationFailed: when it is none
+        :raises OperationFailed: when it is not valid
         """
 
     @abstractmethod
     def read(self, schema: Any, data: bytes) -> Any:
-        """Return the value of what follows the id."""
+        """Decode the bytes that follow the id."""
 
     @abstractmethod
     def write(self, schema: Any, value: Any) -> bytes:
-        """Return the bytes that follow the id."""
+        """Encode a value as the bytes that follow the id."""
 
     def decode(self, data: bytes) -> Any:
-        """Return the value."""
         number = schema_id(data)
         if number not in self._schemas:
             try:
@@ -72,13 +71,12 @@ class Registered(ABC):
             raise UndecodableRecord(f"schema {number}: {wrong.message}") from wrong
 
     def show(self, value: Any) -> Any:
-        """Return a decoded value as JSON holds it."""
         return shown(value)
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of a value as JSON holds it, with the id of the schema that is written.
+        """Encode a value in the form of JSON, after the id of the schema that values are written with.
 
-        :raises UsageProblem: when it is not of that schema
+        :raises UsageProblem: when it does not match that schema
         """
         if value is None:
             return None
@@ -96,7 +94,7 @@ class Registered(ABC):
             raise UsageProblem(f"schema {found.id}: {wrong.message}", hint=wrong.hint) from wrong
 
     def parse(self, text: str) -> Any:
-        """Return the value of a JSON text."""
+        """Parse JSON, the form of values on the command line."""
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -105,45 +103,39 @@ class Registered(ABC):
 
 @dataclass(frozen=True)
 class Avro(Registered):
-    """Avro with a schema of the registry."""
+    """Avro with a schema from the registry."""
 
     name: ClassVar[str] = "avro"
     kind: ClassVar[str] = AVRO
 
     def parsed(self, found: RegisteredSchema) -> AvroSchema:
-        """Return the schema, parsed."""
         return AvroSchema(found.text, found.referenced)
 
     def read(self, schema: AvroSchema, data: bytes) -> Any:
-        """Return the value."""
         return schema.decode(data)
 
     def write(self, schema: AvroSchema, value: Any) -> bytes:
-        """Return the bytes."""
         return schema.encode(value)
 
 
 @dataclass(frozen=True)
 class JsonSchema(Registered):
-    """JSON with a schema of the registry, which has to be there and be one of JSON; what is written is checked against it."""
+    """JSON with a schema from the registry, which must exist and be a JSON Schema; values that are written are checked against it."""
 
     name: ClassVar[str] = "json-schema"
     kind: ClassVar[str] = JSON
 
     def parsed(self, found: RegisteredSchema) -> JsonChecker:
-        """Return the schema, parsed."""
         return JsonChecker(found.text, found.referenced)
 
     def read(self, schema: JsonChecker, data: bytes) -> Any:  # noqa: ARG002 - the producer has checked it
-        """Return the value."""
         return _JSON.decode(data)
 
     def show(self, value: Any) -> Any:
-        """Return a decoded value as JSON holds it."""
         return _JSON.show(value)
 
     def write(self, schema: JsonChecker, value: Any) -> bytes:
-        """Return the JSON, once it is of the schema."""
+        """Check a value against the schema, and return it as JSON."""
         problems = schema.problems(value)
         if problems:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -153,32 +145,29 @@ class JsonSchema(Registered):
 
 @dataclass(frozen=True)
 class Protobuf(Registered):
-    """Protobuf with a schema of the registry. Read only."""
+    """Protobuf with a schema from the registry. Read-only."""
 
     name: ClassVar[str] = "protobuf"
     kind: ClassVar[str] = PROTOBUF
 
     def parsed(self, found: RegisteredSchema) -> ProtobufSchema:
-        """Return the schema, parsed."""
         return ProtobufSchema(found.text, found.referenced)
 
     def read(self, schema: ProtobufSchema, data: bytes) -> Any:
-        """Return the value."""
         return schema.decode(data)
 
     def write(self, schema: ProtobufSchema, value: Any) -> bytes:  # noqa: ARG002 - the contract
-        """Refuse."""
         raise UsageProblem("kops reads protobuf and does not write it", hint="to copy such records, leave the format out")
 
 
 BY_NAME: Mapping[str, type[Registered]] = MappingProxyType({each.name: each for each in (Avro, JsonSchema, Protobuf)})
-"""The formats of a registry."""
+"""The formats whose schemas are in a registry."""
 
 
 def checked(found: RegisteredSchema) -> Any:
-    """Return a schema parsed, so that it is known to be one.
+    """Return a schema, parsed to be sure that it is valid.
 
-    :raises OperationFailed: when it is none
+    :raises OperationFailed: when it is not valid
     :raises MissingRequirement: without the extra ``schemas``
     """
     schema = BY_NAME[FORMAT_OF[found.kind]](lambda _: found).parsed(found)
@@ -188,9 +177,9 @@ def checked(found: RegisteredSchema) -> Any:
 
 
 def schema_id(data: bytes) -> int:
-    """Return the id of the schema that some bytes begin with.
+    """Return the schema id at the start of some bytes.
 
-    :raises UndecodableRecord: when they are not of the wire format
+    :raises UndecodableRecord: when they are not in the wire format
     """
     if len(data) < HEADER_BYTES or data[0] != 0:
         begins = f"begins with {data[:1].hex()}" if data else "is empty"

@@ -1,8 +1,8 @@
-"""What dead-letter queues write into the headers of a record: where it came from, who could not take it, and why. Pure.
+"""Reads the headers that dead-letter queues add to a record: where it came from, who could not process it, and why. Pure.
 
-Reads the headers of Kafka Connect (``DeadLetterQueueReporter``), of Kafka Streams (KIP-1034, ``ExceptionHandlerUtils``), of share groups
-(KIP-1191) and of Spring (``DeadLetterPublishingRecoverer``, which writes numbers as big-endian bytes). Of a header that is there several
-times, as after a record was sent again and failed again, the last one counts.
+Knows the headers of Kafka Connect (``DeadLetterQueueReporter``), Kafka Streams (KIP-1034, ``ExceptionHandlerUtils``), share groups
+(KIP-1191) and Spring (``DeadLetterPublishingRecoverer``, which writes numbers as big-endian bytes). If a header is repeated, for example
+because a record was sent again and failed again, the last one counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONNECT, STREAMS, SHARE_GROUP, SPRING = "connect", "kafka-streams", "share-group
 PREFIXES: Mapping[str, str] = MappingProxyType(
     {"__connect.errors.": CONNECT, "__streams.errors.": STREAMS, "__dlq.errors.": SHARE_GROUP, "kafka_dlt-": SPRING}
 )
-"""What the headers begin with, by who writes them."""
+"""Who writes the headers, by the prefix of their names."""
 STAGES: Mapping[str, str] = MappingProxyType(
     {
         "KEY_CONVERTER": "could not convert the key",
@@ -82,7 +82,7 @@ _PACKAGE = re.compile(r"\b(?:[a-z_$][\w$]*\.)+(?=[A-Z])")
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """Where a dead letter came from, and why it is one; what its writer does not say is None.
+    """Where a dead letter came from, and why it is one; None for what its writer does not state.
 
     :param written_by: connect, kafka-streams, share-group or spring
     :param topic: with ``partition`` and ``offset`` its origin
@@ -111,7 +111,7 @@ class DeadLetter:
 
     @property
     def cause(self) -> str:
-        """Return why, in one line: the last cause of the stack trace, else the exception and its message."""
+        """The reason in one line: the last cause in the stack trace, otherwise the exception and its message."""
         if self.stack_trace and self.stack_trace.strip():
             return _PACKAGE.sub("", root_cause(self.stack_trace))
         parts = [_PACKAGE.sub("", part) for part in (self.cause_class or self.exception, self.message) if part]
@@ -119,12 +119,12 @@ class DeadLetter:
 
     @property
     def kind_of_cause(self) -> str:
-        """Return the cause without what differs from record to record: numbers, and what stands in quotes."""
+        """The cause without what differs between records: numbers, and text in quotes."""
         return _VARYING.sub("…", self.cause)
 
     @property
     def origin(self) -> str | None:
-        """Return where it came from: ``orders:0 at offset 17``."""
+        """Where it came from, such as ``orders:0 at offset 17``."""
         if self.topic is None:
             return None
         at = "" if self.offset is None else f" at offset {self.offset}"
@@ -132,7 +132,7 @@ class DeadLetter:
 
     @property
     def sentence(self) -> str:
-        """Return in words what happened."""
+        """Description of what happened."""
         where = f" of {self.origin}" if self.origin else ""
         if self.written_by == CONNECT:
             who = f"task {self.task} of {self.connector}" if self.connector is not None else "a connector"
@@ -146,9 +146,9 @@ class DeadLetter:
 
 
 def dead_letter(headers: Iterable[tuple[str, bytes | None]]) -> DeadLetter | None:
-    """Return what the headers of a record say; None when no dead-letter queue wrote them.
+    """Return what the headers of a record state; None when no dead-letter queue wrote them.
 
-    Where several wrote them, the one that wrote last counts.
+    If several did, the one that wrote last counts.
     """
     found: dict[str, dict[str, Any]] = {}
     latest = ""
@@ -162,7 +162,7 @@ def dead_letter(headers: Iterable[tuple[str, bytes | None]]) -> DeadLetter | Non
 
 
 def is_error_header(name: str) -> bool:
-    """Whether a dead-letter queue wrote a header: a record that is redriven goes without it."""
+    """Whether a dead-letter queue wrote a header, which is dropped when the record is redriven."""
     return name.startswith(tuple(PREFIXES))
 
 

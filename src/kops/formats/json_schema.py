@@ -1,9 +1,9 @@
-r"""Checks JSON against a JSON Schema: ``jsonschema`` does, with what the schemas of strangers must not do taken out.
+r"""Checks JSON against a JSON Schema with ``jsonschema``, without what untrusted schemas must not do.
 
-Nothing is fetched: a reference is looked up in the schema itself and in those that it was registered with. Patterns are ECMA 262's, most of
-them matched by RE2 (Arrow's), which takes time in proportion to the text whatever the pattern. RE2 has ECMA's ``\d``, ``\w``, ``\p{L}`` and
-``$``, but neither lookaround nor backreferences: those are left to Python, for a second. ``format`` and ``unevaluatedProperties`` are not
-checked.
+Nothing is fetched: references are resolved in the schema itself and in those that it was registered with. Patterns are those of ECMA 262.
+Most are matched by Arrow's RE2, whose time is proportional to the text, whatever the pattern. RE2 has ECMA's ``\d``, ``\w``, ``\p{L}`` and
+``$``, but neither lookaround nor backreferences: Python matches those, for at most a second. ``format`` and ``unevaluatedProperties`` are
+not checked.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 SECONDS = 1.0
-"""For one pattern with lookaround or backreferences on one text."""
+"""Time limit for matching one text with a pattern that has lookaround or backreferences."""
 LONGEST = 200
-"""Characters of a message: it has the value in it."""
+"""Maximum length of a message in characters: it contains the value."""
 _UNICODE_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))")
 _NAMED_GROUP = re.compile(r"\(\?<(?=[A-Za-z_])")
 
@@ -51,7 +51,7 @@ class JsonChecker:
 
     @cached_property
     def validator(self) -> Validator:
-        """What checks values: by the draft that the schema names, else by draft 7, as registries do.
+        """The validator, by the draft that the schema names, otherwise by draft 7, as in registries.
 
         :raises MissingRequirement: without the extra ``schemas``
         :raises OperationFailed: when it is not a schema of that draft
@@ -71,7 +71,7 @@ class JsonChecker:
 
         draft = validator_for(self._root, default=Draft7Validator)
         try:
-            draft.check_schema(self._root, format_checker=FormatChecker(formats=()))  # Python would refuse patterns of ECMA
+            draft.check_schema(self._root, format_checker=FormatChecker(formats=()))  # Python would reject ECMA's patterns
         except SchemaError as wrong:
             raise OperationFailed(f"no JSON Schema: {_sentence(wrong)}") from wrong
         except RecursionError as wrong:
@@ -81,9 +81,9 @@ class JsonChecker:
         return found
 
     def problems(self, value: Any) -> list[str]:
-        """Return what is wrong with a value, a sentence each; none when it fits.
+        """Return what is wrong with a value, one sentence per problem; empty when it is valid.
 
-        :raises OperationFailed: when the schema refers to what it was not registered with
+        :raises OperationFailed: when the schema refers to one that it was not registered with
         """
         validator = self.validator
         from referencing.exceptions import Unresolvable
@@ -97,7 +97,7 @@ class JsonChecker:
 
 
 def _sentence(error: ValidationError | Any) -> str:
-    """Return where something is wrong, as a JSONPath, and what it is; of several alternatives, what the nearest one lacks."""
+    """Return the JSONPath of an error and its message; for several alternatives, also what is wrong with the nearest one."""
     from jsonschema.exceptions import best_match
 
     nearest = best_match(error.context or ())
@@ -150,7 +150,7 @@ def _multiple_of(_validator: Any, step: float, value: Any, _schema: Any) -> Iter
     else:
         try:
             fits = abs(value / step - round(value / step)) < 1e-9  # noqa: PLR2004 - 0.3 is a multiple of 0.1
-        except (OverflowError, ValueError):  # beyond what a float holds
+        except (OverflowError, ValueError):  # beyond the range of a float
             fits = False
     if not fits:
         yield ValidationError(f"{value!r} is not a multiple of {step!r}")
@@ -168,7 +168,7 @@ _KEYWORDS: Mapping[str, Any] = {
 def _may_match(pattern: str, name: str) -> bool:
     try:
         return matches(pattern, name)
-    except UncheckedPattern:  # which is a problem by itself
+    except UncheckedPattern:  # which is reported by itself
         return True
 
 
@@ -177,7 +177,7 @@ class UncheckedPattern(ValueError):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Tell whether a pattern is found in a text.
+    """Whether a pattern matches anywhere in a text.
 
     :raises MissingRequirement: without the extra ``schemas``
     :raises UncheckedPattern: when that cannot be determined
@@ -195,7 +195,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def _by_python(pattern: str, text: str) -> bool:
-    """Search with Python's ``re``, which may take time without end and hears signals meanwhile, in the main thread."""
+    """Search with Python's ``re``, which may run without end, but handles signals meanwhile in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         raise UncheckedPattern("it has lookaround or backreferences, or is not valid")
 

@@ -1,4 +1,4 @@
-"""Kafka's primitive types, read one after the other: those of its protocol, of its records, and of Java's ``DataOutput``. Pure."""
+"""Reads Kafka's primitive types one after the other: those of its protocol, of its records, and of Java's ``DataOutput``. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Reader:
-    """Reads bytes from the front; what follows the known fields is left.
+    """Reads bytes from the front; bytes after the known fields are ignored.
 
     Every method raises ``UndecodableRecord`` when the bytes end too early.
     """
@@ -25,11 +25,10 @@ class Reader:
         self._at = 0
 
     def number(self, form: struct.Struct) -> int:
-        """Read one number."""
         return self.numbers(form)[0]
 
     def numbers(self, form: struct.Struct) -> tuple[int, ...]:
-        """Read some numbers that follow each other."""
+        """Read consecutive numbers."""
         try:
             values = form.unpack_from(self._data, self._at)
         except struct.error as short:
@@ -38,15 +37,14 @@ class Reader:
         return values
 
     def ahead(self, length: int) -> bytes:
-        """Return the next bytes without passing over them; fewer, where the bytes end."""
+        """Return the next bytes without consuming them; fewer if the bytes end before."""
         return self._data[self._at : self._at + max(0, length)]
 
     def text(self) -> str:
-        """Read a text behind its length as int16 (``STRING``; ``DataOutput.writeUTF`` of what has no NUL or surrogates)."""
+        """Read a text preceded by its length as int16 (``STRING``; ``DataOutput.writeUTF`` without NUL and surrogates)."""
         return self._text(self.number(SHORT))
 
     def raw(self, length: int) -> bytes:
-        """Read this many bytes."""
         end = self._at + length
         if length < 0 or end > len(self._data):
             raise UndecodableRecord(f"{len(self._data)} bytes end within a text of {length}")
@@ -55,12 +53,12 @@ class Reader:
         return part
 
     def sized(self) -> bytes:
-        """Read bytes behind their length as int32; none for null (-1)."""
+        """Read bytes preceded by their length as int32; empty for null (-1)."""
         length = self.number(INT)
         return b"" if length < 0 else self.raw(length)
 
     def varint(self) -> int:
-        """Read a number without a sign, seven bits a byte, the lowest first."""
+        """Read an unsigned varint: seven bits per byte, the lowest first."""
         value, shift = 0, 0
         while True:
             byte = self.raw(1)[0]
@@ -70,7 +68,7 @@ class Reader:
                 return value
 
     def compact_text(self) -> str:
-        """Read a text behind its length plus one (``COMPACT_STRING``)."""
+        """Read a text preceded by its length plus one (``COMPACT_STRING``)."""
         return self._text(self.varint() - 1)
 
     def optional_text(self) -> str | None:
@@ -79,15 +77,15 @@ class Reader:
         return None if length < 0 else self._text(length)
 
     def array(self, item: Callable[[], T]) -> tuple[T, ...]:
-        """Read a list behind its length as int32."""
+        """Read an array preceded by its length as int32."""
         return tuple(item() for _ in range(max(0, self.number(INT))))
 
     def compact_array(self, item: Callable[[], T]) -> tuple[T, ...]:
-        """Read a list behind its length plus one."""
+        """Read an array preceded by its length plus one, as a varint."""
         return tuple(item() for _ in range(self.varint() - 1))
 
     def tags(self) -> None:
-        """Pass over tagged fields."""
+        """Skip tagged fields."""
         for _ in range(self.varint()):
             self.varint()
             self.raw(self.varint())

@@ -1,4 +1,4 @@
-"""Kafka's murmur2 on whole Arrow columns: the same partitions as ``kops.core.murmur2``, millions of keys a second."""
+"""Kafka's murmur2 on whole Arrow columns: the same partitions as ``kops.core.murmur2``, millions of keys per second."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _M = 0x5BD1E995
 _ROWS = 32_768
 """Rows hashed together: their hashes, offsets and gathered words stay in the processor's cache."""
 _FEW = 24
-"""Below this many rows, hashing the rest of long keys one by one beats one numpy call a word."""
+"""Below this many rows, hashing the rest of long keys one by one is faster than one numpy call per word."""
 
 
 def partitions_of(keys: pyarrow.Array | pyarrow.ChunkedArray, partitions: int) -> pyarrow.Array:
     """Return the partition of every key as an Arrow ``int32`` array; null where the key is null.
 
-    :param keys: binary or string, of either offset width, sliced or chunked as it comes
+    :param keys: binary or string, of either offset width; may be sliced or chunked
     :raises ValueError: when ``partitions`` is not positive
     """
     import pyarrow

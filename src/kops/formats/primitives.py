@@ -24,22 +24,18 @@ class String:
     name: ClassVar[str] = "string"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the text as UTF-8."""
         return None if value is None else _utf8(self.name, value)
 
     def parse(self, text: str) -> str:
-        """Return the text."""
         return text
 
     def decode(self, data: bytes) -> str:
-        """Return the text."""
         try:
             return data.decode()
         except UnicodeDecodeError as wrong:
             raise UndecodableRecord(f"byte {wrong.start} of {len(data)} is not UTF-8") from wrong
 
     def show(self, value: Any) -> Any:
-        """Return the text."""
         return value
 
 
@@ -50,7 +46,6 @@ class Bytes:
     name: ClassVar[str] = "bytes"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes."""
         if value is None or isinstance(value, bytes):
             return value
         raise _wrong_type(self.name, value)
@@ -66,7 +61,6 @@ class Bytes:
             raise UsageProblem(f"{text!r} is not base64: {wrong}") from wrong
 
     def decode(self, data: bytes) -> bytes:
-        """Return the bytes."""
         return data
 
     def show(self, value: Any) -> Any:
@@ -82,7 +76,6 @@ class Integer:
     code: str
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of an integer."""
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
@@ -93,7 +86,6 @@ class Integer:
             raise self._out_of_range(value) from wrong
 
     def parse(self, text: str) -> int:
-        """Return the integer of some digits."""
         if not _DIGITS.fullmatch(text):
             raise self._out_of_range(text)
         return int(text)
@@ -103,11 +95,9 @@ class Integer:
         return UsageProblem(f"{_short(value)} is not {self.name}: an integer from -2^{bits} to 2^{bits}-1")
 
     def decode(self, data: bytes) -> int:
-        """Return the integer."""
         return int(_unpack(self.name, self.code, data))
 
     def show(self, value: Any) -> Any:
-        """Return the integer."""
         return value
 
 
@@ -119,7 +109,7 @@ class Float:
     code: str
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of a number, rounded to the width."""
+        """Encode a number, rounded to the width."""
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -130,14 +120,13 @@ class Float:
             raise UsageProblem(f"{_short(value)} is beyond the range of {self.name}") from wrong
 
     def parse(self, text: str) -> float:
-        """Return the number of a text, ``NaN`` and ``-Infinity`` included."""
+        """Parse a number, including ``NaN`` and ``-Infinity``."""
         try:
             return float("" if "_" in text or not text.isascii() else text)
         except ValueError as wrong:
             raise UsageProblem(f"{_short(text)} is not {self.name}: a number, NaN, Infinity or -Infinity") from wrong
 
     def decode(self, data: bytes) -> float:
-        """Return the number, exactly."""
         return float(_unpack(self.name, self.code, data))
 
     def show(self, value: Any) -> Any:
@@ -151,12 +140,12 @@ class Float:
 
 @dataclass(frozen=True)
 class Json:
-    """JSON in UTF-8. Written compact, as Jackson and orjson do."""
+    """JSON in UTF-8. Written in compact form, as by Jackson and orjson."""
 
     name: ClassVar[str] = "json"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the JSON of a value; ``None`` stands for no value, not for JSON's null."""
+        """Encode a value as JSON; ``None`` stands for no value, not for JSON's null."""
         if value is None:
             return None
         try:
@@ -165,14 +154,12 @@ class Json:
             raise UsageProblem(f"{_short(value)} cannot be written as JSON: {wrong}") from wrong
 
     def parse(self, text: str) -> Any:
-        """Return the value of some JSON."""
         try:
             return json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError) as wrong:
             raise UsageProblem(f"{_short(text)} is not JSON: {wrong}", hint="write a text with its quotes: '\"text\"'") from wrong
 
     def decode(self, data: bytes) -> Any:
-        """Return the value."""
         try:
             value = json.loads(data.decode(), parse_constant=_no_constant)
         except (ValueError, RecursionError) as wrong:
@@ -182,7 +169,7 @@ class Json:
         return value
 
     def show(self, value: Any) -> Any:
-        """Return the value; a number too big for a double as text."""
+        """Return the value, with numbers too big for a double as text."""
         if isinstance(value, float):
             return number_as_json(value)
         if isinstance(value, list):
@@ -199,7 +186,7 @@ class Uuid:
     name: ClassVar[str] = "uuid"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the text of a UUID, in lower case as Java writes it."""
+        """Encode a UUID as text, in lower case as Java writes it."""
         return None if value is None else self.parse(str(value)).encode()
 
     def parse(self, text: str) -> str:
@@ -209,7 +196,6 @@ class Uuid:
         return text.lower()
 
     def decode(self, data: bytes) -> str:
-        """Return the text of the UUID."""
         text = data.decode("ascii", "replace")
         if not _UUID.fullmatch(text):
             hint = ", which may be one in binary" if len(data) == 16 else ""  # noqa: PLR2004 - the bytes of a UUID
@@ -217,7 +203,6 @@ class Uuid:
         return text.lower()
 
     def show(self, value: Any) -> Any:
-        """Return the text."""
         return value
 
 

@@ -1,4 +1,4 @@
-"""Protobuf's binary encoding, given the ``.proto`` text that a registry keeps. ``protobuf`` is imported when it is first needed."""
+"""Protobuf's binary encoding, given the ``.proto`` text from a registry. ``protobuf`` is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ProtobufSchema:
     """A schema, parsed once.
 
     :param text: of a ``.proto`` file
-    :param referenced: name and text of the files that it imports, those that others of them import first
+    :param referenced: name and text of the files that it imports, each after those that it imports itself
     :raises MissingRequirement: without the extra ``schemas``
     :raises OperationFailed: when it is not a valid .proto file
     """
@@ -47,7 +47,7 @@ class ProtobufSchema:
         self._classes: dict[tuple[int, ...], Any] = {}
 
     def _add(self, file: Any) -> None:
-        """Add a file after those of Google that it imports. Other imports that were not given are left out: their types are unknown."""
+        """Add a file after Google's files that it imports. Other imports that were not given are dropped: their types are unknown."""
         if file.name in self._known:
             return
         self._known.add(file.name)
@@ -70,9 +70,9 @@ class ProtobufSchema:
         self._add(FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb))
 
     def decode(self, data: bytes) -> Any:
-        """Return the value of some bytes, which begin with the message's place in the file: a mapping without fields that are not set.
+        """Decode bytes, which begin with the message's place in the file, to a mapping without the fields that are not set.
 
-        :raises UndecodableRecord: when they are not of this schema
+        :raises UndecodableRecord: when they do not match this schema
         """
         indexes, start = message_indexes(data)
         made = self._class(indexes)()
@@ -85,7 +85,7 @@ class ProtobufSchema:
             raise UndecodableRecord(f"not of its Protobuf schema: {made.DESCRIPTOR.full_name}: {wrong}") from wrong
 
     def messages(self) -> list[Any]:
-        """Return the descriptors of the messages that do not stand in others."""
+        """Return the descriptors of the top-level messages."""
         return [self._class((index,)).DESCRIPTOR for index in range(len(self._messages))]
 
     def _class(self, indexes: tuple[int, ...]) -> Any:
@@ -105,7 +105,7 @@ class ProtobufSchema:
 
 
 class _Node:
-    """A message that is written out in a file, with those inside it."""
+    """A message that is declared in a file, with those declared inside it."""
 
     def __init__(self, name: str, message: Any) -> None:
         self.name = name
@@ -113,11 +113,11 @@ class _Node:
 
 
 def message_indexes(data: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the place of the message in its file, and where the message begins (Confluent's wire format: zigzag varints).
+    """Return the place of the message in its file as indexes, and where the message begins (Confluent's wire format: zigzag varints).
 
     A single zero byte stands for the first message.
 
-    :raises UndecodableRecord: when the bytes do not begin so
+    :raises UndecodableRecord: when the bytes do not begin with such indexes
     """
     count, at = _varint(data, 0)
     if count == 0:
@@ -137,7 +137,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         byte = data[at]
         number |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7
-        if byte < 0x80:  # noqa: PLR2004 - the bit that says there is more
+        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
             return (number >> 1) ^ -(number & 1), at
     raise UndecodableRecord("no place of a Protobuf message in front: the bytes end too soon")
 
@@ -176,7 +176,7 @@ def _single(field: Any, value: Any) -> Any:
 
 
 def _as_json(message: Any) -> Any:
-    """Return what Protobuf's own JSON has for a message: ``Struct``, ``Any`` and others that JSON writes in another way."""
+    """Return a message in Protobuf's own JSON form: ``Struct``, ``Any`` and others that have a special one."""
     from google.protobuf import json_format
 
     try:
@@ -184,7 +184,7 @@ def _as_json(message: Any) -> Any:
         refuse_deep(found)
         return found
     except (TypeError, ValueError, json_format.Error) as wrong:
-        if message.DESCRIPTOR.full_name == "google.protobuf.Any":  # of an unknown type
+        if message.DESCRIPTOR.full_name == "google.protobuf.Any":  # with an unknown type
             return {"type_url": message.type_url, "value": message.value}
         raise UndecodableRecord(f"not of its Protobuf schema: {message.DESCRIPTOR.full_name}: {wrong}") from wrong
 

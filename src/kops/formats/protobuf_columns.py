@@ -1,4 +1,4 @@
-"""Protobuf's messages as types of columns. Pure."""
+"""Maps Protobuf messages to column types. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _GOOGLE = "google.protobuf."
 
 
 def message_type(message: Any, inside: tuple[str, ...] = ()) -> Type:
-    """Return the type of a message's values as ``ProtobufSchema.decode`` gives them.
+    """Return the type of a message's values as ``ProtobufSchema.decode`` returns them.
 
-    Google's own messages, such as ``Timestamp``, are texts as Protobuf's JSON has them, and so is a message within itself.
+    Google's own messages, such as ``Timestamp``, are strings as in Protobuf's JSON, and so is a message nested in itself.
 
     :param message: its descriptor
-    :param inside: messages around it
+    :param inside: the enclosing messages
     """
     name = str(message.full_name)
     if name.startswith(_GOOGLE):

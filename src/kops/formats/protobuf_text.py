@@ -1,9 +1,9 @@
-"""The text of a ``.proto`` file -> its descriptor (``FileDescriptorProto``): messages, enums, fields; options are skipped.
+"""Parses the text of a ``.proto`` file into its descriptor (``FileDescriptorProto``): messages, enums, fields; options are skipped.
 
-The grammar is that of the language specifications of proto2, proto3 and edition 2023. Google's library has no parser of it in Python.
-``proto-schema-parser`` 2.1, the maintained one, takes the octal number of an enum's value for a decimal one, refuses hexadecimal numbers of
-fields, goes on after errors, and takes twenty times as long: wrong values are worse than these lines.
-Imported only by those who need it: this module needs ``protobuf``.
+The grammar is that of the language specifications of proto2, proto3 and edition 2023. Google's library has no parser for it in Python.
+``proto-schema-parser`` 2.1, the maintained one, reads octal numbers of enum values as decimal, rejects hexadecimal field numbers, continues
+after errors, and takes twenty times as long: wrong values are worse than the lines of this module.
+This module needs ``protobuf``, so it is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLOSING = {"{": "}", "[": "]", "(": ")"}
 
 
 class BadProto(ValueError):
-    """A text that is no ``.proto`` file; says in which line."""
+    """A text that is not a valid ``.proto`` file; the message names the line."""
 
 
 def parse_proto(name: str, text: str) -> FileDescriptorProto:
@@ -102,7 +102,7 @@ class _Parser:
         self._body(message)
 
     def _body(self, message: DescriptorProto) -> None:
-        """Read what stands in a message, behind its opening brace."""
+        """Read the body of a message, after its opening brace."""
         entries: list[DescriptorProto] = []
         synthetic: list[FieldDescriptorProto] = []
         while (word := self._next()) != "}":
@@ -123,7 +123,7 @@ class _Parser:
                 field = self._field(message, word)
                 if field.proto3_optional:
                     synthetic.append(field)
-        # Indexes of the wire format count the messages that are written out: entries of maps come after them.
+        # Indexes of the wire format count only declared messages, so entries of maps come after them.
         message.nested_type.extend(entries)
         for field in synthetic:
             field.oneof_index = len(message.oneof_decl)
@@ -208,7 +208,7 @@ class _Parser:
                 self._expect(";")
 
     def _skip_statement(self) -> None:
-        """Pass over an option, a service or what is reserved: up to its semicolon, or the end of its block."""
+        """Skip an option, a service or a reservation, up to its semicolon or the end of its block."""
         while (word := self._next()) != ";":
             if word in _CLOSING:
                 self._skip_to(_CLOSING[word])

@@ -1,4 +1,4 @@
-"""Keys and values whose schemas a registry keeps, as columns: the type, and what makes values of bytes. Runs in Spark's tasks too."""
+"""Keys and values whose schemas are in a registry, as columns: their type and their decoder. Runs in Spark's tasks too."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from kops.formats.protobuf import ProtobufSchema, message_indexes
 from kops.formats.protobuf_columns import message_type
 
 WRONG = object()
-"""Stands for bytes that are not of the format."""
+"""Stands for bytes that are not in the format."""
 Decode = Callable[[bytes], Any]
 """Turns bytes into what a column holds, or ``WRONG``."""
 
 
 def column_of(form: Form) -> tuple[Type, Decode]:
-    """Return the type of a form's values, and what decodes them.
+    """Return the type of a form's values, and their decoder.
 
     :param form: with the schemas that records have (``Form.registered``)
-    :raises Disagreement: when one column cannot hold them all
-    :raises OperationFailed: when one of them is not one
+    :raises Disagreement: when one column cannot hold the values of all schemas
+    :raises OperationFailed: when one of the schemas is not valid
     """
     return _avro(form) if form.name == "avro" else _protobuf(form)
 
 
 def format_with(form: Form) -> Registered:
-    """Return a format that knows the schemas of a form and no others."""
+    """Return a format that knows only the schemas of a form."""
     known = {each.id: each for each in form.registered}
 
     def lookup(number: int) -> RegisteredSchema:
@@ -70,10 +70,10 @@ def _avro(form: Form) -> tuple[Type, Decode]:
 
 
 def _protobuf(form: Form) -> tuple[Type, Decode]:
-    """Decode messages that do not stand in others.
+    """Decode top-level messages.
 
-    The type has the fields of all of them in a file, or of the first alone where theirs do not go together; then the others are not of the
-    format.
+    The type has the fields of all top-level messages of a file, or of the first alone if they cannot be merged; then the others are
+    ``WRONG``.
     """
     format_ = format_with(form)
     types, first_only = [], set[int]()

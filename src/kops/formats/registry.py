@@ -29,7 +29,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 
 OF_REGISTRY = tuple(KIND_OF)
-"""Formats that need the schemas of a registry, so a cluster."""
+"""Formats that need schemas from a registry, and so a cluster."""
 
 
 def format_named(name: str) -> Format:
@@ -44,7 +44,7 @@ def format_named(name: str) -> Format:
 
 
 def unknown_format(name: str, known: Mapping[str, object]) -> UsageProblem:
-    """Return the error for a name that nothing has, with the nearest match."""
+    """Return the error for an unknown name, with the nearest match."""
     if name in OF_REGISTRY:
         return UsageProblem(f"{name} is not read here", hint=f"it needs a schema registry: `kops records consume --value {name}`")
     names = [*known, *OF_REGISTRY]

@@ -1,4 +1,4 @@
-"""What two versions of a Protobuf or JSON Schema do not have in common, where a registry only says that they are incompatible."""
+"""Finds how two versions of a Protobuf or JSON Schema differ, where a registry only reports that they are incompatible."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ALIKE = (
     ("fixed64", "sfixed64"),
     ("string", "bytes"),
 )
-"""Types of which one is read as another (the language guide's "Updating A Message Type")."""
+"""Groups of types that can be read as one another (the language guide's "Updating A Message Type")."""
 
 
 def protobuf_differences(old: ProtobufSchema, new: ProtobufSchema) -> list[str]:
-    """Return what a new version changes that readers or writers of the old one may not bear, a sentence each."""
+    """Return the changes of a new version that may break readers or writers of the old one, one sentence per change."""
     before = {message.full_name: message for message in _all(old.messages())}
     after = {message.full_name: message for message in _all(new.messages())}
     found = [f"{name}: the message was removed" for name in before if name not in after]
@@ -72,7 +72,7 @@ def _kind(field: Any) -> str:
 
 
 def json_schema_differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Yield what a new version changes that readers or writers of the old one may not bear, a sentence each.
+    """Yield the changes of a new version that may break readers or writers of the old one, one sentence per change.
 
     :param old: a schema, parsed; ``$ref`` is not followed
     """

@@ -1,7 +1,7 @@
-"""The 64-bit hash of Spark's ``xxhash64``, for whole columns, so that tasks and Spark SQL give a record the same number.
+"""The 64-bit hash of Spark's ``xxhash64`` for whole columns, so that tasks and Spark SQL compute the same hash for a record.
 
 The algorithm is XXH64 as ``org.apache.spark.sql.catalyst.expressions.XxHash64Function`` has it: the hash of one column is
-the seed of the next, and a null leaves it as it is.
+the seed of the next, and a null leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Hashes = NDArray[numpy.uint64]
 
 SEED = 42
-"""Of the first column, in Spark SQL."""
+"""The seed of the first column in Spark SQL."""
 
 _PRIME_1 = 0x9E3779B185EBCA87
 _PRIME_2 = 0xC2B2AE3D27D4EB4F
@@ -42,7 +42,7 @@ def record_hashes(records: RecordColumns) -> Hashes:
 
 
 def column_hashes(keys: pyarrow.Array, values: pyarrow.Array, timestamps: NDArray[numpy.int64]) -> Hashes:
-    """Return ``xxhash64(key, value is null, value, timestamp)`` of columns.
+    """Return ``xxhash64(key, value is null, value, timestamp)`` of each row.
 
     :param keys: and ``values``: binary
     """
@@ -55,7 +55,7 @@ def column_hashes(keys: pyarrow.Array, values: pyarrow.Array, timestamps: NDArra
 
 
 def _pieces_of(column: pyarrow.Array) -> tuple[Any, NDArray[numpy.int64], NDArray[numpy.int64]]:
-    """Return the bytes that the values of a binary column stand in, where each begins, and its length; -1 for null."""
+    """Return the bytes with the values of a binary column, where each value begins, and its length; -1 for null."""
     import numpy
 
     _, bounds, data = column.buffers()
@@ -81,9 +81,9 @@ def hash_int(seeds: Hashes, numbers: NDArray[Any]) -> Hashes:
 
 
 def hash_bytes(seeds: Hashes, data: Any, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]) -> Hashes:
-    """Hash pieces of some bytes.
+    """Hash pieces of ``data``.
 
-    :param data: ``bytes``, or a buffer of Arrow
+    :param data: ``bytes``, or an Arrow buffer
     :param at: where each begins
     :param lengths: of each; -1 for null
     """
@@ -116,10 +116,10 @@ def _hash_pieces(seeds: Hashes, pieces: _Pieces) -> Hashes:
 
 @dataclass
 class _Pieces:
-    """What is left of each piece.
+    """What is left to hash of each piece.
 
-    :param at: where it goes on
-    :param left: how many bytes of it are left
+    :param at: position of its next byte
+    :param left: number of bytes left
     """
 
     data: Any
@@ -134,13 +134,13 @@ class _Pieces:
         return windows[self.at[rows] + skip].astype(numpy.uint64)
 
     def advance(self, rows: NDArray[numpy.int64], width: int) -> None:
-        """Skip this many bytes."""
+        """Skip ``width`` bytes of some pieces."""
         self.at[rows] += width
         self.left[rows] -= width
 
 
 def _blocks(seeds: Hashes, pieces: _Pieces, rows: NDArray[numpy.int64]) -> Hashes:
-    """Return what four lanes make of the whole blocks of 32 bytes of some pieces."""
+    """Hash the whole 32-byte blocks of some pieces in four lanes."""
     import numpy
 
     lanes = [seeds + _u(start) for start in (_PRIME_1 + _PRIME_2, _PRIME_2, 0, -_PRIME_1)]

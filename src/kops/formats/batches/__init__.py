@@ -1,1 +1,1 @@
-"""Record batches (magic 2): taken apart, changed, put together."""
+"""Decodes, changes and encodes record batches (magic 2)."""

@@ -1,6 +1,6 @@
-"""Records with another key, value, time or headers; of each, what stays is taken over as it stands.
+"""Gives records new keys, values, timestamps or headers; the other parts of each record are copied unchanged.
 
-Columns are put together by Arrow, so no Python runs for a record, but for one that loses a header.
+Arrow assembles the columns, so no Python runs per record unless one loses a header.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NewContent:
-    """What is new of some records: columns as long as they are many.
+    """The new parts of some records, as columns with one row per record.
 
-    :param key: and ``value``: binary, null for none; ``timestamps``: milliseconds; None where they stay
-    :param headers: name -> binary, null where a record is not to have that header; bytes where all have the same
+    :param key: and ``value``: binary, null for no key or value; ``timestamps``: milliseconds; None for a part that stays unchanged
+    :param headers: name -> binary column, null where a record must not have that header; bytes if all records get the same value
     """
 
     key: pyarrow.Array | None = None
@@ -34,7 +34,7 @@ class NewContent:
 
 
 def with_new(frames: Frames, new: NewContent) -> Frames:
-    """Return records with their new content; headers that are set stand last, in the order of ``new.headers``."""
+    """Return the records with their new content; new headers come last, in the order of ``new.headers``."""
     import numpy
 
     times = frames.timestamps if new.timestamps is None else new.timestamps
@@ -54,14 +54,14 @@ def with_new(frames: Frames, new: NewContent) -> Frames:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part of each record that stays: from a position to another."""
+    """A part of each record that is kept: from one position to another."""
 
     start: NDArray[numpy.int64]
     end: NDArray[numpy.int64]
 
 
 def _joined(content: bytes, parts: Iterable[Any]) -> pyarrow.Array:
-    """Join the parts of each record; pieces that follow one another are taken at once."""
+    """Join the parts of each record; adjacent pieces are cut out together."""
     from pyarrow import compute
 
     whole: list[Any] = []
@@ -75,7 +75,7 @@ def _joined(content: bytes, parts: Iterable[Any]) -> pyarrow.Array:
 
 
 def _content(column: pyarrow.Array) -> list[pyarrow.Array]:
-    """Return keys or values as they stand in a record: the length, -1 for none, and the bytes."""
+    """Encode keys or values as in a record: the length, -1 for null, then the bytes."""
     from pyarrow import compute
 
     lengths = compute.fill_null(compute.binary_length(column), -1)
@@ -83,7 +83,7 @@ def _content(column: pyarrow.Array) -> list[pyarrow.Array]:
 
 
 def _varints(numbers: Any) -> pyarrow.Array:
-    """Return numbers as zigzag varints, a binary column."""
+    """Return a binary column of zigzag varints."""
     import numpy
     import pyarrow
 
@@ -97,9 +97,9 @@ def _varints(numbers: Any) -> pyarrow.Array:
 
 
 def _with_headers(frames: Frames, at: NDArray[numpy.int64], new: Mapping[str, pyarrow.Array | bytes]) -> list[Any]:
-    """Return the headers of records: their number, those that stay, and those that are set.
+    """Return the parts of the records' headers: their number, the headers that are kept, and the new ones.
 
-    :param at: where their number stands
+    :param at: positions of the number of headers
     """
     import numpy
     import pyarrow
@@ -133,7 +133,7 @@ def _with_headers(frames: Frames, at: NDArray[numpy.int64], new: Mapping[str, py
 
 
 def _text(content: bytes) -> bytes:
-    """Return a name or value as it stands in a record: its length and its bytes."""
+    """Encode a header's name or value: its length, then its bytes."""
     length: bytes = _varints([len(content)])[0].as_py()
     return length + content
 
@@ -141,7 +141,7 @@ def _text(content: bytes) -> bytes:
 def _named(
     octets: NDArray[numpy.uint8], counts: NDArray[numpy.int64], at: NDArray[numpy.int64], names: list[bytes]
 ) -> NDArray[numpy.bool_]:
-    """Tell which records have a header of one of some names."""
+    """Return a mask of the records that have a header with one of ``names``."""
     import numpy
 
     found = numpy.zeros(len(counts), dtype=bool)
@@ -163,7 +163,7 @@ def _named(
 
 
 def _others(content: bytes, count: int, at: int, unwanted: set[bytes]) -> tuple[int, bytes]:
-    """Return how many headers of a record have other names, and their bytes."""
+    """Return the number of a record's headers with names other than ``unwanted``, and their bytes."""
     kept = []
     for _ in range(count):
         begin = at

@@ -1,6 +1,6 @@
-"""Kafka record batches (magic 2) decoded into columns, the way back of ``record_batches``.
+"""Decodes Kafka record batches (magic 2) into columns, the reverse of ``encode``.
 
-Keys and values are cut out by Arrow, so a record costs about 0.2 microseconds.
+Arrow slices the keys and values, so a record costs about 0.2 microseconds.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 _ABORT = 0
 _KEY_OF_MARKER = struct.Struct(">hh")
-"""Version and type: the key of a marker's only record (``ControlRecordType``)."""
+"""Version and type: the key of a transaction marker's only record (``ControlRecordType``)."""
 _MARKER_AT = HEADER_BYTES + 5
-"""Where that key stands in a batch: behind the record's length, attributes, deltas of time and offset, and its own length, each a byte."""
+"""Position of that key in a batch: after the record's length, attributes, timestamp and offset deltas, and the key length, a byte each."""
 Found = TypeVar("Found", "RecordColumns", "Frames")
 
 
 @dataclass(frozen=True)
 class RecordColumns:
-    """Records of one partition, in the order of their offsets; of a key or value its place in ``data``.
+    """Records of one partition, ordered by offset; keys and values are positions in ``data``.
 
     :param offsets: and ``timestamps`` (milliseconds since the epoch): int64
-    :param key_at: and ``value_at``, ``headers_at``: positions in ``data``, int64; at the last, the number of headers stands
+    :param key_at: and ``value_at``, ``headers_at``: positions in ``data``, int64; ``headers_at`` is where the number of headers is
     :param key_lengths: and ``value_lengths``: -1 for null
     """
 
@@ -49,34 +49,33 @@ class RecordColumns:
         return len(self.offsets)
 
     def where(self, chosen: Any) -> RecordColumns:
-        """Return the records that a mask or a slice chooses."""
+        """Return the records selected by a mask or a slice."""
         columns = (self.offsets, self.timestamps, self.key_at, self.key_lengths, self.value_at, self.value_lengths, self.headers_at)
         return RecordColumns(self.data, *(column[chosen] for column in columns))
 
     def keys(self) -> pyarrow.Array:
-        """Return the keys, as a binary Arrow array."""
+        """Return the keys as a binary array; null where a record has no key."""
         return cut_out(self.data, self.key_at, self.key_lengths)
 
     def values(self) -> pyarrow.Array:
-        """Return the values, as a binary Arrow array; null is a tombstone."""
+        """Return the values as a binary array; null for a tombstone."""
         return cut_out(self.data, self.value_at, self.value_lengths)
 
     def value_numbers(self, width: int) -> NDArray[numpy.int64]:
-        """Return the values as big-endian integers; all are of that many bytes."""
+        """Return the values as big-endian integers; each value must be ``width`` bytes long."""
         import numpy
 
         windows: NDArray[Any] = numpy.ndarray((len(self.data) - width + 1,), f">i{width}", self.data, strides=(1,))
         return windows[self.value_at].astype(numpy.int64)
 
     def has_headers(self) -> NDArray[numpy.bool_]:
-        """Tell which records have headers."""
+        """Return a mask of the records with headers."""
         import numpy
 
         found: NDArray[numpy.bool_] = numpy.frombuffer(self.data, numpy.uint8)[self.headers_at] != 0
         return found
 
     def headers(self, row: int) -> list[tuple[str, bytes | None]]:
-        """Return the headers of one record, in their order."""
         count, at = varint_at(self.data, int(self.headers_at[row]))
         found = []
         for _ in range(count):
@@ -90,16 +89,15 @@ class RecordColumns:
 
 
 def no_records() -> RecordColumns:
-    """Return columns without any record."""
     import numpy
 
     return RecordColumns(bytes(8), *(numpy.empty(0, numpy.int64) for _ in range(7)))
 
 
 def without_aborted(data: bytes, batches: Iterable[Batch], aborted: Iterable[tuple[int, int]]) -> list[Batch]:
-    """Return the batches with records, without those of aborted transactions, as ``CompletedFetch`` of the Java consumer does.
+    """Return the batches that hold records, except those of aborted transactions, as the Java consumer's ``CompletedFetch`` does.
 
-    :param aborted: (producer id, first offset) of the transactions that were aborted; empty to read what is uncommitted too
+    :param aborted: (producer id, first offset) of each aborted transaction; empty to read uncommitted records too
     """
     waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
     open_aborted: set[int] = set()
@@ -116,26 +114,26 @@ def without_aborted(data: bytes, batches: Iterable[Batch], aborted: Iterable[tup
 
 
 def any_aborted(data: bytes, batches: Iterable[Batch]) -> bool:
-    """Return whether a transaction was aborted, according to its marker; its records are in the batches when uncommitted ones are read."""
+    """Whether a marker aborts its transaction; the aborted records are among the batches if uncommitted records were read."""
     return any(batch.is_control and _KEY_OF_MARKER.unpack_from(data, batch.at + _MARKER_AT)[1] == _ABORT for batch in batches)
 
 
 def decode(data: bytes, batches: Sequence[Batch]) -> RecordColumns:
-    """Decode batches of records.
+    """Decode record batches.
 
-    :param data: what the batches stand in
+    :param data: the bytes that contain the batches
     :raises UnreadableBatch: when a checksum is wrong, or a batch cannot be decompressed
     """
     return columns_of_frames(frames_of(data, batches))
 
 
 def decode_in_parts(data: bytes, batches: Sequence[Batch]) -> Iterator[RecordColumns]:
-    """Decode batches of records, in several parts where they take very much memory; see ``decode``."""
+    """Decode record batches, in several parts if they take very much memory; see ``decode``."""
     return map(columns_of_frames, frames_in_parts(data, batches))
 
 
 def columns_of_frames(frames: Frames) -> RecordColumns:
-    """Find the keys, values and headers of records."""
+    """Locate the keys, values and headers of records."""
     import numpy
 
     octets = numpy.frombuffer(frames.content, dtype=numpy.uint8)
@@ -154,14 +152,14 @@ def columns_of_frames(frames: Frames) -> RecordColumns:
 
 
 def _marker_type(data: bytes, batch: Batch) -> int:
-    """Return 0 for the marker that aborts a transaction, and 1 for the one that commits it (``ControlRecordType``)."""
+    """Return 0 for an abort marker, 1 for a commit marker (``ControlRecordType``)."""
     markers = decode(data, [batch])
     version_and_type = markers.data[int(markers.key_at[0]) : int(markers.key_at[0]) + 4]
     return int(struct.unpack(">hh", version_and_type)[1])
 
 
 def offsets_between(columns: Found, start: int, end: int) -> Found:
-    """Return the records with start <= offset < end; the first batch of a response may begin before what was asked for."""
+    """Return the records with start <= offset < end; the first batch of a response may begin before the requested offset."""
     import numpy
 
     first, last = (int(numpy.searchsorted(columns.offsets, bound)) for bound in (start, end))

@@ -7,28 +7,28 @@ import zlib
 from collections.abc import Callable
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-"""Numbers of a batch's attributes, by the name that ``compression.type`` has."""
-_GZIP = 31  # zlib's way to say: with gzip's header
+"""Codec numbers in a batch's attributes, by their names in ``compression.type``."""
+_GZIP = 31  # zlib's wbits: 15, plus 16 for a gzip header
 _XERIAL = b"\x82SNAPPY\x00"
 MOST_BYTES = 256 << 20
-"""Of the records of one batch, decompressed: a broker takes batches of about 1 MB, and data that anybody needs is not packed 250 times."""
+"""Limit for the decompressed records of one batch: a broker accepts batches of about 1 MB, and real data does not compress 250-fold."""
 _AT_ONCE = 4 << 20
-_MORE = 0x80  # the bit of a varint's octet that says that more follow
+_MORE = 0x80  # continuation bit of a varint's byte
 
 
 class TooManyBytes(Exception):
-    """The records of a batch, decompressed, take more than ``MOST_BYTES``."""
+    """The decompressed records of a batch take more than ``MOST_BYTES``."""
 
     def __init__(self) -> None:
         super().__init__(f"its records take more than {MOST_BYTES >> 20} MiB decompressed")
 
 
 def decompressed(records: bytes, codec: int) -> bytes:
-    """Return the records of a batch decompressed.
+    """Decompress the records of a batch.
 
-    :param codec: of the batch's attributes: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd
+    :param codec: from the batch's attributes: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd
     :raises TooManyBytes: when they take more than ``MOST_BYTES``
-    :raises ValueError: when that is not possible, or there is no such codec
+    :raises ValueError: when they cannot be decompressed, or there is no such codec
     """
     if codec not in _CODECS:
         raise ValueError(f"no compression has the number {codec}")
@@ -49,7 +49,7 @@ def _gzip(records: bytes) -> bytes:
 
 
 def _snappy(records: bytes) -> bytes:
-    """Decompress one block, or the frames of snappy-java: a header of 16 bytes, and blocks that say their length."""
+    """Decompress a raw block, or the framing of snappy-java: a 16-byte header, then blocks, each preceded by its length."""
     if not records.startswith(_XERIAL):
         return _snappy_block(records)
     parts, at, size = [], 16, 0
@@ -73,7 +73,7 @@ def _snappy_block(block: bytes) -> bytes:
         if block[at] < _MORE:
             break
         shift, at = shift + 7, at + 1
-    if size > MOST_BYTES:  # as the block says of itself
+    if size > MOST_BYTES:  # the size that the block itself claims
         raise TooManyBytes
     return pyarrow.decompress(block, size, codec="snappy", asbytes=True)  # type: ignore[no-any-return]
 
@@ -98,9 +98,9 @@ _CODECS: dict[int, Callable[[bytes], bytes]] = {0: bytes, 1: _gzip, 2: _snappy, 
 
 
 def compressed(records: bytes, codec: int) -> bytes:
-    """Return the records of a batch compressed.
+    """Compress the records of a batch.
 
-    :param codec: one of ``CODECS``
+    :param codec: one of the numbers in ``CODECS``
     """
     return _COMPRESS[codec](records)
 

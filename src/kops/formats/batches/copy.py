@@ -1,7 +1,7 @@
-"""Record batches that go on as they are: only who writes them and their checksum are rewritten.
+"""Copies record batches without decoding them: only the producer fields and the checksum are rewritten.
 
-``LogValidator`` of the broker says which may: offsets without gaps, no time of appending, and nothing in the attributes but the
-compression and the transaction. All others are decoded and encoded again.
+The broker's ``LogValidator`` determines which batches allow this: no gaps between offsets, no LogAppendTime, and no attributes other than
+compression and transactional. All others are decoded and re-encoded.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def can_go_on(batch: Batch) -> bool:
-    """Tell whether a broker takes a batch as a producer's, once the producer's fields are renewed."""
+    """Whether a broker accepts the batch from a producer once its producer fields are replaced."""
     return not batch.has_gaps and not batch.attributes & ~(COMPRESSION | TRANSACTIONAL)
 
 
 def is_compressed(batch: Batch) -> bool:
-    """Tell whether the records of a batch are compressed."""
     return bool(batch.attributes & COMPRESSION)
 
 
 def renewed(data: bytes, batch: Batch, producer: Producer) -> bytes:
-    """Return a batch as this producer's, its records untouched."""
+    """Return the batch with this producer's fields; its records are unchanged."""
     records, times = data[batch.at + HEADER_BYTES : batch.end], (batch.base_timestamp, batch.max_timestamp)
     return framed(records, batch.records, times, producer, batch.attributes & COMPRESSION)
 
 
 def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
-    """Return 64 bits of what a batch says, whoever wrote it and wherever it stands: its records, and the time that theirs count from.
+    """Return a 64-bit fingerprint of a batch's records and base timestamp, whatever its producer and its offsets.
 
-    They are two checksums of different polynomials, which on any machine cost less than a hash against forgers, whom there are none of.
+    It consists of two checksums with different polynomials. On any machine they cost less than a cryptographic hash, and forgery is not a
+    concern here.
 
-    :param inflated: of its records decompressed, which stay the same where a broker recompresses them
+    :param inflated: take the decompressed records, which stay the same if a broker recompresses them
     """
     import google_crc32c
 
@@ -58,25 +58,24 @@ def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
 
 
 def added(one: int, other: int) -> int:
-    """Return the sum of two fingerprints, which is the same in any order."""
+    """Return the sum of two fingerprints, which does not depend on their order."""
     return (one + other) & _WORD
 
 
 def columns_of_records(records: RecordColumns) -> Columns:
-    """Return decoded records as they are encoded again."""
+    """Return decoded records as columns to be re-encoded."""
     columns = columns_of(records.keys(), records.values(), records.timestamps)
     return with_headers(columns, sections_of_columns(records))
 
 
 def with_headers(columns: Columns, sections: tuple[Any, Any] | None) -> Columns:
-    """Return records with their headers."""
     from dataclasses import replace
 
     return columns if sections is None else replace(columns, header_bytes=sections[0], headers=sections[1])
 
 
 def columns_of_table(table: pyarrow.Table) -> Columns:
-    """Return the rows of an Arrow table (key, value, timestamp_ms, headers) as they are encoded."""
+    """Return the rows of an Arrow table (key, value, timestamp_ms, headers) as columns to be encoded."""
     from kops.formats.batches.headers import sections_of_lists
 
     parts = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms"))

@@ -1,8 +1,8 @@
-"""Kafka record batches (magic 2) encoded from whole columns.
+"""Encodes whole columns as Kafka record batches (magic 2).
 
 The layout is that of ``DefaultRecordBatch`` and ``DefaultRecord`` (KIP-98): a header of 61 bytes, then records whose
-lengths and deltas are zigzag varints. Every length and position is computed on columns with numpy, and every byte is
-put in place by one scatter a field, so no Python runs for a record.
+lengths and deltas are zigzag varints. numpy computes every length and position on columns, and puts every byte in place
+with one scatter per field, so no Python runs per record.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BATCH_BYTES = 900_000
-"""Below ``max.message.bytes`` of a topic's default (1 MiB), as the Java and C clients keep it."""
+"""Stays below a topic's default ``max.message.bytes`` (1 MiB), as the Java and C clients do."""
 
-_RECORD_OVERHEAD = 30  # more than the varints and the attributes of one record can take
+_RECORD_OVERHEAD = 30  # upper bound for the varints and the attributes of one record
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Columns:
     """Records of one partition, in their order.
 
     :param keys: offsets (int64, one more than records) into ``key_bytes``; ``key_null`` marks keys that are absent
-    :param values: likewise
+    :param values: offsets into ``value_bytes`` in the same way; ``value_null`` marks tombstones
     :param timestamps: int64, milliseconds since the epoch
-    :param headers: offsets into ``header_bytes`` of what a record has after its value: the number of its headers, and these; None when no
+    :param headers: offsets into ``header_bytes``, which holds for each record the number of its headers, then the headers; None when no
         record has any
     """
 
@@ -51,14 +51,14 @@ class Columns:
 
     @property
     def sizes(self) -> NDArray[numpy.int64]:
-        """Return how many bytes each record takes at most."""
+        """Upper bound of the bytes that each record takes."""
         import numpy
 
         sizes: NDArray[numpy.int64] = numpy.diff(self.keys) + numpy.diff(self.values) + _RECORD_OVERHEAD
         return sizes if self.headers is None else sizes + numpy.diff(self.headers)
 
     def part(self, start: int, stop: int) -> Columns:
-        """Return the records ``start`` <= n < ``stop``; no bytes are copied."""
+        """Return the records ``start`` <= n < ``stop`` without copying bytes."""
         ends = slice(start, stop + 1)
         rows = slice(start, stop)
         return Columns(
@@ -75,7 +75,7 @@ class Columns:
 
 
 def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
-    """Take Arrow columns.
+    """Convert Arrow columns.
 
     :param keys: pyarrow binary array; null for no key
     :param values: pyarrow binary array; null for a tombstone
@@ -87,7 +87,7 @@ def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
 
 
 def split(columns: Columns, limit: int = MAX_BATCH_BYTES) -> Iterator[Columns]:
-    """Yield the records in parts that fit into batches of this many bytes; one record too large for it goes alone."""
+    """Split the records into parts that fit into batches of ``limit`` bytes; a record that is too large is yielded alone."""
     import numpy
 
     ends = numpy.cumsum(columns.sizes)
@@ -100,21 +100,21 @@ def split(columns: Columns, limit: int = MAX_BATCH_BYTES) -> Iterator[Columns]:
 
 
 def encode(columns: Columns, producer: Producer, codec: int = 0) -> bytes:
-    """Return one record batch, timestamps of type CreateTime.
+    """Return one record batch with timestamps of type CreateTime.
 
-    :param codec: what it is compressed by, see ``record_batch_compression``
+    :param codec: one of the numbers in ``compression.CODECS``
     """
     return batch_of(_records(columns), columns.timestamps, producer, codec)
 
 
 def batch_of(laid_out: bytes, timestamps: NDArray[numpy.int64], producer: Producer, codec: int = 0) -> bytes:
-    """Return one record batch of records that are laid out, their times counted from the first of ``timestamps``."""
+    """Return one record batch of encoded records, whose timestamp deltas are relative to the first of ``timestamps``."""
     records = compressed(laid_out, codec) if codec else laid_out
     return framed(records, len(timestamps), (int(timestamps[0]), int(timestamps.max())), producer, codec)
 
 
 def _records(columns: Columns) -> bytes:
-    """Lay all records out: length, attributes, deltas, key, value, headers."""
+    """Encode all records: length, attributes, deltas, key, value, headers."""
     import numpy
 
     count = len(columns)
@@ -153,7 +153,7 @@ def put_bytes(
     starts: NDArray[numpy.int64],
     lengths: NDArray[numpy.int64],
 ) -> None:
-    """Copy a binary column, each value to its place."""
+    """Copy the values of a binary column, each to its position in ``out``."""
     import numpy
 
     total = int(starts[-1] - starts[0])
@@ -170,7 +170,7 @@ def _binary(column: Any) -> tuple[Any, Any, Any]:
 
     array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     if array.null_count:
-        # A null may still span bytes; where it does, the lengths would count them.
+        # A null may still span bytes, which the lengths would then count.
         nulls = numpy.asarray(array.is_null())
         array = array.fill_null(b"")
     else:

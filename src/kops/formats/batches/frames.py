@@ -1,7 +1,7 @@
-"""Kafka record batches (magic 2) taken apart: where each record begins and ends, its offset and its time.
+"""Finds the records of Kafka record batches (magic 2): where each begins and ends, its offset and its timestamp.
 
-Only one thing has to be done record by record: finding where each begins, as each says how long it is. All else is done
-on whole columns with numpy.
+Only the start of each record has to be found record by record, because each record begins with its length. Everything
+else is done on whole columns with numpy.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_AT_ONCE = 1 << 30
-"""Bytes of decompressed records that are kept at once; positions in them fit 32 bits."""
+"""Limit for the bytes of decompressed records held at once; positions in them fit into 32 bits."""
 _FEW, _MANY = 32, 4096
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Records of one partition, in the order of their offsets; of each where in ``content`` its key begins, and where it ends.
+    """Records of one partition, ordered by offset.
 
-    :param offsets: and ``timestamps`` (milliseconds since the epoch), ``at``, ``ends``: int64
+    :param offsets: and ``timestamps`` (milliseconds since the epoch): int64
+    :param at: and ``ends``: positions in ``content`` where a record's key begins, its length included, and where the record ends; int64
     """
 
     content: bytes
@@ -41,12 +42,12 @@ class Frames:
         return len(self.offsets)
 
     def where(self, chosen: Any) -> Frames:
-        """Return the records that a mask or a slice chooses."""
+        """Return the records selected by a mask or a slice."""
         return Frames(self.content, *(column[chosen] for column in (self.offsets, self.timestamps, self.at, self.ends)))
 
 
 def compacted(frames: Frames) -> Frames:
-    """Return records that hold on to no more than twice their bytes."""
+    """Return the records, copied if they use less than half of their ``content``, so that the rest can be freed."""
     import numpy
 
     lengths = frames.ends - frames.at
@@ -58,7 +59,7 @@ def compacted(frames: Frames) -> Frames:
 
 
 def frames_in_parts(data: bytes, batches: Sequence[Batch]) -> Iterator[Frames]:
-    """Find the records of batches, in several parts where they take more than ``MOST_AT_ONCE`` decompressed; see ``frames_of``."""
+    """Find the records of batches, in several parts if they take more than ``MOST_AT_ONCE`` decompressed; see ``frames_of``."""
     try:
         found = frames_of(data, batches)
     except HugeBatch:
@@ -74,10 +75,10 @@ def frames_in_parts(data: bytes, batches: Sequence[Batch]) -> Iterator[Frames]:
 def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] | None = None) -> Frames:
     """Find the records of batches.
 
-    :param data: what the batches stand in
-    :param only: offsets, in their order, of which all others may be left out: few records of many are found faster
+    :param data: the bytes that contain the batches
+    :param only: ascending offsets; other records may be left out, which is faster for few records out of many
     :raises UnreadableBatch: when a checksum is wrong, or a batch cannot be decompressed
-    :raises HugeBatch: when they take too much memory, one of them or all together
+    :raises HugeBatch: when one batch, or all of them together, takes too much memory
     """
     import numpy
 
@@ -95,14 +96,14 @@ def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] 
         at = at[rows]
     lengths, at = read_varints(octets, at)
     ends = at + lengths
-    time_deltas, at = read_varints(octets, at + 1)  # past the attributes, which have no meaning
+    time_deltas, at = read_varints(octets, at + 1)  # skips the attributes, which are unused
     offset_deltas, at = read_varints(octets, at)
     offsets = _each(batches, counts, lambda batch: batch.base_offset) + offset_deltas
     return Frames(content, offsets, _timestamps(batches, counts, time_deltas), at, ends)
 
 
 def _contents(data: bytes, batches: Sequence[Batch]) -> tuple[bytes, list[int]]:
-    """Return what the records of all batches stand in, decompressed, and where those of each batch begin."""
+    """Return bytes that contain the decompressed records of all batches, and where those of each batch begin."""
     if not any(batch.attributes & COMPRESSION for batch in batches):
         return data, [batch.at + HEADER_BYTES for batch in batches]
     parts, begins, at = [], [], 0
@@ -122,10 +123,10 @@ def _contents(data: bytes, batches: Sequence[Batch]) -> tuple[bytes, list[int]]:
 
 
 def _find_records(content: bytes, octets: NDArray[numpy.uint8], at: int, count: int) -> Iterator[Any]:
-    """Yield where the records of a batch begin, as arrays and lists.
+    """Yield the positions where the records of a batch begin, as arrays and lists.
 
-    Records of one length are found at once: as many as begin with the same length, each behind the one before. Where the
-    lengths change all the time, that is tried seldom.
+    A run of consecutive records of the same length is found in one step. If the lengths change all the time, this is tried
+    less often.
     """
     import numpy
 
@@ -152,7 +153,7 @@ def _find_records(content: bytes, octets: NDArray[numpy.uint8], at: int, count: 
 
 
 def _one_by_one(content: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """Return where records begin, and where the next one does: a few steps for each, as nothing else here runs so often."""
+    """Return where records begin, and where the next one does: few steps per record, because nothing else here runs as often."""
     starts: list[int] = []
     add = starts.append
     for _ in range(count):
@@ -169,7 +170,7 @@ def _one_by_one(content: bytes, at: int, count: int) -> tuple[list[int], int]:
 
 
 def with_any(batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> list[Batch]:
-    """Return the batches that reach over any of some offsets."""
+    """Return the batches whose offset range contains any of ``offsets``, which are ascending."""
     import numpy
 
     bounds = numpy.array([(batch.base_offset, batch.last_offset) for batch in batches], dtype=numpy.int64).reshape(-1, 2)
@@ -178,7 +179,7 @@ def with_any(batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> list[Ba
 
 
 def _rows_of(batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
-    """Return how many of some offsets each batch has, and their places among the records of all; no batch has a gap."""
+    """Return how many of ``offsets`` each batch holds, and their rows among all records; requires batches without gaps."""
     import numpy
 
     first, last, records = numpy.array([(batch.base_offset, batch.last_offset, batch.records) for batch in batches]).T
@@ -190,14 +191,14 @@ def _rows_of(batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> tuple[N
 
 
 def _each(batches: Sequence[Batch], counts: NDArray[numpy.int64], of: Callable[[Batch], int]) -> NDArray[numpy.int64]:
-    """Repeat a number of each batch for each of its records."""
+    """Repeat a number per batch for each of the batch's records."""
     import numpy
 
     return numpy.repeat(numpy.fromiter(map(of, batches), numpy.int64, len(batches)), counts)
 
 
 def _timestamps(batches: Sequence[Batch], counts: NDArray[numpy.int64], deltas: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
-    """Return the records' times: of LogAppendTime that of the batch, else its base and each record's difference."""
+    """Return the records' timestamps: the maximum of the batch for LogAppendTime, otherwise its base plus each record's delta."""
     import numpy
 
     times: NDArray[numpy.int64] = _each(batches, counts, lambda batch: batch.base_timestamp) + deltas
@@ -208,7 +209,7 @@ def _timestamps(batches: Sequence[Batch], counts: NDArray[numpy.int64], deltas: 
 
 
 def cut_out(data: bytes, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]) -> pyarrow.Array:
-    """Return pieces of some bytes as a binary array: views of all that is there, of which every other one is taken."""
+    """Return slices of ``data`` as a binary array: every other item of an array of the slices and the gaps between them."""
     import numpy
     import pyarrow
 

@@ -1,4 +1,4 @@
-"""Offsets of a log that hold nothing, as the headers of its batches tell: compaction has deleted what was there."""
+"""Finds offsets of a log that have no record, from the headers of its batches: compaction has deleted what was there."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from kops.formats.batches.header import Batch
 
 MOST = 5
-"""At most this many gaps are kept: the first ones."""
+"""Only the first gaps are kept, up to this many."""
 
 
 @dataclass
 class Gaps:
-    """Ranges of offsets, each from its first to its last, that lack at least one record.
+    """Ranges of offsets (first, last), both inclusive, that lack at least one record.
 
-    Aborted records and the markers of transactions stay in a log that is never compacted, so they leave no gap between its batches.
+    Aborted records and transaction markers stay in a log that is never compacted, so they leave no gap between its batches.
     """
 
     found: list[tuple[int, int]] = field(default_factory=list)
 
     def see(self, batches: Sequence[Batch], start: int, end: int) -> None:
-        """Look at batches that follow each other.
+        """Add the gaps within and between consecutive batches.
 
-        :param start: the offset that the first should begin at, unless it begins before
-        :param end: what lies from here on does not matter
+        :param start: the offset at which the first batch is expected to begin, unless it begins before
+        :param end: offsets from here on are ignored
         """
         expected = start
         for batch in batches:

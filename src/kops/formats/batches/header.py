@@ -1,4 +1,4 @@
-"""How a record batch (magic 2) begins: a header of 61 bytes, of which a checksum covers what follows it (``DefaultRecordBatch``)."""
+"""The 61-byte header of a record batch (magic 2), with a checksum of everything that follows it (``DefaultRecordBatch``)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 LENGTH_FROM = 12
-"""The length of a batch counts what comes from here on."""
+"""The length of a batch counts the bytes from here on."""
 CRC_FROM = 21
 """The checksum covers everything from the attributes on."""
 MAGIC = 2
 COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20
-"""Of the attributes."""
+"""Bits of the attributes."""
 _NO_EPOCH = -1
 
 
 class UnreadableBatch(ValueError):
-    """A batch that is damaged, or of a format before Kafka 0.11."""
+    """A batch that is damaged, or in a format older than Kafka 0.11."""
 
 
 class HugeBatch(Exception):
-    """Batches whose records, decompressed, take more memory than they may. Unlike with one that is damaged, no other reader does better."""
+    """Batches whose decompressed records take more memory than allowed. Unlike for a damaged batch, another reader would not help."""
 
 
 @dataclass(frozen=True)
 class Producer:
-    """Who writes, for the broker's recognition of batches that it has already (KIP-98).
+    """The producer that writes, by which the broker recognizes batches that it already has (KIP-98).
 
     :param sequence: number of the first record in this producer's sequence for the partition
-    :param transactional: what is written belongs to a transaction
+    :param transactional: whether the batch belongs to a transaction
     """
 
     producer_id: int
@@ -41,7 +41,7 @@ class Producer:
 
 @dataclass(frozen=True)
 class Batch:
-    """Where a record batch stands in a response, and what its header says (``DefaultRecordBatch``).
+    """Position of a record batch in a response, and the fields of its header (``DefaultRecordBatch``).
 
     :param at: position of its first byte
     :param end: position after its last byte
@@ -60,7 +60,7 @@ class Batch:
 
     @property
     def is_control(self) -> bool:
-        """Whether it holds a transaction's marker instead of records."""
+        """Whether it holds a transaction marker instead of records."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -70,15 +70,14 @@ class Batch:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether it belongs to a transaction."""
         return bool(self.attributes & TRANSACTIONAL)
 
 
 def framed(records: bytes, count: int, times: tuple[int, int], producer: Producer, codec: int = 0) -> bytes:
     """Return a batch of records, as a producer sends it.
 
-    :param records: laid out, and compressed where ``codec`` is not 0
-    :param times: that which theirs count from, and the latest
+    :param records: encoded, and compressed if ``codec`` is not 0
+    :param times: base timestamp, which their deltas are relative to, and maximum timestamp
     """
     import google_crc32c
 
@@ -91,7 +90,7 @@ def framed(records: bytes, count: int, times: tuple[int, int], producer: Produce
 
 
 def batches_of(data: bytes) -> list[Batch]:
-    """Return the whole batches of a Fetch response's records; the last may be cut off, and is left out.
+    """Return the complete batches of a Fetch response's records; a truncated last batch is left out.
 
     :raises UnreadableBatch: for a format before magic 2
     """

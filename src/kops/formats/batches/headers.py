@@ -1,4 +1,4 @@
-"""The headers of records as bytes: what stands behind each value, their number first (``DefaultRecord``)."""
+"""Encodes the headers of records: the bytes after each value, beginning with the number of headers (``DefaultRecord``)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from kops.formats.batches.columns import RecordColumns
 
 Sections = tuple["NDArray[numpy.uint8]", "NDArray[numpy.int64]"]
-"""Bytes, and where those of each record begin: one more than records."""
+"""Bytes, and where those of each record begin: one position more than records."""
 
 
 def sections_of_columns(records: RecordColumns) -> Sections | None:
-    """Return the headers of decoded records as they stand there; None when no record has any."""
+    """Return the headers of decoded records as encoded bytes, copied unchanged; None when no record has any."""
     import numpy
 
     rows = numpy.flatnonzero(records.has_headers())
@@ -43,7 +43,7 @@ def sections_of_columns(records: RecordColumns) -> Sections | None:
 
 
 def sections_of_lists(headers: Any) -> Sections | None:
-    """Return headers as an Arrow column has them: lists of (key: string, value: binary); None when no record has any."""
+    """Encode the headers of an Arrow column: lists of (key: string, value: binary); None when no record has any."""
     import numpy
     import pyarrow
 
@@ -81,7 +81,7 @@ def _starts(lengths: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
 
 
 def _binary(array: Any) -> tuple[NDArray[numpy.uint8], NDArray[numpy.int64], NDArray[numpy.int64]]:
-    """Return the bytes of a column, where each begins (one more than rows), and its length, -1 for null."""
+    """Return the bytes of a column, where each value begins (one more than rows), and its length, -1 for null."""
     import numpy
     import pyarrow
 

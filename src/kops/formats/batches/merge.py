@@ -1,6 +1,6 @@
-"""Records of several batches as one: keys, values and headers are copied unchanged; only deltas from a batch's first record are recomputed.
+"""Merges the records of several batches: keys, values and headers are copied unchanged; only deltas from a batch's first record change.
 
-That costs half of decoding them into columns and encoding these.
+This costs half as much as decoding the records into columns and encoding these.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _OVERHEAD = 20
-"""More than length, attributes and deltas of one record can take."""
+"""Upper bound for the length, attributes and deltas of one record."""
 
 
 def split_frames(frames: Frames, limit: int) -> Iterator[Frames]:
-    """Yield the records in parts that fit into batches of this many bytes; one record too large for it goes alone."""
+    """Split the records into parts that fit into batches of ``limit`` bytes; a record that is too large is yielded alone."""
     import numpy
 
     ends = numpy.cumsum(frames.ends - frames.at + _OVERHEAD)
@@ -35,21 +35,21 @@ def split_frames(frames: Frames, limit: int) -> Iterator[Frames]:
 
 
 def merged(frames: Frames, producer: Producer, codec: int = 0) -> bytes:
-    """Return one record batch, timestamps of type CreateTime.
+    """Return one record batch with timestamps of type CreateTime.
 
-    :param codec: what it is compressed by, see ``record_batch_compression``
+    :param codec: one of the numbers in ``compression.CODECS``
     """
     return batch_of(_laid_out(frames), frames.timestamps, producer, codec)
 
 
 def _laid_out(frames: Frames) -> bytes:
-    """Join what is new of each record and what stays of it."""
+    """Join the recomputed and the unchanged part of each record."""
     import numpy
     import pyarrow
 
     count, low = len(frames), int(frames.at[0])
     fresh, begins = _fresh(frames)
-    bounds = numpy.empty(3 * count, dtype=numpy.int32)  # of the fresh parts, then of what stays and what lies between, in turn
+    bounds = numpy.empty(3 * count, dtype=numpy.int32)  # of the recomputed parts, then in turn of the unchanged parts and the gaps
     bounds[:count] = begins
     bounds[count::2] = frames.at - low + len(fresh)
     bounds[count + 1 :: 2] = frames.ends - low + len(fresh)

@@ -1,4 +1,4 @@
-"""Zigzag varints, by which record batches say lengths and differences: one, or a column of them (``ByteUtils``)."""
+"""Zigzag varints, the encoding of lengths and deltas in record batches: single numbers, and columns of them (``ByteUtils``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MORE = 0x80
-"""The bit of an octet that says that more follow."""
+"""Continuation bit: another byte follows."""
 
 
 def varint_at(content: bytes, at: int) -> tuple[int, int]:
@@ -58,7 +58,7 @@ def varints_of(numbers: NDArray[numpy.int64]) -> tuple[NDArray[numpy.uint64], ND
 
 
 def put_varints(out: NDArray[numpy.uint8], at: NDArray[numpy.int64], varints: tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]) -> None:
-    """Put varints to their places, seven bits a byte."""
+    """Write varints to their positions in ``out``, seven bits per byte."""
     import numpy
 
     zigzag, sizes = varints

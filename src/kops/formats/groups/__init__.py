@@ -1,1 +1,1 @@
-"""What group coordinators and assignors write."""
+"""Decodes what group coordinators and assignors write."""

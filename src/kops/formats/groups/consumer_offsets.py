@@ -1,8 +1,8 @@
 """The records of ``__consumer_offsets`` that hold committed offsets, as Kafka's group coordinator writes them.
 
-Keys and values begin with their version, a big-endian int16: ``OffsetCommitKey`` 0 and 1 (2 and more are of other records), and
-``OffsetCommitValue`` 0 to 4, per the schemas in Kafka's ``group-coordinator/src/main/resources/common/message``. A record without a
-value deletes the commit: it expired, or was deleted. Pure.
+Keys and values begin with their version, a big-endian int16: ``OffsetCommitKey`` 0 and 1 (2 and above belong to other records),
+and ``OffsetCommitValue`` 0 to 4, per the schemas in Kafka's ``group-coordinator/src/main/resources/common/message``. A tombstone removes
+the commit: it expired, or was deleted. Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class OffsetKey:
-    """Whose commit it is."""
+    """The group and the partition of a commit."""
 
     group: str
     partition: TopicPartition
@@ -35,9 +35,9 @@ class OffsetKey:
 class OffsetValue:
     """What was committed, and when.
 
-    :param time: milliseconds since the epoch by the broker's clock
+    :param time: milliseconds since the epoch, by the broker's clock
     :param expires: milliseconds since the epoch; None unless the client asked for it (version 1 only)
-    :param topic_id: of the topic that it was committed for, as Kafka writes ids; None where the brokers did not note it
+    :param topic_id: of the topic that it was committed for, as Kafka writes ids; None where the brokers did not record it
     """
 
     committed: Committed
@@ -49,14 +49,14 @@ class OffsetValue:
 def partition_of_group(group: str, partitions: int) -> int:
     """Return the partition of ``__consumer_offsets`` that holds a group: ``Utils.abs(groupId.hashCode()) % partitions``.
 
-    :param partitions: how many the topic has
+    :param partitions: number of partitions of the topic
     """
     code = java_hash(group)
     return (0 if code == -(2**31) else abs(code)) % partitions
 
 
 def java_hash(text: str) -> int:
-    """Return ``String.hashCode()``: over UTF-16 units, in 32 bits with a sign."""
+    """Return ``String.hashCode()``: over UTF-16 code units, as a signed 32-bit integer."""
     units = text.encode("utf-16-be", "surrogatepass")
     code = 0
     for at in range(0, len(units), 2):
@@ -65,13 +65,13 @@ def java_hash(text: str) -> int:
 
 
 def key_prefixes(group: str) -> tuple[bytes, ...]:
-    """Return how the keys of a group's commits begin, so that other records are skipped undecoded."""
+    """Return the prefixes of the keys of a group's commits, so that other records can be skipped undecoded."""
     name = group.encode()
     return tuple(SHORT.pack(version) + SHORT.pack(len(name)) + name for version in _KEY_VERSIONS)
 
 
 def decode_key(data: bytes) -> OffsetKey | None:
-    """Return whose commit a record holds; None when it holds none.
+    """Decode the key of a commit; None for other records.
 
     :raises UndecodableRecord: when the bytes end too early
     """
@@ -83,9 +83,9 @@ def decode_key(data: bytes) -> OffsetKey | None:
 
 
 def decode_value(data: bytes) -> OffsetValue:
-    """Return what was committed.
+    """Decode the value of a commit.
 
-    :raises UndecodableRecord: when the bytes end too early, or are of a version that is not known
+    :raises UndecodableRecord: when the bytes end too early, or their version is not known
     """
     reader = Reader(data)
     version = reader.number(SHORT)

@@ -1,8 +1,8 @@
-"""The records of ``__consumer_offsets`` that say who is in a group, as Kafka's group coordinators write them.
+"""The records of ``__consumer_offsets`` that list the members of a group, as Kafka's group coordinators write them.
 
-A classic group is one record with all its members (``GroupMetadataKey`` 2, ``GroupMetadataValue`` 0 to 4). In the consumer and streams
-protocols each member has a record of its own (``ConsumerGroupMemberMetadataKey`` 5, ``StreamsGroupMemberMetadataKey`` 19), and one
-without a value when it left. Schemas as in ``consumer_offsets``. Pure.
+A classic group has one record with all its members (``GroupMetadataKey`` 2, ``GroupMetadataValue`` 0 to 4). In the consumer and streams
+protocols each member has a record of its own (``ConsumerGroupMemberMetadataKey`` 5, ``StreamsGroupMemberMetadataKey`` 19), and a
+tombstone after it left. Schemas as in ``consumer_offsets``. Pure.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _WITH_REBALANCE_TIMEOUT, _WITH_TIME, _WITH_INSTANCE, _FLEXIBLE = 1, 2, 3, 4
 
 @dataclass(frozen=True, slots=True)
 class MembersKey:
-    """Whose members a record is about.
+    """The group and the member that a record is about.
 
-    :param member: the one that it is about; None for all of a classic group
+    :param member: None for all members of a classic group
     """
 
     group: str
@@ -29,13 +29,13 @@ class MembersKey:
 
 
 def members_prefixes(group: str) -> tuple[bytes, ...]:
-    """Return how the keys of such records of a group begin."""
+    """Return the prefixes of the keys of such records for a group."""
     name = group.encode()
     return tuple(SHORT.pack(kind) + SHORT.pack(len(name)) + name for kind in (CLASSIC, CONSUMER_MEMBER, STREAMS_MEMBER))
 
 
 def decode_members_key(data: bytes) -> MembersKey | None:
-    """Return whose members a record is about; None when it is about something else.
+    """Decode the key of a record about members; None for other records.
 
     :raises UndecodableRecord: when the bytes end too early
     """
@@ -49,7 +49,7 @@ def decode_members_key(data: bytes) -> MembersKey | None:
 def decode_classic_members(data: bytes) -> frozenset[str]:
     """Return the ids of the members in a ``GroupMetadataValue``.
 
-    :raises UndecodableRecord: when the bytes end too early, or are of a version that is not known
+    :raises UndecodableRecord: when the bytes end too early, or their version is not known
     """
     reader = Reader(data)
     version = reader.number(SHORT)
@@ -82,7 +82,6 @@ def decode_classic_members(data: bytes) -> frozenset[str]:
 
 
 def _text(reader: Reader, *, flexible: bool) -> str | None:
-    """Read a text that may be null."""
     if flexible:
         return reader.optional_text()
     length = reader.number(SHORT)

@@ -1,7 +1,7 @@
-"""Answers to OffsetFetch for many groups at once (version 8, KIP-709) or for one (version 7), decoded a topic at a time. Pure.
+"""Decodes OffsetFetch responses for many groups at once (version 8, KIP-709) or for one (version 7), one topic at a time. Pure.
 
-A commit without metadata takes the same number of bytes wherever it stands, and nearly all are without: a topic of those is taken apart
-in one call, where hundreds of thousands of objects would be made.
+All commits without metadata take the same number of bytes, and nearly all commits have none: a topic with only such commits is decoded
+in one call, which otherwise would create hundreds of thousands of objects.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from kops.formats.kafka_types import SHORT, Reader
 
 VERSION = 8
-"""Of the answer: the first for many groups (Kafka 3.0), and the last that names topics and not ids."""
+"""Version of the response: the first for many groups (Kafka 3.0), and the last with names of topics instead of ids."""
 OF_ONE_GROUP = 7
-"""The version for brokers that take one group a request (Kafka 2.5); its topics are encoded as those of version 8."""
+"""The version for brokers that take one group per request (Kafka 2.5); its topics are encoded as in version 8."""
 
 _PLACE = struct.Struct(">iqi")
 _PLAIN = struct.Struct(">iqiBhB")
@@ -42,20 +42,20 @@ class TopicCommits:
 
 
 def read_answer(data: bytes) -> dict[str, list[TopicCommits] | int]:
-    """Return what each group has committed; the error code where the broker returns one for the group or a partition.
+    """Return the commits of each group; the error code where the broker returns one for the group or a partition.
 
-    :param data: the answer behind its header
+    :param data: the response after its header
     :raises UndecodableRecord: when the bytes end too early
     """
     reader = Reader(data)
-    reader.raw(4)  # how long the broker holds the next answer back
+    reader.raw(4)  # the throttle time
     groups = dict(reader.compact_array(lambda: _group(reader)))
     reader.tags()
     return groups
 
 
 def read_answer_of_one(data: bytes) -> list[TopicCommits] | int:
-    """Return what the one group of an answer of version 7 has committed; see ``read_answer``."""
+    """Return the commits of the one group in a response of version 7; see ``read_answer``."""
     reader = Reader(data)
     reader.raw(4)
     return _commits(reader)
@@ -85,7 +85,7 @@ def _topic(reader: Reader) -> TopicCommits | int:
 
 
 def _plain(name: str, data: bytes, count: int) -> TopicCommits | None:
-    """Return commits of which each is plain; None when one is not: the first of that kind is where it would be all the same, and seen."""
+    """Return the commits when all are plain, otherwise None: the first that is not plain still is at its expected place, and noticed."""
     if count < 1 or len(data) < count * _PLAIN.size:
         return None
     partitions, offsets, epochs, lengths, errors, tags = zip(*_PLAIN.iter_unpack(data), strict=True)
@@ -95,7 +95,7 @@ def _plain(name: str, data: bytes, count: int) -> TopicCommits | None:
 
 
 def _any(name: str, reader: Reader, count: int) -> TopicCommits | int:
-    """Return commits one by one; the first error's code when there is one among them."""
+    """Decode the commits one by one; return the first error code when there is one among them."""
     places: list[tuple[int, ...]] = []
     metadata: dict[int, str] = {}
     failed = 0

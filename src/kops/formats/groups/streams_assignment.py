@@ -1,7 +1,7 @@
-"""What Kafka Streams' assignor says inside of the classic protocol: ``SubscriptionInfo`` and ``AssignmentInfo``, versions 1 to 11.
+"""The data of Kafka Streams' assignor inside the classic protocol: ``SubscriptionInfo`` and ``AssignmentInfo``, versions 1 to 11.
 
-A member of a classic group sends ``ConsumerProtocolSubscription`` and is sent ``ConsumerProtocolAssignment``; both carry the
-assignor's own bytes. Read from kafka-streams 4.3 (``processor.internals.assignment``). Pure.
+A member of a classic group sends ``ConsumerProtocolSubscription`` and receives ``ConsumerProtocolAssignment``; both carry the
+assignor's own bytes. Follows the source of kafka-streams 4.3 (``processor.internals.assignment``). Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kops.formats.kafka_types import INT, SHORT, Reader
 
 LATEST = 11
 _NAMED = 10
-"""From this version on a task may be of a named topology."""
+"""From this version on, a task may belong to a named topology."""
 _DICTIONARY, _STANDBYS, _ERRORS, _COMMON = 5, 6, 4, 3
 _HAS_ENDPOINT = 2
 _HAS_PREVIOUS_TASKS = range(1, 7)
@@ -26,7 +26,7 @@ _UUID_BYTES = 16
 
 @dataclass(frozen=True)
 class Subscription:
-    """What a member says of itself.
+    """What a member reports about itself.
 
     :param process_id: of its instance
     :param application_server: ``host:port``; None when it has none
@@ -39,7 +39,7 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a member has to do, and who does what.
+    """The tasks of a member, and which host reads which partitions.
 
     :param active: its tasks, in the order of its partitions
     :param standby: tasks whose state it copies, with the partitions that they read
@@ -57,7 +57,7 @@ class Assignment:
 
 
 def subscription_data(data: bytes) -> bytes:
-    """Return the assignor's part of ``ConsumerProtocolSubscription``: version, topics, then the bytes that are wanted."""
+    """Return the assignor's part of ``ConsumerProtocolSubscription``, which follows the version and the topics."""
     reader = Reader(data)
     reader.number(SHORT)
     reader.array(reader.text)
@@ -67,7 +67,7 @@ def subscription_data(data: bytes) -> bytes:
 def assignment_data(data: bytes) -> tuple[tuple[TopicPartition, ...], bytes]:
     """Return the partitions of ``ConsumerProtocolAssignment``, in its order, and the assignor's part.
 
-    ``StreamsPartitionAssignor`` sorts both partitions and tasks, so that the n-th partition is of the n-th task.
+    ``StreamsPartitionAssignor`` sorts both partitions and tasks, so that the n-th partition belongs to the n-th task.
     """
     reader = Reader(data)
     reader.number(SHORT)
@@ -130,7 +130,7 @@ def _task(reader: Reader, version: int) -> Task:
 
 
 def _hosts(reader: Reader, names: Mapping[int, str] | None) -> dict[str, tuple[TopicPartition, ...]]:
-    """Read ``HostInfo -> partitions``; with a dictionary of topics, its numbers stand in place of their names."""
+    """Read ``HostInfo -> partitions``; with a dictionary of topics, numbers stand for their names."""
 
     def partition() -> TopicPartition:
         topic = reader.text() if names is None else names.get(reader.number(INT), "?")

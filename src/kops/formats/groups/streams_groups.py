@@ -1,8 +1,8 @@
 """The records of ``__consumer_offsets`` that hold groups of the streams protocol (KIP-1071), as the group coordinator writes them.
 
-Their keys begin with the record's type, a big-endian int16 (``CoordinatorRecordType``), then the group, and for those of a member its
-id; values begin with their version, 0, then the fields of Kafka's ``group-coordinator/src/main/resources/common/message``. A record
-without a value deletes what it was. Pure.
+Their keys begin with the record's type, a big-endian int16 (``CoordinatorRecordType``), then the group, and for records about a member
+its id; values begin with their version, 0, then the fields of Kafka's ``group-coordinator/src/main/resources/common/message``. A
+tombstone deletes what the record held. Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class StreamsKey:
     """What a record is about.
 
     :param kind: one of the types above
-    :param member: member id; empty for those of the group
+    :param member: member id; empty for records about the group
     """
 
     kind: int
@@ -34,13 +34,13 @@ class StreamsKey:
 
 
 def key_prefixes(group: str) -> tuple[bytes, ...]:
-    """Return how the keys of a group's records begin, so that others are skipped undecoded."""
+    """Return the prefixes of the keys of a group's records, so that others can be skipped undecoded."""
     name = group.encode()
     return tuple(SHORT.pack(kind) + SHORT.pack(len(name)) + name for kind in (GROUP, MEMBER, CURRENT, TOPOLOGY))
 
 
 def decode_key(data: bytes) -> StreamsKey | None:
-    """Return what a record is about; None for records of other kinds.
+    """Decode a key; None for records of other kinds.
 
     :raises UndecodableRecord: when the bytes end too early
     """
@@ -52,7 +52,7 @@ def decode_key(data: bytes) -> StreamsKey | None:
 
 
 def application_of(group: str, records: Iterable[tuple[bytes, bytes | None]]) -> Application | None:
-    """Return a group as its records tell it, the last of each key; None when there is none.
+    """Build a group from the last of its records per key; None when there is no such group.
 
     :param records: keys and values in the order of the log
     :raises UndecodableRecord: for a version that is not known

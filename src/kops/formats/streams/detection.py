@@ -1,6 +1,7 @@
-"""Guesses the type of the store behind a topic, from its name, its settings and some of its records, and says why.
+"""Guesses the type of the store behind a topic from its name, its settings and some of its records, with reasons.
 
-A guess: nothing in a changelog names its store's type, and bytes may look like what they are not. So the caller can say it instead.
+It is only a guess: nothing in a changelog names the type of its store, and bytes may look like another type by chance. So the caller can
+name the type instead.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kops.formats.streams.detection_bytes import bytes_evidence
 from kops.formats.streams.evidence import Evidence
 
 HIGH, MEDIUM, LOW, NAMED = "high", "medium", "low", "named"
-"""How sure a guess is; ``named``: it is none, the caller said it."""
+"""Confidence of a guess; ``named``: not a guess, the caller named the type."""
 
 SAMPLE = 500
 """This many records of a topic are enough; more only cost time."""
@@ -72,7 +73,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another type that the topic may be of, and what speaks for it."""
+    """Another type that the topic may have, and the reasons for it."""
 
     type: str
     reasons: tuple[str, ...]
@@ -83,9 +84,9 @@ class Guess:
     """What a topic seems to hold.
 
     :param type: one of ``store_types.ALL_TYPES``
-    :param confidence: ``high``, ``medium`` or ``low``; ``named`` when the caller said the type
-    :param reasons: what speaks for it, a sentence each; with ``named`` what speaks against it
-    :param alternatives: other types it may be of, the likeliest first
+    :param confidence: ``high``, ``medium`` or ``low``; ``named`` when the caller named the type
+    :param reasons: evidence for the type, one sentence each; with ``named`` the evidence against it
+    :param alternatives: other possible types, the likeliest first
     """
 
     type: str
@@ -95,16 +96,16 @@ class Guess:
 
     @property
     def what(self) -> str:
-        """Return in words what such a topic holds."""
+        """Description of what such a topic holds."""
         return types.ALL_TYPES[self.type]
 
 
 def detect(topic: str, settings: Mapping[str, str], records: Iterable[Record], *, named: str | None = None) -> Guess:
-    """Return what a topic seems to hold.
+    """Guess what a topic holds.
 
-    :param settings: the topic's, by name: ``cleanup.policy`` and ``min.compaction.lag.ms`` are looked at
-    :param records: some of the topic, from anywhere; ``SAMPLE`` of them are enough, none will do
-    :param named: the type that the caller says it is: taken, and only what speaks against it is looked for
+    :param settings: the topic's, by name; only ``cleanup.policy`` and ``min.compaction.lag.ms`` are read
+    :param records: some of the topic's, from any position; ``SAMPLE`` of them are enough, and there may be none
+    :param named: the type that the caller names: it is accepted, and only evidence against it is collected
     """
     sample = list(records)
     evidence = [*name_evidence(topic), *settings_evidence(topic, settings), *bytes_evidence(sample, topic)]
@@ -133,7 +134,6 @@ def _confidence(score: int, ahead: int) -> str:
 
 
 def name_evidence(topic: str) -> list[Evidence]:
-    """Return what a topic's name says."""
     for pattern, kind, why in _NAMES:
         if re.search(pattern, topic):
             found = [Evidence(kind, _BY_NAME, why)]
@@ -146,7 +146,7 @@ def name_evidence(topic: str) -> list[Evidence]:
 
 
 def settings_evidence(topic: str, settings: Mapping[str, str]) -> list[Evidence]:
-    """Return what a topic's settings say (``WindowedChangelogTopicConfig`` and its siblings)."""
+    """Return the evidence in a topic's settings (``WindowedChangelogTopicConfig`` and its siblings)."""
     policy = {part.strip() for part in settings.get("cleanup.policy", "").split(",") if part.strip()}
     found: list[Evidence] = []
     if policy == {"compact", "delete"}:

@@ -1,4 +1,4 @@
-"""What the bytes of some records say of their store: what is decoded has to agree with the record's own timestamp."""
+"""Finds evidence of a store's type in the bytes of some records: what is decoded must agree with the record's own timestamp."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from kops.formats.streams import store_types as types
 from kops.formats.streams.evidence import Evidence
 
 _ENOUGH = 0.9
-"""The share of records that a statement has to hold for: some may be damaged."""
+"""Share of the records that must fit a type: some may be damaged."""
 _LONGEST_WINDOW = 10 * 365 * 86_400_000
-"""In milliseconds; what looks like a longer one is a number of another meaning."""
+"""In milliseconds; a number that looks like a longer window means something else."""
 _FITS, _AGAINST, _NOTHING_ELSE, _SPELLING = 6, -8, 5, 2
 
 _OWN_HEADERS = {suppression.VERSION_HEADER, positions.POSITION_HEADER}
-"""Those that Kafka Streams puts on its own records; others came in with the input."""
+"""Headers that Kafka Streams adds to its own records; others came with the input."""
 
 Check = Callable[[Record], bool]
 
 
 def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
-    """Return what records say.
+    """Return the evidence in some records.
 
     :param records: of one topic; those without a key are skipped
     """
@@ -152,7 +152,7 @@ _OF_REPARTITION = (types.SUBSCRIPTION_REGISTRATION, types.SUBSCRIPTION_RESPONSE,
 
 
 def _near(start_ms: int, record: Record) -> bool:
-    """Tell whether a window may be of its record: windows from 0 aside, none is longer than some years."""
+    """Whether a window may belong to its record: except for windows that start at 0, none is longer than ten years."""
     return start_ms == 0 or _time(record) - start_ms <= _LONGEST_WINDOW
 
 

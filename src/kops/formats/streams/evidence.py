@@ -1,4 +1,4 @@
-"""What speaks for a type of store, or against it."""
+"""Evidence for or against a type of store."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Evidence:
     """One observation.
 
-    :param type: the type that it supports; empty: none, it is shown with every guess
-    :param weight: how much; negative: it speaks against it
-    :param sentence: what was seen, without a full stop; empty: not worth saying
+    :param type: the type of store that it is about; empty: none, it is shown with every guess
+    :param weight: its strength; negative: evidence against the type
+    :param sentence: what was observed, without a full stop; empty: not worth showing
     """
 
     type: str

@@ -1,8 +1,8 @@
-r"""Keys and values of Faust tables, as their changelogs have them: JSON, in the two spellings that Faust has.
+r"""Keys and values of Faust tables, as in their changelogs: JSON, in either of Faust's two spellings.
 
-With orjson installed Faust writes UTF-8, without it ``\u`` escapes (``faust.utils.json``). A text is JSON too, so it has quotes. The key of
-a windowed table is ``[key,[start,end]]``, in seconds, where the end is the window's last tenth of a second (``WindowRange_from_start``).
-Records of models carry the name of their class: ``"__faust":{"ns":"module.Class"}``.
+With orjson installed, Faust writes UTF-8, otherwise ``\u`` escapes (``faust.utils.json``). Strings are JSON too, so they are quoted. The
+key of a windowed table is ``[key,[start,end]]``, in seconds, where the end is the window's last tenth of a second
+(``WindowRange_from_start``). Records of models carry the name of their class: ``"__faust":{"ns":"module.Class"}``.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from kops.formats.primitives import Json
 
 MODEL_KEY = "__faust"
 LAST_OF_WINDOW = 0.1
-"""Seconds that a window's end lies before the start of the next."""
+"""Seconds between a window's end and the start of the next window."""
 
 _JSON = Json()
 _SMALL = re.compile(r'("(?:[^"\\]|\\.)*")|([-.0-9]+)e-0([5-9])')
-"""Texts, which stay, and numbers that orjson writes in another way than Python: 1e-05 as 0.00001, 1e-06 as 1e-6."""
+"""Strings, which stay unchanged, and numbers that orjson writes differently from Python: 1e-05 as 0.00001, 1e-06 as 1e-6."""
 
 
 @dataclass(frozen=True)
 class WindowKey:
-    """A key and the window that it is of.
+    """A key and its window.
 
     :param key: any JSON
     :param start: in seconds since the epoch
-    :param end: the last moment of the window that Faust names, in seconds
+    :param end: the last moment of the window, as Faust writes it, in seconds since the epoch
     """
 
     key: Any
@@ -41,10 +41,10 @@ class WindowKey:
 
 @dataclass(frozen=True)
 class Model:
-    """A value of a model.
+    """A value of a Faust model.
 
-    :param namespace: the name of its class; None when the value says none
-    :param fields: its fields, without the name
+    :param namespace: the name of its class; None when the value does not name it
+    :param fields: its fields, without the name of the class
     """
 
     namespace: str | None
@@ -52,10 +52,10 @@ class Model:
 
 
 def encode(value: Any, *, ascii_only: bool = False) -> bytes:
-    """Return a key or a value as JSON.
+    """Encode a key or a value as JSON.
 
     :param ascii_only: as Faust without orjson writes it
-    :raises UsageProblem: when it is not of JSON's types
+    :raises UsageProblem: when JSON cannot represent it
     """
     if not ascii_only:
         return _SMALL.sub(_as_orjson, (_JSON.encode(value) or b"null").decode()).encode()
@@ -66,7 +66,7 @@ def encode(value: Any, *, ascii_only: bool = False) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """Return a key or a value.
+    """Decode a key or a value.
 
     :raises UndecodableRecord: when it is not JSON
     """
@@ -74,12 +74,11 @@ def decode(data: bytes) -> Any:
 
 
 def encode_window_key(window: WindowKey, *, ascii_only: bool = False) -> bytes:
-    """Return the bytes of the key of a windowed table."""
     return encode([window.key, [window.start, window.end]], ascii_only=ascii_only)
 
 
 def decode_window_key(data: bytes) -> WindowKey:
-    """Return what the key of a windowed table holds.
+    """Decode the key of a windowed table.
 
     :raises UndecodableRecord: when it is not such a key
     """
@@ -90,12 +89,12 @@ def decode_window_key(data: bytes) -> WindowKey:
 
 
 def window_from(key: Any, start: float, size: float) -> WindowKey:
-    """Return the window of a key that begins at a time, both in seconds."""
+    """Return the window of a key, given its start and its size in seconds."""
     return WindowKey(key, start, start + size - LAST_OF_WINDOW)
 
 
 def as_model(value: Any) -> Model | None:
-    """Return a decoded value as one of a model; None when it is not an object."""
+    """Return a decoded value as a model's; None when it is not a JSON object."""
     if not isinstance(value, dict):
         return None
     model = value.get(MODEL_KEY)
@@ -104,7 +103,7 @@ def as_model(value: Any) -> Model | None:
 
 
 def from_model(model: Model) -> dict[str, Any]:
-    """Return the value that is encoded for one of a model, its name last as Faust puts it."""
+    """Return the value to encode for a model's, with the name of the class last, as Faust writes it."""
     return {**model.fields, **({MODEL_KEY: {"ns": model.namespace}} if model.namespace is not None else {})}
 
 

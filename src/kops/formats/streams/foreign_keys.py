@@ -1,7 +1,7 @@
-"""Foreign-key joins of two tables: who asks for which key of the other table, and what is answered.
+"""Foreign-key joins of two tables: subscriptions to keys of the other table, and the responses to them.
 
-The store of subscriptions has keys of ``CombinedKeySchema`` and values of ``SubscriptionWrapperSerde``, which the registration topic has
-too, under the foreign key; the response topic has values of ``SubscriptionResponseWrapperSerde`` under the primary key.
+The subscription store has keys of ``CombinedKeySchema`` and values of ``SubscriptionWrapperSerde``. The registration topic has the same
+values under the foreign key; the response topic has values of ``SubscriptionResponseWrapperSerde`` under the primary key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Instruction(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CombinedKey:
-    """A key of the store of subscriptions: a key of the right table, and one of the left that refers to it."""
+    """A key of the subscription store: a key of the right table, and a key of the left table that refers to it."""
 
     foreign_key: bytes
     primary_key: bytes
@@ -39,10 +39,10 @@ class CombinedKey:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A record of the left table asks for one of the right.
+    """The subscription of a record of the left table to a key of the right table.
 
-    :param value_hash: murmur3 of the left value's bytes, 128 bits; None when it was deleted
-    :param primary_partition: where to answer; version 1 has it, version 0 (``upgrade.from`` 3.3 or older) has not
+    :param value_hash: 128-bit murmur3 of the left value's bytes; None when the value was deleted
+    :param primary_partition: partition to respond to; in version 1, but not in version 0 (``upgrade.from`` 3.3 or older)
     """
 
     primary_key: bytes
@@ -52,16 +52,16 @@ class Subscription:
 
     @property
     def version(self) -> int:
-        """Return the version that it is written in."""
+        """Version of the format in which it is written."""
         return 0 if self.primary_partition is None else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What the right table answers.
+    """The response of the right table.
 
-    :param value: of the right table; None when it has none, and when its serde wrote no byte at all, which looks the same
-    :param value_hash: as the subscription had it, to drop answers that come too late
+    :param value: of the right table; None when it has none, or when its serde wrote zero bytes, which looks the same
+    :param value_hash: as in the subscription, so that outdated responses can be dropped
     """
 
     value: bytes | None
@@ -69,23 +69,22 @@ class Response:
 
 
 def encode_key(key: CombinedKey) -> bytes:
-    """Return the bytes of a key."""
     return sized(key.foreign_key) + key.primary_key
 
 
 def decode_key(data: bytes) -> CombinedKey:
-    """Return what a key holds.
+    """Decode a key.
 
-    :raises UndecodableRecord: when the length it names is not there
+    :raises UndecodableRecord: when it is shorter than the length in it requires
     """
     reader = Reader(data)
     return CombinedKey(reader.required(), reader.rest())
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Return the bytes of a subscription.
+    """Encode a subscription.
 
-    :raises UsageProblem: when the hash has not 16 bytes, or the partition is out of its range
+    :raises UsageProblem: when the hash does not have 16 bytes, or the partition is out of range
     """
     start = _start(subscription.version, subscription.value_hash, pack("b", subscription.instruction))
     end = b"" if subscription.primary_partition is None else pack("i", subscription.primary_partition)
@@ -93,9 +92,9 @@ def encode_subscription(subscription: Subscription) -> bytes:
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """Return a subscription.
+    """Decode a subscription.
 
-    :raises UndecodableRecord: when it is too short, or of a version or with an instruction that is not known
+    :raises UndecodableRecord: when it is too short, or its version or instruction is not known
     """
     reader = Reader(data)
     version, has_hash = _version(reader, _NEWEST_SUBSCRIPTION)
@@ -110,17 +109,17 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_response(response: Response) -> bytes:
-    """Return the bytes of an answer.
+    """Encode a response.
 
-    :raises UsageProblem: when the hash has not 16 bytes
+    :raises UsageProblem: when the hash does not have 16 bytes
     """
     return _start(_NEWEST_RESPONSE, response.value_hash, b"") + (response.value or b"")
 
 
 def decode_response(data: bytes) -> Response:
-    """Return an answer.
+    """Decode a response.
 
-    :raises UndecodableRecord: when it is too short, or of a version that is not known
+    :raises UndecodableRecord: when it is too short, or its version is not known
     """
     reader = Reader(data)
     _, has_hash = _version(reader, _NEWEST_RESPONSE)

@@ -1,7 +1,7 @@
 """The buffer of a stream-table join with a grace period (KIP-923): stream records that wait for the table.
 
-A key is ``0, time as int64, key, sequence as int32`` (``TimeFirstWindowKeySchema``); a value is one of version 3 of ``suppression``,
-with the record's value as the new one and 0 as its buffer time, and without a header (``RocksDBTimeOrderedKeyValueBuffer``).
+A key is ``0, time as int64, key, sequence as int32`` (``TimeFirstWindowKeySchema``); a value is a version 3 value of
+``suppression``, with the record's value as the new one and 0 as the buffer time, without a header (``RocksDBTimeOrderedKeyValueBuffer``).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SEQUENCE_SIZE = 4
 
 @dataclass(frozen=True, slots=True)
 class BufferKey:
-    """A record that waits.
+    """The key of a waiting record.
 
-    :param timestamp_ms: its time, milliseconds since the epoch
+    :param timestamp_ms: its timestamp, milliseconds since the epoch
     :param sequence: counts the records of a task, from 1
     """
 
@@ -34,22 +34,22 @@ class BufferKey:
 
 @dataclass(frozen=True, slots=True)
 class BufferedRecord:
-    """The value of a record that waits, and where it came from."""
+    """The value of a waiting record, and where it came from."""
 
     value: bytes | None
     context: RecordContext
 
 
 def encode_key(key: BufferKey) -> bytes:
-    """Return the bytes of a key.
+    """Encode a key.
 
-    :raises UsageProblem: when a number is out of its range
+    :raises UsageProblem: when a number is out of range
     """
     return pack("bq", _TIME_FIRST, key.timestamp_ms) + key.key + pack("i", key.sequence)
 
 
 def decode_key(data: bytes) -> BufferKey:
-    """Return what a key holds.
+    """Decode a key.
 
     :raises UndecodableRecord: when it is too short, or does not begin with 0
     """
@@ -61,17 +61,17 @@ def decode_key(data: bytes) -> BufferKey:
 
 
 def encode_value(record: BufferedRecord) -> bytes:
-    """Return the bytes of a value.
+    """Encode a value.
 
-    :raises UsageProblem: when a number is out of its range
+    :raises UsageProblem: when a number is out of range
     """
     return suppression.encode(BufferedChange(record.value, None, None, 0, record.context))
 
 
 def decode_value(data: bytes) -> BufferedRecord:
-    """Return the record that a value holds.
+    """Decode a value.
 
-    :raises UndecodableRecord: when it holds none
+    :raises UndecodableRecord: when it does not hold a record
     """
     context, _prior, _old, new = suppression.read_version_3(Reader(data))
     return BufferedRecord(new, context)

@@ -1,7 +1,8 @@
-"""What Kafka Streams stores as the metadata of a committed offset (``TopicPartitionMetadata``): base64 of few bytes.
+"""The metadata that Kafka Streams stores with a committed offset (``TopicPartitionMetadata``): a few bytes in base64.
 
-``2, partition time as int64``, and where an operator emits on window close its store and the time of its last emission, behind a count:
-``name behind its length, time as int64`` (``ProcessorMetadata``). Version 1, of Kafka Streams up to 3.2, has the time only.
+The bytes are ``2, partition time as int64``. If operators emit on window close, the number of their stores follows, then for each store
+``length of its name, name, time of its last emission as int64`` (``ProcessorMetadata``). Version 1, of Kafka Streams up to 3.2, has the
+partition time only.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from kops.formats.streams.writing import pack, sized
 
 CURRENT_VERSION = 2
 UNKNOWN_TIME = -1
-"""``RecordQueue.UNKNOWN``: of a partition without metadata."""
+"""``RecordQueue.UNKNOWN``: the time of a partition without metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetMetadata:
-    """What goes with an offset.
+    """The metadata of a committed offset.
 
     :param partition_time_ms: the greatest timestamp before the offset, milliseconds since the epoch
-    :param last_emissions_ms: of each store that emits on window close, the window close time it got to
+    :param last_emissions_ms: by store that emits on window close, the window close time up to which it has emitted
     """
 
     partition_time_ms: int
@@ -33,9 +34,9 @@ class OffsetMetadata:
 
 
 def encode(metadata: OffsetMetadata, version: int = CURRENT_VERSION) -> str:
-    """Return the metadata's text.
+    """Encode the metadata as text.
 
-    :raises UsageProblem: when a time is out of its range, or the version has no place for the stores or is unknown
+    :raises UsageProblem: when a time is out of range, or the version cannot hold the stores or is unknown
     """
     if version not in (1, CURRENT_VERSION) or (version == 1 and metadata.last_emissions_ms):
         raise UsageProblem(f"version {version} of an offset's metadata cannot hold it")
@@ -47,9 +48,9 @@ def encode(metadata: OffsetMetadata, version: int = CURRENT_VERSION) -> str:
 
 
 def decode(metadata: str) -> OffsetMetadata:
-    """Return what a text holds; an empty one holds an unknown time.
+    """Decode a text; an empty one stands for an unknown time.
 
-    :raises UndecodableRecord: when it is something else; Kafka Streams warns of it and takes it for empty
+    :raises UndecodableRecord: when it is anything else; Kafka Streams logs a warning and treats it as empty
     """
     if not metadata:
         return OffsetMetadata(UNKNOWN_TIME)

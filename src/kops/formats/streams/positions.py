@@ -1,4 +1,4 @@
-"""Up to where a store had read its input, in the headers of changelog records (KIP-796).
+"""The position up to which a store had read its input, in the headers of changelog records (KIP-796).
 
 Only applications with the internal setting ``__iq.consistency.offset.vector.enabled__`` write them: ``v`` is 0 and ``c`` the position
 (``ChangelogRecordDeserializationHelper``, ``PositionSerde``).
@@ -18,15 +18,15 @@ POSITION_HEADER = "c"
 VERSION = b"\x00"
 
 Position = Mapping[TopicPartition, int]
-"""The offset of the last record that was read, by partition."""
+"""The offset of the last record read, by partition."""
 
 
 def encode(position: Position) -> bytes:
-    """Return the bytes of a position, with the zeros behind it that Kafka Streams leaves.
+    """Encode a position, with the trailing zeros that Kafka Streams leaves.
 
-    It counts the size in bits, not in bytes, and sends all that it set aside.
+    Kafka Streams computes the size in bits instead of bytes, and sends the whole buffer that it allocated.
 
-    :raises UsageProblem: when a number is out of its range
+    :raises UsageProblem: when a number is out of range
     """
     by_topic: dict[str, list[bytes]] = {}
     for partition, offset in position.items():
@@ -41,7 +41,7 @@ def encode(position: Position) -> bytes:
 
 
 def decode(data: bytes) -> dict[TopicPartition, int]:
-    """Return a position.
+    """Decode a position.
 
     :raises UndecodableRecord: when it ends too early, or its version is not known
     """
@@ -59,7 +59,7 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
 
 
 def headers_of(position: Position) -> Headers:
-    """Return the headers that a record of a changelog carries for a position."""
+    """Return the headers of a changelog record that carries a position."""
     return ((VERSION_HEADER, VERSION), (POSITION_HEADER, encode(position)))
 
 
@@ -68,7 +68,7 @@ def position_of(headers: Headers) -> dict[TopicPartition, int] | None:
 
     :raises UndecodableRecord: when there is one that cannot be read
     """
-    found = dict(headers)  # of several, the last counts
+    found = dict(headers)  # of repeated headers, the last one counts
     position = found.get(POSITION_HEADER)
     return decode(position) if found.get(VERSION_HEADER) == VERSION and position is not None else None
 

@@ -11,30 +11,26 @@ _LONGEST = 5
 
 
 class Reader(kafka_types.Reader):
-    """A position in some bytes, with what Kafka Streams' formats are made of.
+    """A reader with the primitives of Kafka Streams' formats.
 
     Every reading method raises :class:`UndecodableRecord` when the bytes end too early.
     """
 
     @property
     def remaining(self) -> int:
-        """Return how many bytes are left."""
         return len(self._data) - self._at
 
     def int8(self) -> int:
-        """Read a byte, with its sign."""
         return self.number(BYTE)
 
     def int32(self) -> int:
-        """Read four bytes, with their sign."""
         return self.number(INT)
 
     def int64(self) -> int:
-        """Read eight bytes, with their sign."""
         return self.number(LONG)
 
     def zigzag(self) -> int:
-        """Read a number of 32 bits in one to five bytes, zigzag for its sign (``ByteUtils.readVarint``)."""
+        """Read a 32-bit zigzag varint of one to five bytes (``ByteUtils.readVarint``)."""
         value = 0
         for shift in range(0, 7 * _LONGEST, 7):
             byte = self.raw(1)[0]
@@ -45,24 +41,23 @@ class Reader(kafka_types.Reader):
         raise UndecodableRecord(f"a number goes on beyond {_LONGEST} bytes")
 
     def nullable(self) -> bytes | None:
-        """Read a length of four bytes, -1 for null, and that many bytes (``Utils.getNullableSizePrefixedArray``)."""
+        """Read a length as int32, -1 for null, and that many bytes (``Utils.getNullableSizePrefixedArray``)."""
         length = self.int32()
         return None if length == _NULL else self.raw(length)
 
     def required(self) -> bytes:
-        """Read a length of four bytes, which is not -1, and that many bytes."""
+        """Read a length as int32, which must not be -1, and that many bytes."""
         return self.raw(self.int32())
 
     def rest(self) -> bytes:
-        """Read all that is left."""
         return self.raw(self.remaining)
 
     def end(self) -> None:
-        """Check that nothing is left."""
+        """Check that no bytes are left over."""
         if self.remaining:
             raise UndecodableRecord(f"{self.remaining} of {len(self._data)} bytes are left over")
 
 
 def text(data: bytes) -> str:
-    """Return UTF-8 as text; what is none is replaced, as Java does."""
+    """Decode UTF-8; invalid bytes are replaced, as Java does."""
     return data.decode("utf-8", "replace")

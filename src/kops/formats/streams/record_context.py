@@ -1,4 +1,4 @@
-"""The record that a buffered value came from, as it stands within the value (``ProcessorRecordContext``)."""
+"""The record that a buffered value came from, as encoded within the value (``ProcessorRecordContext``)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LEAST_HEADER = 8
 class RecordContext:
     """Where a value came from.
 
-    :param timestamp_ms: time of the record, milliseconds since the epoch
-    :param topic: the topic that the record was read from, a repartition topic where there is one
+    :param timestamp_ms: timestamp of the record, milliseconds since the epoch
+    :param topic: the topic that the record was read from: the repartition topic if there is one
     """
 
     timestamp_ms: int
@@ -27,9 +27,9 @@ class RecordContext:
 
 
 def encode(context: RecordContext) -> bytes:
-    """Return its bytes.
+    """Encode a context.
 
-    :raises UsageProblem: when a number is out of its range
+    :raises UsageProblem: when a number is out of range
     """
     headers = b"".join(sized(name.encode()) + nullable(value) for name, value in context.headers)
     where = pack("qq", context.timestamp_ms, context.offset) + sized(context.topic.encode()) + pack("i", context.partition)
@@ -37,12 +37,12 @@ def encode(context: RecordContext) -> bytes:
 
 
 def read(reader: Reader) -> RecordContext:
-    """Read one from where the reader is.
+    """Read a context from the reader's position.
 
     :raises UndecodableRecord: when there is none
     """
     timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), text(reader.required()), reader.int32(), reader.int32()
-    if count == -1:  # Kafka Streams 2.2 and 2.3, of a record without headers
+    if count == -1:  # Kafka Streams 2.2 and 2.3, for a record without headers
         count = 0
     if not 0 <= count * _LEAST_HEADER <= reader.remaining:
         raise UndecodableRecord(f"{reader.remaining} bytes cannot hold {count} headers")

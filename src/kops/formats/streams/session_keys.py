@@ -1,6 +1,6 @@
-"""Keys of session stores: ``key, end as int64, start as int64``; in a changelog, in a topic and in suppress alike.
+"""Keys of session stores: ``key, end as int64, start as int64``; the same in changelogs, other topics and suppress.
 
-``SessionKeySchema.toBinary`` and ``SessionWindowedSerializer``. Both bounds are times of records, and both belong to the session.
+See ``SessionKeySchema.toBinary`` and ``SessionWindowedSerializer``. Both bounds are timestamps of records, and both are inclusive.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _BOUNDS = struct.Struct(">qq")
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """A key and the session that it is of.
+    """A key and its session.
 
     :param key: bytes of the application's serde
-    :param start_ms: time of its first record, in milliseconds since the epoch
-    :param end_ms: time of its last record
+    :param start_ms: timestamp of its first record, in milliseconds since the epoch
+    :param end_ms: timestamp of its last record
     """
 
     key: bytes
@@ -28,9 +28,9 @@ class SessionKey:
 
 
 def encode(session: SessionKey) -> bytes:
-    """Return the bytes of a key.
+    """Encode a key.
 
-    :raises UsageProblem: when a time is out of its range
+    :raises UsageProblem: when a time is out of range
     """
     try:
         return session.key + _BOUNDS.pack(session.end_ms, session.start_ms)
@@ -39,9 +39,9 @@ def encode(session: SessionKey) -> bytes:
 
 
 def decode(data: bytes) -> SessionKey:
-    """Return what the key of a session store holds.
+    """Decode the key of a session store.
 
-    :raises UndecodableRecord: when it is too short, or holds no session: Kafka Streams itself cannot read such a key
+    :raises UndecodableRecord: when it is too short, or does not hold a session: Kafka Streams itself cannot read such a key
     """
     at = len(data) - _BOUNDS.size
     if at < 0:

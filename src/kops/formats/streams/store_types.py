@@ -1,4 +1,4 @@
-"""The types of stores, by how the records of their topics are made; the names that options and state files use."""
+"""The types of stores, by the format of the records in their topics; options and state files use these names."""
 
 from __future__ import annotations
 

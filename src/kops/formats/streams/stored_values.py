@@ -1,12 +1,12 @@
-"""Values as stores hold them on disk, which changelogs do not: with the time, and since 4.3 with the headers, in front.
+"""Values as stores hold them on disk: unlike in changelogs, preceded by the time and, since 4.3, by the headers.
 
-A restore puts them together from the record's timestamp and headers (``RecordConverters``), and the changelog takes them apart again.
+A restore combines them from the record's timestamp and headers (``RecordConverters``); writing to the changelog splits them again.
 
 - timestamped: ``time as int64, value`` (``ValueAndTimestampSerializer``)
 - with headers (``dsl.store.format=HEADERS``, KIP-1271): ``size as varint, headers, time as int64, value``
-  (``ValueTimestampHeadersSerializer``); of sessions without the time (``AggregationWithHeadersSerializer``)
-- headers: ``count, then of each the key behind its length, the value behind its length, -1 for null``, all varints; nothing when there
-  are none (``HeadersSerializer``)
+  (``ValueTimestampHeadersSerializer``); for sessions without the time (``AggregationWithHeadersSerializer``)
+- headers: ``count``, then for each ``length of the key, key, length of the value (-1 for null), value``; count and lengths are varints;
+  nothing when there are none (``HeadersSerializer``)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEAST_HEADER = 2
 class StoredValue:
     """What a store holds for a key.
 
-    :param timestamp_ms: None in stores of sessions, which have none
+    :param timestamp_ms: None in session stores, whose values have none
     """
 
     value: bytes
@@ -33,15 +33,15 @@ class StoredValue:
 
 
 def encode_timestamped(stored: StoredValue) -> bytes:
-    """Return the bytes in a timestamped store; headers are left out.
+    """Encode a value for a timestamped store, without its headers.
 
-    :raises UsageProblem: when the time is out of its range
+    :raises UsageProblem: when the time is out of range
     """
     return pack("q", stored.timestamp_ms or 0) + stored.value
 
 
 def decode_timestamped(data: bytes) -> StoredValue:
-    """Return what a timestamped store holds.
+    """Decode a value of a timestamped store.
 
     :raises UndecodableRecord: when it is too short
     """
@@ -51,9 +51,9 @@ def decode_timestamped(data: bytes) -> StoredValue:
 
 
 def encode_with_headers(stored: StoredValue) -> bytes:
-    """Return the bytes in a store with headers; without a time those of a store of sessions.
+    """Encode a value for a store with headers; without a time, for a session store.
 
-    :raises UsageProblem: when the time is out of its range
+    :raises UsageProblem: when the time is out of range
     """
     headers = encode_headers(stored.headers)
     time = b"" if stored.timestamp_ms is None else pack("q", stored.timestamp_ms)
@@ -61,9 +61,9 @@ def encode_with_headers(stored: StoredValue) -> bytes:
 
 
 def decode_with_headers(data: bytes, *, session: bool = False) -> StoredValue:
-    """Return what a store with headers holds.
+    """Decode a value of a store with headers.
 
-    :param session: it is one of sessions, which has no time
+    :param session: whether it is a session store, whose values have no time
     :raises UndecodableRecord: when it is too short
     """
     reader = Reader(data)
@@ -73,7 +73,7 @@ def decode_with_headers(data: bytes, *, session: bool = False) -> StoredValue:
 
 
 def encode_headers(headers: Headers) -> bytes:
-    """Return the bytes of headers, none for none."""
+    """Encode headers; no headers take no bytes."""
     if not headers:
         return b""
     written = [varint(len(headers))]
@@ -84,9 +84,9 @@ def encode_headers(headers: Headers) -> bytes:
 
 
 def decode_headers(data: bytes) -> Headers:
-    """Return headers.
+    """Decode headers.
 
-    :raises UndecodableRecord: when they end too early, or too late
+    :raises UndecodableRecord: when bytes are missing or left over
     """
     if not data:
         return ()

@@ -1,9 +1,9 @@
-"""The store that both sides of a left or outer stream-stream join share: what has found no partner yet.
+"""The store that both sides of a left or outer stream-stream join share: records that have found no match yet.
 
-A key is ``time as int64, side, key`` (``TimestampedKeyAndJoinSideSerializer``), a value the list of all that this side had at this time
-(``ListValueStore``), each ``side, value`` (``LeftOrRightValueSerializer``); the side is 1 for left and 0 for right. So since Kafka
-Streams 3.1, with and without a headers-aware store format; in 3.0 the store is there, and nothing is ever put into it.
-The two stores of each side itself are windowed stores with sequences, see ``window_keys``.
+A key is ``time as int64, side, key`` (``TimestampedKeyAndJoinSideSerializer``). A value is the list of all values of this side at this time
+(``ListValueStore``), each ``side, value`` (``LeftOrRightValueSerializer``). The side is 1 for left and 0 for right. This is the format
+since Kafka Streams 3.1, with and without a headers-aware store format; in 3.0 the store exists, but nothing is ever put into it.
+The stores of the two sides themselves are windowed stores with sequences, see ``window_keys``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kops.formats.streams.reading import Reader
 from kops.formats.streams.writing import nullable, pack
 
 _VARIABLE_SIZE = 1
-"""``ListSerializer`` names its way of writing: 1 for elements of any size, with a length before each."""
+"""The strategy of ``ListSerializer``: 1 for elements of variable size, each preceded by its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinSideKey:
     """A key of the shared store.
 
-    :param timestamp_ms: time of the records, milliseconds since the epoch
+    :param timestamp_ms: timestamp of the records, milliseconds since the epoch
     :param is_left: whether they came from the left side
     """
 
@@ -41,17 +41,17 @@ class JoinSideValue:
 
 
 def encode_key(key: JoinSideKey) -> bytes:
-    """Return the bytes of a key.
+    """Encode a key.
 
-    :raises UsageProblem: when the time is out of its range
+    :raises UsageProblem: when the time is out of range
     """
     return pack("qb", key.timestamp_ms, key.is_left) + key.key
 
 
 def decode_key(data: bytes) -> JoinSideKey:
-    """Return what a key holds.
+    """Decode a key.
 
-    :raises UndecodableRecord: when it is too short, or its side neither left nor right
+    :raises UndecodableRecord: when it is too short, or its side is neither left nor right
     """
     reader = Reader(data)
     timestamp_ms, is_left = reader.int64(), _side(reader.int8())
@@ -59,13 +59,12 @@ def decode_key(data: bytes) -> JoinSideKey:
 
 
 def encode_values(values: Iterable[JoinSideValue]) -> bytes:
-    """Return the bytes of a list of values."""
     elements = [nullable(encode_value(value)) for value in values]
     return pack("bi", _VARIABLE_SIZE, len(elements)) + b"".join(elements)
 
 
 def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
-    """Return the values of a list.
+    """Decode a list of values.
 
     :raises UndecodableRecord: when it is not such a list
     """
@@ -74,7 +73,7 @@ def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
     if strategy != _VARIABLE_SIZE:
         raise UndecodableRecord(f"a list of values begins with {_VARIABLE_SIZE}, this with {strategy}")
     count = reader.int32()
-    if count * 4 > reader.remaining:  # each has at least its length; do not try a billion times
+    if count * 4 > reader.remaining:  # each has at least its length; a damaged count is not tried a billion times
         raise UndecodableRecord(f"{len(data)} bytes cannot hold a list of {count}")
     values = tuple(decode_value(reader.required()) for _ in range(count))
     reader.end()
@@ -82,14 +81,14 @@ def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
 
 
 def encode_value(value: JoinSideValue) -> bytes:
-    """Return the bytes of one value (``LeftOrRightValueSerializer``)."""
+    """Encode one value (``LeftOrRightValueSerializer``)."""
     return pack("b", value.is_left) + value.value
 
 
 def decode_value(data: bytes) -> JoinSideValue:
-    """Return one value.
+    """Decode one value.
 
-    :raises UndecodableRecord: when it is empty, or its side neither left nor right
+    :raises UndecodableRecord: when it is empty, or its side is neither left nor right
     """
     reader = Reader(data)
     is_left = _side(reader.int8())

@@ -1,7 +1,7 @@
 """Values in the changelog of ``suppress``: a buffered change, in four versions.
 
-The header ``v`` says which version it is (``InMemoryTimeOrderedKeyValueChangeBuffer.restoreBatch``); keys are those that the table has,
-windowed ones without a sequence; tombstones have no header. Records have the time of writing, not that of the data.
+The header ``v`` names the version (``InMemoryTimeOrderedKeyValueChangeBuffer.restoreBatch``). Keys are the table's, windowed ones without
+a sequence; tombstones have no header. The timestamp of a record is the time of writing, not that of the data.
 
 =======  ============  ===============================================================================
 version  written by    value
@@ -30,13 +30,13 @@ _SAME_AS_PRIOR = -2
 
 @dataclass(frozen=True, slots=True)
 class BufferedChange:
-    """A change of a table that waits to be passed on.
+    """A change of a table that is held back.
 
-    :param new: the value to be passed on; None deletes
-    :param old: what it replaced when it came in last; None when there was nothing
-    :param prior: what was passed on before for this key; None when nothing was
-    :param buffer_time_ms: when it counts for: the window's end, or the record's time
-    :param context: the record that changed it last; None in version 0, which is the changelog record's own then
+    :param new: the value to be emitted; None deletes
+    :param old: the value that the latest update replaced; None when there was none
+    :param prior: the value emitted before for this key; None when there was none
+    :param buffer_time_ms: the time that it counts for: the window's end, or the record's timestamp
+    :param context: the record that changed it last; None in version 0, where the changelog record's own context applies
     """
 
     new: bytes | None
@@ -60,12 +60,12 @@ def version_of(headers: Headers) -> int:
 
 
 def headers_of(version: int) -> Headers:
-    """Return the headers that a value of this version stands under; version 0 has none of its own."""
+    """Return the headers that a record with a value of this version carries; version 0 has none of its own."""
     return ((VERSION_HEADER, bytes([version])),) if version else ()
 
 
 def encode(change: BufferedChange, version: int = CURRENT_VERSION) -> bytes:
-    """Return the bytes of a value.
+    """Encode a value.
 
     :raises UsageProblem: when the version is not 0 to 3, or the context is missing
     """
@@ -88,10 +88,10 @@ def encode(change: BufferedChange, version: int = CURRENT_VERSION) -> bytes:
 
 
 def decode(data: bytes, headers: Headers) -> BufferedChange:
-    """Return the change that a value holds, by the version that the record's headers name.
+    """Decode a value, by the version that the record's headers name.
 
     As in Kafka Streams: an invalid version 2 is read as version 3; bytes after a complete value are ignored.
-    In versions 0 and 1 the prior value is the old one, which is right for the first record of a key and all that the value says.
+    In versions 0 and 1 the old value is returned as the prior one: the value holds no other, and it is right for a key's first record.
 
     :raises UndecodableRecord: when the value is not of that version
     """

@@ -1,7 +1,7 @@
-"""Values on the way to a grouped table (``KTable.groupBy``): what to add and what to subtract (``ChangedSerializer``).
+"""Values sent to a grouped table (``KTable.groupBy``): what to add and what to subtract (``ChangedSerializer``).
 
-The last byte says what is there: 0 the old value, 1 the new one, 2 both, which Kafka Streams sends since 3.5 (KIP-904) when the key stays
-the same. 3, 4 and 5 are the same with a flag before it that the change is the latest of its key; Kafka Streams reads them.
+The last byte names the content: 0 the old value, 1 the new one, 2 both, which Kafka Streams sends since 3.5 (KIP-904) when the key stays
+the same. 3, 4 and 5 are the same, with a flag in front of that byte: whether the change is the latest of its key. Kafka Streams reads them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TableChange:
 
     :param new: added to the group; None when the row left it
     :param old: subtracted from it; None when the row is new to it
-    :param is_latest: None where the format does not say, which Kafka Streams takes for true
+    :param is_latest: None where the format does not say it, which Kafka Streams treats as true
     """
 
     new: bytes | None
@@ -31,7 +31,7 @@ class TableChange:
 
 
 def encode(change: TableChange) -> bytes:
-    """Return the bytes of a change.
+    """Encode a change.
 
     :raises UsageProblem: when there is neither an old value nor a new one
     """
@@ -47,9 +47,9 @@ def encode(change: TableChange) -> bytes:
 
 
 def decode(data: bytes) -> TableChange:
-    """Return a change.
+    """Decode a change.
 
-    :raises UndecodableRecord: when the last byte names no form, or the values are not of it
+    :raises UndecodableRecord: when the last byte is not a known form, or the values do not have that form
     """
     if not data:
         raise UndecodableRecord("a change of a table is not empty")

@@ -1,8 +1,8 @@
-"""Keys of windowed stores: in a changelog ``key, start as int64, sequence as int32``, in a topic and in suppress without the sequence.
+"""Keys of windowed stores: ``key, start as int64, sequence as int32`` in a changelog, without the sequence in a topic and in suppress.
 
-In a changelog so write tumbling, hopping and sliding windows, plain window stores and the stores of a stream-stream join
-(``WindowKeySchema.toStoreKeyBinary``). A windowed table that goes to a topic, and suppress, leave the sequence out
-(``TimeWindowedSerializer``; KIP-393 says why they differ). The window's end is in neither: it is the start and the window's size.
+The changelogs of tumbling, hopping and sliding windows, of plain window stores and of the stores of a stream-stream join have such keys
+(``WindowKeySchema.toStoreKeyBinary``). A windowed table that is written to a topic, and suppress, leave out the sequence
+(``TimeWindowedSerializer``; KIP-393 explains why they differ). Neither has the window's end, which is the start plus the window's size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kops.core.errors import UndecodableRecord, UsageProblem
 
 NO_END = 2**63 - 1
-"""The end of a window that would end beyond the range of time: ``Long.MAX_VALUE``."""
+"""The end of a window that would end beyond the range of int64: ``Long.MAX_VALUE``."""
 
 _STORED = struct.Struct(">qi")
 _WRITTEN = struct.Struct(">q")
@@ -21,11 +21,11 @@ _WRITTEN = struct.Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class WindowKey:
-    """A key and the window that it is of.
+    """A key and its window.
 
     :param key: bytes of the application's serde
-    :param start_ms: the window's start, in milliseconds since the epoch; in a join's store the record's own time
-    :param sequence: 0, but in stores that keep duplicates (joins), which count their records from 1; None where the format has none
+    :param start_ms: the window's start, in milliseconds since the epoch; in a join's store the record's own timestamp
+    :param sequence: 0, except in stores that keep duplicates (joins), which count their records from 1; None where the format has none
     """
 
     key: bytes
@@ -34,9 +34,9 @@ class WindowKey:
 
 
 def encode(window: WindowKey) -> bytes:
-    """Return the bytes of a key; without a sequence those that topics and suppress have.
+    """Encode a key; without a sequence, as in topics and suppress.
 
-    :raises UsageProblem: when a number is out of its range
+    :raises UsageProblem: when a number is out of range
     """
     try:
         if window.sequence is None:
@@ -47,7 +47,7 @@ def encode(window: WindowKey) -> bytes:
 
 
 def decode(data: bytes) -> WindowKey:
-    """Return what the key of a windowed store's changelog holds.
+    """Decode a key of a windowed store's changelog.
 
     :raises UndecodableRecord: when it is too short, or no window can begin there: Kafka Streams itself cannot read such a key
     """
@@ -57,7 +57,7 @@ def decode(data: bytes) -> WindowKey:
 
 
 def decode_without_sequence(data: bytes) -> WindowKey:
-    """Return what a windowed key of a topic, or of the changelog of suppress, holds.
+    """Decode a windowed key of a topic, or of the changelog of suppress.
 
     :raises UndecodableRecord: when it is too short, or no window can begin there
     """
@@ -67,7 +67,7 @@ def decode_without_sequence(data: bytes) -> WindowKey:
 
 
 def end_of(start_ms: int, size_ms: int) -> int:
-    """Return the end of a window, which is not part of it (``WindowKeySchema.timeWindowForSize``)."""
+    """Return the end of a window, which is exclusive (``WindowKeySchema.timeWindowForSize``)."""
     return min(start_ms + size_ms, NO_END)
 
 

@@ -1,4 +1,4 @@
-"""Puts the bytes of one key or value together, as Java's ``ByteBuffer`` would."""
+"""Assembles the bytes of one key or value, as Java's ``ByteBuffer`` would."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NULL = b"\xff\xff\xff\xff"
 
 
 def pack(form: str, *numbers: int) -> bytes:
-    """Return numbers as bytes, big-endian.
+    """Encode numbers, big-endian.
 
-    :param form: what ``struct`` calls them, such as ``qi``
-    :raises UsageProblem: when one is out of its range
+    :param form: their ``struct`` format, such as ``qi``
+    :raises UsageProblem: when one is out of range
     """
     try:
         return struct.pack(f">{form}", *numbers)
@@ -25,17 +25,17 @@ def pack(form: str, *numbers: int) -> bytes:
 
 
 def sized(data: bytes) -> bytes:
-    """Return bytes behind their length in four bytes."""
+    """Return bytes, preceded by their length as int32."""
     return pack("i", len(data)) + data
 
 
 def nullable(data: bytes | None) -> bytes:
-    """Return bytes behind their length in four bytes; null is the length -1."""
+    """Return bytes, preceded by their length as int32; null is the length -1."""
     return _NULL if data is None else sized(data)
 
 
 def varint(number: int) -> bytes:
-    """Return a number of 32 bits in one to five bytes, zigzag for its sign (``ByteUtils.writeVarint``)."""
+    """Encode a 32-bit number as a zigzag varint of one to five bytes (``ByteUtils.writeVarint``)."""
     left = ((number << 1) ^ (number >> 31)) & 0xFFFFFFFF
     written = bytearray()
     while left > 0x7F:  # noqa: PLR2004 - seven bits a byte
