@@ -132,7 +132,7 @@ class DeadLetter:
 
     @property
     def sentence(self) -> str:
-        """Description of what happened."""
+        """What happened, in words."""
         where = f" of {self.origin}" if self.origin else ""
         if self.written_by == CONNECT:
             who = f"task {self.task} of {self.connector}" if self.connector is not None else "a connector"

@@ -1,4 +1,4 @@
-r"""Checks JSON against a JSON Schema with ``jsonschema``, without what untrusted schemas must not do.
+r"""Checks JSON against a JSON Schema with ``jsonschema``, without its features that are unsafe for untrusted schemas.
 
 Nothing is fetched: references are resolved in the schema itself and in those that it was registered with. Patterns are those of ECMA 262.
 Most are matched by Arrow's RE2, whose time is proportional to the text, whatever the pattern. RE2 has ECMA's ``\d``, ``\w``, ``\p{L}`` and

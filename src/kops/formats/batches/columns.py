@@ -114,7 +114,7 @@ def without_aborted(data: bytes, batches: Iterable[Batch], aborted: Iterable[tup
 
 
 def any_aborted(data: bytes, batches: Iterable[Batch]) -> bool:
-    """Whether a marker aborts its transaction; the aborted records are among the batches if uncommitted records were read."""
+    """Whether any marker aborts a transaction; the aborted records are among the batches if uncommitted records were read."""
     return any(batch.is_control and _KEY_OF_MARKER.unpack_from(data, batch.at + _MARKER_AT)[1] == _ABORT for batch in batches)
 
 

@@ -1,7 +1,7 @@
 """Decodes OffsetFetch responses for many groups at once (version 8, KIP-709) or for one (version 7), one topic at a time. Pure.
 
 All commits without metadata take the same number of bytes, and nearly all commits have none: a topic with only such commits is decoded
-in one call, which otherwise would create hundreds of thousands of objects.
+in one call instead of as hundreds of thousands of objects.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Guess:
 
     @property
     def what(self) -> str:
-        """Description of what such a topic holds."""
+        """What such a topic holds, in words."""
         return types.ALL_TYPES[self.type]
 
 

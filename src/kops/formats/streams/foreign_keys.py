@@ -42,7 +42,7 @@ class Subscription:
     """The subscription of a record of the left table to a key of the right table.
 
     :param value_hash: 128-bit murmur3 of the left value's bytes; None when the value was deleted
-    :param primary_partition: partition to respond to; in version 1, but not in version 0 (``upgrade.from`` 3.3 or older)
+    :param primary_partition: partition to respond to; only in version 1, not in version 0 (``upgrade.from`` 3.3 or older)
     """
 
     primary_key: bytes
