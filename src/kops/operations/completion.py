@@ -1,4 +1,4 @@
-"""Names for the completion of command lines."""
+"""Names that complete command lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS = "topics", "groups", "contexts",
 
 
 def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list[str]:
-    """Return the names of one kind that begin with a prefix; Kafka's own topics only if the prefix asks for them.
+    """Return the names of one kind that begin with a prefix; Kafka's internal topics only if the prefix begins with an underscore.
 
     :param kind: topics, groups, contexts, subjects or connectors
     :param seconds: timeout of one request to the brokers

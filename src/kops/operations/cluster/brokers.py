@@ -1,4 +1,4 @@
-"""`kops cluster brokers`: what each broker leads, keeps, and has on its disks."""
+"""``kops cluster brokers``: the partitions that each broker leads and stores, and its log directories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_SHARE: Mapping[str, int] = {"leaders": 0, "preferred_leaders": 0, "replicas":
 
 
 def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
-    """Return a row for each broker: what it leads and keeps, and its log directories with their sizes; and what could not be seen.
+    """Return a row per broker with its leaders, replicas and log directories, and the errors of requests that failed.
 
     :raises Unreachable: when no broker answers
     """
@@ -29,7 +29,7 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
     in_service = [broker.id for broker in registered if not broker.fenced]
     disks = log_dirs(services, in_service, gaps)
     shares = shares_of(topics.values())
-    # Before Kafka 4.0 a broker that is down is known from the replicas that it should have, and by nothing else.
+    # Before Kafka 4.0 a broker that is down shows only in the replica lists of partitions.
     unknown = [RegisteredBroker(broker_id, "", -1, None, fenced=True) for broker_id in shares.keys() - {one.id for one in registered}]
     rows = []
     for broker in sorted([*registered, *unknown], key=lambda broker: broker.id):
@@ -51,7 +51,7 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
 
 
 def shares_of(topics: Iterable[Topic]) -> dict[int, dict[str, int]]:
-    """Return for each broker that has replicas how many it leads, is preferred to lead, keeps, and keeps out of sync."""
+    """Count per broker: partitions that it leads, is the preferred leader of, has a replica of, and has an out-of-sync replica of."""
     shares: dict[int, dict[str, int]] = {}
     for part in (part for topic in topics for part in topic.partitions):
         for place, broker in enumerate(part.replicas):

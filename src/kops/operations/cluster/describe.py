@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
-    """Return what the cluster reports about itself, and what it did not.
+    """Return what the cluster reports about itself, and the errors of requests that failed.
 
     :raises Unreachable: when no broker answers
     """
@@ -50,7 +50,7 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
 
 
 def known_brokers(cluster: Cluster, registered: Iterable[RegisteredBroker]) -> list[RegisteredBroker]:
-    """Return the brokers of a cluster: those in service, and those that the controllers know besides."""
+    """Return the brokers in service and those that only the controllers know, by id."""
     known = {broker.id: broker for broker in registered}
     in_service = {broker.id: RegisteredBroker(broker.id, broker.host, broker.port, broker.rack, fenced=False) for broker in cluster.brokers}
     return [broker for _, broker in sorted({**in_service, **known}.items())]
@@ -61,7 +61,7 @@ def _version_order(version: str) -> tuple[int, ...]:
 
 
 def _controller(quorum: Quorum | None, cluster: Cluster) -> Row | None:
-    """Return the active controller: KRaft brokers name one of themselves as the controller, and only the quorum knows."""
+    """Return the active controller. KRaft brokers name one of themselves as the controller in metadata; only the quorum knows better."""
     if quorum is not None:
         return None if quorum.leader is None else {"id": quorum.leader, "endpoint": quorum.endpoints.get(quorum.leader)}
     found = next((broker for broker in cluster.brokers if broker.id == cluster.controller), None)

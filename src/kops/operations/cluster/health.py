@@ -29,7 +29,6 @@ class Health:
     gaps: Mapping[str, KopsError]
 
     def healthy(self, least: Severity) -> bool:
-        """Return whether nothing of at least this severity was found."""
         return not any_at_least(self.findings, least)
 
 

@@ -1,4 +1,4 @@
-"""Looks at a cluster for `cluster health` and `diagnose`: each request that fails leaves its own gap, and is named."""
+"""Observes a cluster for ``cluster health`` and ``diagnose``. A request that fails leaves a named gap; the others go ahead."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from kops.operations.services import Services
 T = TypeVar("T")
 
 _NOT_OFFERED = "UNSUPPORTED_VERSION"
-"""A cluster that has no such request, being older or of another vendor, has nothing to report; that is not a gap."""
+"""Older clusters and those of other vendors do not support every request: they have nothing to report, which is not a gap."""
 
 
 @dataclass
 class Gaps:
     """What could not be looked at, and why.
 
-    :ivar errors: by what was looked for: ``quorum``
-    :ivar lacking: the same, where the cluster offers no such request
+    :ivar errors: by what was requested, such as ``quorum``
+    :ivar lacking: the same, for requests that the cluster does not support
     """
 
     errors: dict[str, KopsError] = field(default_factory=dict)
     lacking: dict[str, KopsError] = field(default_factory=dict)
 
     def ask(self, what: str, request: Callable[[], T]) -> T | None:
-        """Return the answer to a request; None when it fails, and keep the reason."""
+        """Return the answer to a request; None if it fails, with the reason recorded."""
         try:
             return request()
         except KopsError as error:
@@ -38,7 +38,7 @@ class Gaps:
             return None
 
     def answered(self, what: str, answers: Mapping[int, T | KopsError]) -> dict[int, T]:
-        """Return the brokers' answers that are not errors, and keep the reason of each error."""
+        """Return the brokers' answers that are not errors, and record each error."""
         for broker_id, answer in answers.items():
             if isinstance(answer, Unreachable):  # it names the bootstrap servers, which do answer
                 self.note(f"{what} of broker {broker_id}", Unreachable(f"broker {broker_id} does not answer"))
@@ -47,13 +47,13 @@ class Gaps:
         return {broker_id: answer for broker_id, answer in answers.items() if not isinstance(answer, KopsError)}
 
     def note(self, what: str, error: KopsError) -> None:
-        """Keep the reason of a failure, apart where it is that the cluster offers no such request."""
+        """Record a failure; requests that the cluster does not support are kept apart, in ``lacking``."""
         (self.lacking if error.details.get("kafka_error") == _NOT_OFFERED else self.errors)[what] = error
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A cluster as it was observed, and what could not be."""
+    """A cluster as it was observed, and what could not be observed."""
 
     observed: Observed
     gaps: Mapping[str, KopsError]
@@ -61,7 +61,7 @@ class Observation:
 
 
 def observe(services: Services, names: Sequence[str] | None = None) -> Observation:
-    """Look at the brokers, controllers and disks, and at some topics; all topics when ``names`` is None.
+    """Observe brokers, controllers and disks, and some topics, or all topics when ``names`` is None.
 
     :raises Unreachable: when no broker answers
     """
@@ -76,7 +76,7 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Observati
         quorum=gaps.ask("quorum", kafka.details.quorum),
     )
     in_service = sorted(seen.live - {broker.id for broker in seen.registered if broker.fenced})
-    # Without partitions the answer has the directories alone, however many replicas they hold.
+    # Without partitions the answer is short: the directories, without their replicas.
     answers = kafka_versions(services, in_service, gaps)
     silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (Unreachable, TimedOut)))
     versions = gaps.answered("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
@@ -86,7 +86,7 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Observati
 
 
 def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Topic, ...]:
-    """Return the topics that exist; one that may not be described leaves a gap of its own."""
+    """Return the topics that exist; each one that may not be described leaves its own gap."""
     topics = services.kafka.topics
     try:
         return tuple(topics.existing(names).values())
@@ -96,7 +96,7 @@ def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Top
 
 
 def _with_details(services: Services, seen: Observed, gaps: Gaps) -> Observed:
-    """Ask what only matters where something is wrong."""
+    """Add reassignments and eligible leaders, which matter only where partitions are under-replicated or offline."""
     details = services.kafka.details
     offline = sorted({place.topic for place, part in seen.partitions() if part.leader is None})
     if any(is_under_replicated(part) for _, part in seen.partitions()):
@@ -105,7 +105,7 @@ def _with_details(services: Services, seen: Observed, gaps: Gaps) -> Observed:
 
 
 def kafka_versions(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, str | KopsError]:
-    """Return the release that each broker speaks the protocol of, or why it is not known."""
+    """Return the Kafka release whose protocol each broker speaks, or why it is not known."""
     return gaps.ask("broker versions", lambda: services.kafka.details.versions_or_errors(broker_ids)) or {}
 
 
@@ -114,7 +114,7 @@ def log_dirs(
 ) -> dict[int, tuple[LogDir, ...]]:
     """Return the log directories of each broker.
 
-    :param partitions: with the replicas of these only; None for all of them
+    :param partitions: include the replicas of these only; None: of all partitions
     """
     answers = gaps.ask("log directories", lambda: services.kafka.log_dirs.describe_or_errors(broker_ids, partitions))
     return gaps.answered("log directories", answers or {})

@@ -143,8 +143,6 @@ def _lost(step: Step) -> list[str]:
 
 
 class ChangeConnectors(ConnectMutation[Steps]):
-    """Creates, changes and deletes connectors according to the steps of its plan."""
-
     name: ClassVar[str] = NAME
     arguments = Steps
 

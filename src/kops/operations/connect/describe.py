@@ -37,7 +37,7 @@ def status_body(connector: Connector, *, trace: bool = False) -> Row:
     :param trace: include whole stack traces
     """
     traces = connector.trace or any(task.trace for task in connector.tasks)
-    secrets = secret_texts(connector.config) if traces else set()  # only failed connectors are searched: there may be hundreds
+    secrets = secret_texts(connector.config) if traces else set()  # only for failed connectors: there may be hundreds of others
     return {
         "name": connector.name,
         "type": connector.type,

@@ -37,7 +37,6 @@ class Difference:
 
     @property
     def action(self) -> str:
-        """The action that brings it in line."""
         return DELETE if self.wanted is None else CREATE if self.actual is None else CHANGE
 
 

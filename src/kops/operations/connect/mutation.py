@@ -19,7 +19,7 @@ _AT_ONCE = 8
 
 
 class ConnectMutation(Mutation[Args]):
-    """Changes something in Connect; the brokers are not asked."""
+    """A change of Connect, which sends no request to the brokers."""
 
     def cluster_id(self, services: Services) -> str:
         """Return the id of the Kafka cluster that Connect itself runs on."""
@@ -61,7 +61,7 @@ def connect_plan(
 def poll_until(
     services: Services, names: Sequence[str], reached: Callable[[str, Connector | None], bool], *, seconds: float
 ) -> dict[str, Connector]:
-    """Poll all connectors until the named ones satisfy ``reached``, or the time is over.
+    """Poll all connectors until the named ones satisfy ``reached``, or ``seconds`` have passed.
 
     :returns: the connectors at the last poll, without those that do not exist
     """
@@ -116,12 +116,10 @@ def done_unless_failed(target: str, connector: Connector | None, *, wanted: str)
 
 
 def states_text(connector: Connector) -> str:
-    """Format the states of a connector and its tasks in a few words."""
     states = [task.state for task in connector.tasks]
     tasks = f", tasks {', '.join(states)}" if states else ", no tasks"
     return f"{connector.state}{tasks}"
 
 
 def states_value(connector: Connector | None) -> Mapping[str, Any] | None:
-    """Return the states of a connector and its tasks as the value of a result."""
     return None if connector is None else {"state": connector.state, "tasks": [task.state for task in connector.tasks]}

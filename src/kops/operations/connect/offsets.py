@@ -19,7 +19,7 @@ TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row]:
     """Return the offsets of connectors, one row each.
 
-    The format of a source's partitions and offsets depends on its plugin. For sinks the distance to the end is added
+    The format of a source's partitions and offsets depends on its plugin. For sinks the lag is added
     if brokers are configured.
     """
     found = [(connector, services.connect.offsets(connector.name)) for connector in connectors]

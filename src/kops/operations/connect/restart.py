@@ -18,7 +18,7 @@ from kops.operations.services import Services
 NAME = "connect.restart"
 WAIT_MS = 30_000
 STEADY_SECONDS = 1.5
-"""How long a task has to run: one that fails does so a moment after its start."""
+"""How long a task must run to count as running: one that fails does so a moment after its start."""
 STALE_SECONDS = 4.0
 """For this long a reported failure may date from before the restart."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # listing connectors starts fast: it loads neither the journa
 
 
 def select(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
-    """Return the connectors that match names and globs, all of them if there are none; one request.
+    """Return the connectors that match names and globs, or all if no pattern is given; one request.
 
     :raises NotFound: for a plain name that does not exist
     """

@@ -1,1 +1,1 @@
-"""`kops diagnose`: one look at an incident. Nothing is changed, no group is joined."""
+"""``kops diagnose``: one look at an incident. It changes nothing and joins no group."""

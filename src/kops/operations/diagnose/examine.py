@@ -1,4 +1,4 @@
-"""Joins everything that is known about an incident into findings, the worst first."""
+"""Joins everything that is known about an incident into findings, the most severe first."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from kops.operations.services import Services
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found.
+    """The result of ``kops diagnose``.
 
-    :param topics: number of topics that were examined, Kafka's own included
-    :param connectors: number of connectors, None when the context has no Connect
-    :param findings: the worst first
-    :param history: milliseconds, for which commits of the past were all looked at; 0 where they were not
-    :param gaps: what could not be looked at, and why
-    :param left_out: what was not looked at because it was not asked for, or cannot be known, and why
+    :param topics: number of topics that were examined, including Kafka's internal ones
+    :param connectors: number of connectors; None if the context has no Connect
+    :param findings: the most severe first
+    :param history: milliseconds for which all past commits were read; 0 if they were not
+    :param gaps: what could not be examined, and why
+    :param left_out: what was not examined because it was not requested, or cannot be known, and why
     """
 
     cluster_id: str
@@ -58,14 +58,14 @@ def diagnose(
     history: int = 0,
     named: Sequence[str] = (),
 ) -> Diagnosis:
-    """Look at some groups and topics, or at the whole cluster; nothing is changed and no group is joined.
+    """Examine some groups and topics, or the whole cluster, without changing anything or joining a group.
 
-    :param names: of groups, topics and connectors; none looks at all
-    :param within: milliseconds, in which unread data is about to expire
-    :param sample_seconds: between two looks at groups that are behind; 0 looks once
-    :param history: milliseconds, for which past commits are read; 0 reads none
+    :param names: of groups, topics and connectors; none examines everything
+    :param within: milliseconds; unread data that expires within them is reported
+    :param sample_seconds: time between two looks at groups that are behind; 0 looks once
+    :param history: milliseconds for which past commits are read; 0 reads none
     :param named: how the command line named the cluster, for the commands of the findings
-    :raises NotFound: for a plain name that is neither a group's nor a topic's nor a connector's
+    :raises NotFound: for a plain name that is not a group, topic or connector
     :raises Unreachable: when no broker answers
     """
     gaps = Gaps()
@@ -102,7 +102,7 @@ def diagnose(
 
 
 def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis as the JSON contract has it."""
+    """Return a diagnosis according to the JSON contract."""
     return {
         "cluster_id": diagnosis.cluster_id,
         "at": time_text(diagnosis.at),
@@ -122,7 +122,7 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """Return what was examined, and how much was found, in a sentence."""
+    """Return one sentence: what was examined, and the number of findings by severity."""
     worse = {severity: sum(finding.severity is severity for finding in diagnosis.findings) for severity in Severity}
     counts = [
         f"{count:,} critical" if severity is Severity.CRITICAL else counted(count, severity.word)
@@ -137,7 +137,7 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def not_looked_at(diagnosis: Diagnosis) -> list[str]:
-    """Return a line for each reason why something was not looked at, with what that is."""
+    """Return a line per reason why something was not examined, naming all that it applies to."""
     reasons: dict[str, list[str]] = {}
     for what, reason in (*((what, error.message) for what, error in diagnosis.gaps.items()), *diagnosis.left_out.items()):
         reasons.setdefault(reason, []).append(what)
@@ -145,7 +145,7 @@ def not_looked_at(diagnosis: Diagnosis) -> list[str]:
 
 
 def _left_out(services: Services, looks: Sequence[GroupLook], gaps: Gaps, *, history: int, sample_seconds: float) -> dict[str, str]:
-    """Return what was not looked at without that being a failure, and why."""
+    """Return what was not examined although nothing failed, and why."""
     found = {what: f"this cluster has no such request: {error.message}" for what, error in gaps.lacking.items()}
     if not services.connection.connect_urls:
         found["connectors"] = "no address of Connect is known; connect_urls of the context or KOPS_CONNECT_URLS names it"
@@ -161,7 +161,11 @@ def _left_out(services: Services, looks: Sequence[GroupLook], gaps: Gaps, *, his
 
 
 def _topics_of(services: Services, scope: Scope) -> list[str]:
-    """Return the topics that named groups and topics are about, and Kafka's own, without which groups and transactions stand still."""
+    """Return the topics to examine for a scope.
+
+    These are the topics that it names, those that its groups have commits for, and Kafka's internal ones, without which neither groups nor
+    transactions work.
+    """
     committed = services.kafka.groups.committed_or_errors(scope.groups)
     used = {
         partition.topic
@@ -174,19 +178,19 @@ def _topics_of(services: Services, scope: Scope) -> list[str]:
 
 
 def _of_scope(seen: Observed) -> list[Finding]:
-    """Return the findings about the partitions looked at, and what else is wrong with brokers and controllers, without advice."""
+    """Return the findings about the partitions that were examined, and those about brokers and controllers that are worse than a note."""
     everything = cluster_findings(seen)
     of_partitions = {finding.check for finding in partition_findings(seen, partition_trouble(seen))}
     return [finding for finding in everything if finding.check in of_partitions or finding.severity < Severity.NOTE]
 
 
 def _most_behind_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings about groups, those of a kind together and the ones with most to read in front."""
+    """Sort findings about groups by check, and by lag within a check, the largest first."""
     return sorted(findings, key=lambda finding: (finding.check, -finding.facts.get("lag", 0)))
 
 
 def _held_back(services: Services, seen: Observed, gaps: Gaps) -> HeldBack:
-    """Return the transactions that hold the last stable offset of partitions where it is below the high watermark."""
+    """Return the open transactions that hold back a last stable offset, of partitions where it is below the high watermark."""
     places = [place for place, part in seen.partitions() if part.leader is not None and place.topic not in INTERNAL_TOPICS]
     stable = stable_offsets(services, places)
     held, problem = held_back(services, stable, services.kafka.offsets.bounds_or_errors(places))
@@ -199,7 +203,7 @@ def _held_back(services: Services, seen: Observed, gaps: Gaps) -> HeldBack:
 
 
 def _connectors(services: Services, gaps: Gaps) -> list[Connector] | None:
-    """Return all connectors; None when they are not known, or the context has no Connect."""
+    """Return all connectors; None if they cannot be read, or the context has no Connect."""
     if not services.connection.connect_urls:
         return None
     return gaps.ask("connect", lambda: list(services.connect.connectors()))

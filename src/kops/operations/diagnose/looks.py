@@ -1,4 +1,4 @@
-"""Looks at groups: for lag, its age and what will expire; a little later for what moves; into their past for what explains it."""
+"""Looks at groups: first at lag, its age and what will expire; a little later at what has moved; then at past commits, to explain it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from kops.operations.records.rows import BYTES, stream_row
 from kops.operations.services import Services
 
 MOST_RECORDS = 10
-"""Records that are read to show where a group is stuck."""
+"""How many records are read to show where groups are stuck."""
 TEXT_LENGTH = 60
 COMMIT_HISTORY = "commit history"
 MOST_COMMITS = 300_000
-"""Records of ``__consumer_offsets`` that are read, the newest: two seconds."""
+"""How many records of ``__consumer_offsets`` are read, the newest ones: they take two seconds."""
 NEW_MS = 600_000
-"""Records that are younger, by their timestamps, are new."""
+"""Records with a timestamp younger than this count as new."""
 Settings = Mapping[str, Mapping[str, Setting]]
 
 
@@ -41,9 +41,9 @@ def look_at_groups(
 ) -> tuple[GroupLook, ...]:
     """Look at the groups of a scope.
 
-    :param within: milliseconds, in which unread data is about to expire
-    :param sample_seconds: between two looks; 0 looks once
-    :param since: from when on to look at commits of the past, in milliseconds since the epoch; None does not look
+    :param within: milliseconds; unread data that expires within them is reported
+    :param sample_seconds: time between two looks; 0 looks once
+    :param since: milliseconds since the epoch, from which on past commits are read; None reads none
     """
     if not scope.groups:
         return ()
@@ -86,7 +86,7 @@ def _first_look(report: LagReport, name: str, scope: Scope, settings: Settings) 
 
 
 def _with_times(services: Services, looks: Sequence[GroupLook], report: LagReport, gaps: Gaps, *, within: int) -> list[GroupLook]:
-    """Return the groups with how long their first unread records have been waiting, and what will expire unread."""
+    """Add how long the first unread records have been waiting, and what will expire unread."""
     unread: dict[Place, int] = {}
     for one in (one for look in looks for one in look.partitions):
         if one.unread and one.next_offset is not None:
@@ -108,7 +108,7 @@ def _with_times(services: Services, looks: Sequence[GroupLook], report: LagRepor
 
 
 def _second_look(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict[str, GroupLook]:
-    """Return the groups with what moved since; those that cannot be read again as they are."""
+    """Return the groups with what has moved since the first look, without those whose offsets could not be read again."""
     kafka = services.kafka
     states = {group.group_id: group.state for group in gaps.ask("groups", kafka.groups.listed) or ()}
     answers = kafka.groups.committed_or_errors(look.group.group_id for look in looks)
@@ -131,10 +131,10 @@ def _moved(look: PartitionLook, committed: Committed | None, ends: Bounds | Kops
 
 
 def with_transactions(services: Services, looks: Sequence[GroupLook], held: HeldBack, gaps: Gaps) -> tuple[GroupLook, ...]:
-    """Return groups with the transactions that are open where they read, and whether those leave them anything to read.
+    """Add the open transactions of the partitions that groups read, and whether they leave a group nothing to read.
 
-    Between a commit and the first open transaction there may be offsets without a record for readers of committed data: markers, and
-    what was aborted.
+    Between a commit and the first open transaction there may be offsets without a record for ``read_committed`` consumers: transaction
+    markers and aborted records.
     """
     asked = {
         (one.partition, one.next_offset)
@@ -161,9 +161,9 @@ def _open(one: PartitionLook, held: HeldBack) -> bool:
 
 
 def _with_history(services: Services, looks: Sequence[GroupLook], scope: Scope, gaps: Gaps, *, since: int | None) -> list[GroupLook]:
-    """Return groups with their past, and with the partitions whose commits were deleted.
+    """Add the past commits of groups, and the partitions whose commits were deleted.
 
-    :param since: milliseconds since the epoch, from which on to look; None does not look
+    :param since: milliseconds since the epoch, from which on commits are read; None reads none
     """
     at = to_milliseconds(services.now())
     looks = [replace(look, at=at) for look in looks]
@@ -210,7 +210,7 @@ def _with_past(
 
 
 def _with_skews(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> list[GroupLook]:
-    """Return groups with the hot partitions of the topics on which they are behind: one request for all of them."""
+    """Add the hot partitions of the topics on which groups are behind: one request for all topics."""
     behind = {one.partition.topic for look in looks if look.group.state != "EMPTY" for one in look.partitions if one.behind}
     ends = {one.partition: one.bounds for look in looks for one in look.partitions if one.partition.topic in behind and one.bounds}
     if not ends:
@@ -237,12 +237,12 @@ def _places(look: GroupLook) -> Iterable[TopicPartition]:
 
 
 def _heads(look: GroupLook) -> tuple[PartitionLook, ...]:
-    """Return the partitions of which the record that is next may matter."""
+    """Return the partitions whose next record may explain why the group crashes or is stuck."""
     return look.crashing or look.stuck
 
 
 def _records(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict[TopicPartition, tuple[str, dict[str, Any]]]:
-    """Return the record that each of the worst stuck partitions is at, as text and as JSON."""
+    """Return the next record of each of the partitions that have waited longest, as text and as JSON."""
     stuck = [(look.group.group_id, one) for look in looks for one in _heads(look)]
     stuck.sort(key=lambda each: -(each[1].waiting.milliseconds or 0))
     bounds: dict[TopicPartition, Bounds] = {}
@@ -261,7 +261,7 @@ def _shown(record: Record) -> tuple[str, dict[str, Any]]:
 
 
 def _short(data: str | None, encoding: str | None) -> str:
-    """Return a key or value for people: one line, shortened, base64 said so."""
+    """Return a key or value for people: one line, shortened; base64 is marked as such."""
     from kops.output.records import as_line
 
     text = as_line(data, encoding)

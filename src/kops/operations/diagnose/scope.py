@@ -1,4 +1,4 @@
-"""What to examine: the groups and topics that were named, and what belongs to them."""
+"""What to examine: the groups, topics and connectors that were named, and what belongs to them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kops.operations.topics.impact import readers_of
 class Scope:
     """Some groups and topics, or all.
 
-    :param groups: with the topics of each that matter; None: all of them
-    :param topics: that were named
-    :param listed: every group of the cluster
-    :param connectors: that were named
+    :param groups: by name, with the topics of each that are in scope; None: all of its topics
+    :param topics: the topics that were named
+    :param listed: the groups of the cluster, without those that kops keeps for itself unless they are named
+    :param connectors: the connectors that were named
     :param whole: nothing was named: everything is examined
     """
 
@@ -33,18 +33,17 @@ class Scope:
     connectors: frozenset[str] = frozenset()
 
     def includes(self, group_id: str, partition: TopicPartition) -> bool:
-        """Return whether a partition of a group is in scope."""
         topics = self.groups.get(group_id)
         return topics is None or partition.topic in topics
 
 
 def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, connectors: Collection[Connector] = ()) -> Scope:
-    """Return what some names mean. A name may be a group's, a topic's and a connector's.
+    """Resolve names. A name may be that of a group, a topic and a connector at the same time.
 
-    A topic brings the groups that read it, a sink connector its group, any connector the topics that it is configured to read.
+    A topic adds the groups that read it, a sink connector its group, and any connector the topics that it is configured to read.
 
-    :param connectors: all that there are
-    :raises NotFound: for a plain name that does not exist as any of these
+    :param connectors: all existing connectors
+    :raises NotFound: for a plain name that is none of these
     """
     listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
     if not names:

@@ -1,4 +1,4 @@
-"""Whether the internal topics of Kafka Streams applications are all there."""
+"""Whether Kafka Streams applications have all of their internal topics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DELETION = "topics.delete"
 
 
 def streams_findings(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> list[Finding]:
-    """Return what is missing of the applications among some groups."""
+    """Return a finding per application whose internal topics are missing."""
     existing = (gaps.ask("topics", lambda: frozenset(services.kafka.topics.names())) if looks else None) or frozenset()
     if not existing:
         return []
@@ -43,9 +43,9 @@ def _is_streams(look: GroupLook) -> bool:
 
 
 def _noted(services: Services, application: str, existing: Collection[str]) -> Iterator[MissingTopic]:
-    """Yield the missing internal topics that the journal mentions, by the newest entry of each.
+    """Yield the missing internal topics that the journal mentions, each by its newest entry.
 
-    A changelog that was deleted on its own may be missed; what a change of state or a reset deleted, the application creates again.
+    Only a changelog that was deleted on its own can be missed: what a change of state or a reset deleted, the application creates again.
     """
     from kops.operations.protocol.journal import Journal
 

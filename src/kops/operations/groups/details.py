@@ -1,4 +1,4 @@
-"""What lag means beyond a number of records: its age, what will expire unread, and which transaction holds readers back."""
+"""What lag means beyond a number of records: its age, what will expire unread, and which transaction blocks readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kops.operations.groups.time_lag import MOST_PLACES, time_lags, unread_place
 from kops.operations.services import Services
 
 OLD_TRANSACTION_MS = 5_000
-"""A younger one is how an exactly-once application works: it is in the JSON, and no news for the table."""
+"""Younger open transactions are normal for an exactly-once application: they are in the JSON, but not noted in the table."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Details:
     """What was read beyond offsets.
 
     :param known: whether times and transactions were read
-    :param now: milliseconds since the epoch, when they were
-    :param stable: the last stable offset, of partitions for which it was asked
-    :param held: the transaction that holds it, of partitions where it is below the high watermark
+    :param now: when they were read, in milliseconds since the epoch
+    :param stable: the last stable offsets that were requested
+    :param held: the transaction that holds back the last stable offset, of partitions where it is below the high watermark
     :param warnings: what could not be read, a sentence each
     """
 
@@ -40,7 +40,7 @@ class Details:
     warnings: tuple[str, ...] = ()
 
     def complete(self, row: dict[str, Any], partition: TopicPartition, offset: int) -> None:
-        """Add to the row of a partition what is known of the place from which its group would read on."""
+        """Add to the row of a partition what is known about the offset at which its group resumes."""
         notes = [row["note"]] if row["note"] else []
         place = (partition, offset)
         if row["lag"]:
@@ -106,7 +106,7 @@ def details_of(
 def _held(
     services: Services, bounds: Mapping[TopicPartition, Bounds | KopsError], stable: Mapping[TopicPartition, int], warnings: list[str]
 ) -> Mapping[TopicPartition, OpenTransaction]:
-    """Return for each partition with a last stable offset below its end the first open transaction."""
+    """Return the first open transaction of each partition whose last stable offset is below its end."""
     found, problem = held_back(services, stable, bounds)
     if problem is not None:
         warnings.append(f"open transactions are not known: {reason(problem)}")

@@ -1,4 +1,4 @@
-"""Retention headroom: what groups have not read yet, and topics will not keep for long."""
+"""Retention headroom: unread records that retention will soon delete."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def headrooms(
     *,
     within: int,
 ) -> dict[Place, Headroom]:
-    """Return what retention will delete unread within a time, of the places where it will.
+    """Return what retention will delete unread within a time, for the places where it will delete something.
 
-    One request for each different ``retention.ms`` finds how far the records of each partition will be too old by then.
+    One request per distinct ``retention.ms`` finds up to which offset the records of each partition will be too old by then.
 
-    :param places: where groups would read on, with something left to read
+    :param places: where groups resume, with records left to read
     :param bounds: of their partitions
-    :param times: of the places, where known: they tell when the first record goes; those of what is at risk are read where they are not
+    :param times: of the places, where known: they say when the first record expires; missing ones are read for places at risk
     :param within: milliseconds from now
     :raises KopsError: when settings or offsets cannot be read
     """
@@ -60,19 +60,19 @@ def headrooms(
 
 
 def _with_times(services: Services, places: Sequence[Place], times: Mapping[Place, TimeLag]) -> Mapping[Place, TimeLag]:
-    """Return the times of some places, reading those that are not known; of too many, none are read."""
+    """Return the times of some places. Those that are not known are read, unless there are more than ``MOST_PLACES``."""
     unknown = [place for place in places if place not in times]
     return times if not unknown or len(unknown) > MOST_PLACES else {**times, **time_lags(services, unknown)}
 
 
 def retentions(services: Services, topics: Iterable[str]) -> dict[str, Retention]:
-    """Return what deletes the records of topics; those that no longer exist are left out."""
+    """Return the retention of topics, without those that no longer exist."""
     settings = services.kafka.topics.settings(sorted(set(topics)), missing_ok=True)
     return {topic: retention_of(values) for topic, values in settings.items()}
 
 
 def retention_of(settings: Mapping[str, Setting]) -> Retention:
-    """Return what deletes a topic's records: nothing when ``cleanup.policy`` is without ``delete``, and -1 is no limit."""
+    """Return a topic's retention: none if ``cleanup.policy`` lacks ``delete``; -1 means no limit."""
     policy = (settings["cleanup.policy"].value or "").split(",") if "cleanup.policy" in settings else ["delete"]
     if "delete" not in policy:
         return Retention()
@@ -87,7 +87,7 @@ def _limit(setting: Setting | None) -> int | None:
 def _young_from(
     services: Services, places: Iterable[Place], retention: Mapping[str, Retention], now: int, within: int
 ) -> dict[TopicPartition, int | None]:
-    """Return the first offset of each partition whose record will still be young enough then; None when none will."""
+    """Return the first offset of each partition whose record will not have expired by then; None if all will have."""
     asked: dict[int, set[TopicPartition]] = defaultdict(set)
     for partition, _ in places:
         limit = retention.get(partition.topic, Retention()).milliseconds
@@ -100,7 +100,7 @@ def _young_from(
 
 
 def _sizes(services: Services, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the bytes of each partition, of its largest replica; a broker that does not tell its sizes is passed over."""
+    """Return the size of each partition's largest replica in bytes; brokers that do not report sizes are skipped."""
     if not partitions:
         return {}
     brokers = [broker.id for broker in services.kafka.cluster().brokers]

@@ -1,4 +1,4 @@
-"""How far groups are behind: many groups are asked at once, each partition's end once."""
+"""The lag of groups: many groups per request, and the end of each partition read once."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class LagReport:
-    """What groups have committed, and where their partitions end.
+    """The commits of groups, and the ends of their partitions.
 
     :param bounds: log start and high watermark, or why they are not known
-    :param problems: the groups that could not be read
-    :param isolation: by which lag is counted: to the high watermark, or with ``read_committed`` to the last stable offset
-    :param without_offsets: groups that a pattern matched whose type has no committed offsets
+    :param problems: by group or topic: what could not be read, and why
+    :param isolation: ``read_uncommitted`` counts lag to the high watermark, ``read_committed`` to the last stable offset
+    :param without_offsets: groups that a pattern matched, of types without committed offsets
     """
 
     groups: Mapping[str, Group]
@@ -42,13 +42,12 @@ class LagReport:
 
     @property
     def blocks(self) -> Iterator[Block]:
-        """Yield a row for each partition that a group has committed or is assigned. They are made as they are read, and not kept."""
+        """Yield a row per partition that a group has committed or is assigned. Rows are created as they are read, and not kept."""
         made = LagRows(self.bounds, self.details, self.isolation)
         return chain.from_iterable(made.of(self.groups[name], self.offsets[name]) for name in sorted(self.offsets))
 
     @property
     def rows(self) -> Iterator[Row]:
-        """Yield the same rows, one by one."""
         return chain.from_iterable(block.rows() for block in self.blocks)
 
 
@@ -61,23 +60,23 @@ def lag(
     times: bool | None = None,
     within: int | None = None,
 ) -> LagReport:
-    """Return how far groups are behind in each partition that they have committed or are assigned.
+    """Return the lag of groups in each partition that they have committed or are assigned.
 
-    :param isolation: with ``read_committed``, lag ends at the last stable offset, where an open transaction begins
-    :param times: whether to read how old the first unread records are, and which transactions are open; None: unless there are many
+    :param isolation: with ``read_committed``, lag ends at the last stable offset, where the first open transaction begins
+    :param times: whether to read the age of the first unread records, and open transactions; None: unless there are many
     :param within: milliseconds; also find what retention will delete unread within them
     :raises NotFound: for a group that does not exist
-    :raises Refused: for a group, named in full, whose type has no committed offsets
+    :raises Refused: for a group named in full whose type has no committed offsets
     """
     listed = matching_listed(services, patterns, regex=regex)
-    # A group that is listed as empty has no members to ask for, and with thousands of groups that is half of all requests.
+    # A group listed as empty has no members to describe: with thousands of groups this saves half of all requests.
     described = services.kafka.groups.describe_or_errors(name for name, group in listed.items() if group.state != "EMPTY")
     groups: dict[str, Group] = {}
     problems: dict[str, KopsError] = {}
     without: list[str] = []
     for name, answer in {**listed, **described}.items():
         if isinstance(answer, KopsError):
-            if not isinstance(answer, NotFound):  # gone since it was listed
+            if not isinstance(answer, NotFound):  # deleted since it was listed
                 problems[name] = answer
         elif answer.type in WITH_OFFSETS:
             groups[name] = answer
@@ -108,7 +107,7 @@ def lag(
 
 
 class Sums:
-    """Adds lag up while rows go by."""
+    """Sums lag up as rows pass by."""
 
     def __init__(self) -> None:
         self.groups: set[str] = set()
@@ -117,7 +116,6 @@ class Sums:
         self.time_lag_ms: int | None = None
 
     def add(self, block: Block) -> None:
-        """Count the rows of one group and topic."""
         self.partitions += block.length
         self.groups.add(block.common["group"])
         lags = [lag for lag in block.column("lag") if lag is not None]
@@ -128,7 +126,7 @@ class Sums:
         self.time_lag_ms = _largest(self.time_lag_ms, [time for time in block.column("time_lag_ms") if time is not None])
 
     def as_row(self) -> Row:
-        """Return the sums; ``time_lag_ms`` is the largest that is known."""
+        """Return the sums; ``time_lag_ms`` is the largest known one."""
         return {
             "partitions": self.partitions,
             "lag": self.lag,
@@ -138,7 +136,6 @@ class Sums:
         }
 
     def sentence(self) -> str:
-        """Return the sums for people."""
         from kops.core.groups.lag import age_text
 
         without = f", {self.without_commit} without a commit" if self.without_commit else ""
@@ -152,7 +149,7 @@ def _largest(known: int | None, more: Sequence[int]) -> int | None:
 
 
 def added_up(blocks: Iterable[Block], *sums: Sums) -> Iterator[Block]:
-    """Yield rows, adding them up on the way."""
+    """Pass rows through, adding each to the sums."""
     for block in blocks:
         for one in sums:
             one.add(block)
@@ -160,7 +157,6 @@ def added_up(blocks: Iterable[Block], *sums: Sums) -> Iterator[Block]:
 
 
 def by_group(blocks: Iterable[Block]) -> list[Row]:
-    """Sum rows up by group."""
     states: dict[str, str] = {}
     sums: dict[str, Sums] = defaultdict(Sums)
     for block in blocks:
@@ -171,7 +167,7 @@ def by_group(blocks: Iterable[Block]) -> list[Row]:
 
 
 def by_topic(blocks: Iterable[Block]) -> list[Row]:
-    """Sum rows up by topic; each group counts."""
+    """Sum rows up by topic, over all groups."""
     sums: dict[str, Sums] = defaultdict(Sums)
     for block in blocks:
         sums[block.common["topic"]].add(block)

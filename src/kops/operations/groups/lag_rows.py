@@ -1,4 +1,4 @@
-"""The rows of ``kops groups lag``: nearly all of them a topic at a time."""
+"""The rows of ``kops groups lag``, nearly all of them created a topic at a time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FACTS = (
     *("partition", "committed", "log_start_offset", "log_end_offset", "last_stable_offset", "lag", "time_lag_ms", "first_unread", "note"),
     *("transaction", "expires"),
 )
-"""The keys of a row that are the same for each group that has committed an offset."""
+"""The keys whose values are the same for every group with the same committed offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Where the partitions of a topic begin and end.
+    """The bounds of a topic's partitions.
 
-    :param stable: the last stable offsets, None where it was not asked for
+    :param stable: the last stable offsets; None where they were not requested
     """
 
     starts: tuple[int, ...]
@@ -36,7 +36,7 @@ class _Ends:
 
 
 class LagRows:
-    """Makes rows, and remembers what those of many groups have in common.
+    """Creates rows, and caches what the rows of many groups have in common.
 
     :param bounds: log start and high watermark, or why they are not known
     :param isolation: by which lag is counted
@@ -50,7 +50,7 @@ class LagRows:
         self._shown: dict[str, dict[tuple[int, int | None], tuple[Any, ...]]] = {}
 
     def of(self, group: Group, committed: GroupOffsets) -> Iterator[Block]:
-        """Yield the rows of a group, for each topic one block."""
+        """Yield the rows of a group, one block per topic."""
         owners: dict[str, dict[int, str]] = {}
         for member in group.members:
             for partition in member.assignment:
@@ -65,7 +65,7 @@ class LagRows:
             yield self._single(group, topic, {}, owners[topic])
 
     def _plain(self, group: Group, topic: str, partitions: tuple[int, ...], offsets: tuple[int, ...]) -> Block | None:
-        """Return the rows of a topic about which there is nothing to say but numbers; None when there may be more."""
+        """Return the rows of a topic that consist of numbers only; None if a row may need a note or other details."""
         found = self._ends_of(topic, partitions)
         if found is None or self._to_stable:
             return None
@@ -87,7 +87,7 @@ class LagRows:
         return Block(len(partitions), common, each)
 
     def _ends_of(self, topic: str, partitions: tuple[int, ...]) -> _Ends | None:
-        """Return where partitions end; None when that is not known of all."""
+        """Return the bounds of partitions; None unless all are known."""
         if (topic, partitions) not in self._ends:
             places = [TopicPartition(topic, partition) for partition in partitions]
             bounds = [found for place in places if isinstance(found := self._bounds[place], Bounds)]
@@ -100,7 +100,7 @@ class LagRows:
         return self._ends[topic, partitions]
 
     def _single(self, group: Group, topic: str, committed: Mapping[int, int], owners: Mapping[int, str]) -> Block:
-        """Return the rows of a topic, looking at each partition by itself, once for all groups that stand at the same offset."""
+        """Return the rows of a topic partition by partition; groups with the same committed offset share the result."""
         partitions = sorted({*committed, *owners})
         shown = self._shown.setdefault(topic, {})
         facts = []
@@ -114,7 +114,7 @@ class LagRows:
         return Block(len(partitions), _row(group, topic), each)
 
     def _fact_row(self, topic: str, number: int, offset: int | None) -> Row:
-        """Return what is to be said of a partition and an offset committed there, whatever the group."""
+        """Return what does not depend on the group: everything about a partition and an offset committed there."""
         partition = TopicPartition(topic, number)
         ends, details = self._bounds[partition], self._details
         stable = details.stable.get(partition)
@@ -133,7 +133,6 @@ class LagRows:
 
 
 def _row(group: Group, topic: str) -> Row:
-    """Return a row with all its keys."""
     return {
         "group": group.group_id,
         "topic": topic,
@@ -154,6 +153,6 @@ def _row(group: Group, topic: str) -> Row:
 
 
 def _until_stable(ends: Bounds, stable: int, committed: int | None) -> Bounds:
-    """Return bounds that end at the last stable offset, or at the committed one of a group that does not mind transactions."""
+    """Return bounds that end at the last stable offset, or at the committed offset if a ``read_uncommitted`` group is beyond it."""
     beyond = min(committed, ends.log_end_offset) if committed else 0
     return Bounds(ends.log_start_offset, max(stable, beyond))

@@ -1,4 +1,4 @@
-"""Reads what ``__consumer_offsets`` still has of groups: their commits, and who joined and left."""
+"""Reads what ``__consumer_offsets`` still holds of groups: their commits, and the members that joined and left."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from kops.operations.services import Services
 
 @dataclass(frozen=True)
 class GroupLog:
-    """What was read.
+    """The part of ``__consumer_offsets`` that was read.
 
     :param histories: by group
-    :param left_out: offsets that were not read, being too many
+    :param left_out: how many offsets were not read because there were too many
     """
 
     histories: Mapping[str, GroupHistory]
@@ -35,23 +35,23 @@ class _Builder:
     present: set[str] = field(default_factory=set)
 
     def members_are(self, time: int, now: frozenset[str]) -> None:
-        """Note all members of a classic group."""
+        """Record the membership of a classic group, whose records list all members."""
         joined, left = now - self.present, frozenset(self.present) - now
         self.present = set(now)
         self.members.append(MembersEvent(time, joined, left, len(now)))
 
     def member_is(self, time: int, name: str, *, there: bool) -> None:
-        """Note one member of the newer protocols."""
+        """Record one member of a group of the newer protocols, which have a record per member."""
         changed = frozenset({name}) if there != (name in self.present) else frozenset()
         (self.present.add if there else self.present.discard)(name)
         self.members.append(MembersEvent(time, changed if there else frozenset(), frozenset() if there else changed, len(self.present)))
 
 
 def read_group_log(services: Services, group_ids: Sequence[str], *, since: int | None = None, most: int | None = None) -> GroupLog:
-    """Return what is known of some groups, in the order of the log.
+    """Return what is known about some groups, in the order of the log.
 
-    :param since: milliseconds since the epoch, from which on to read; None reads all
-    :param most: offsets to read in all, the newest of each partition; None reads all
+    :param since: milliseconds since the epoch: read from there on; None reads all
+    :param most: how many offsets to read in total, the newest of each partition; None reads all
     :raises NotFound: when the cluster has no ``__consumer_offsets`` that this user can see
     """
     offsets = services.kafka.offsets
@@ -83,7 +83,7 @@ def read_group_log(services: Services, group_ids: Sequence[str], *, since: int |
 def _read(services: Services, group_ids: Sequence[str], ranges: Mapping[TopicPartition, OffsetRange]) -> dict[str, _Builder]:
     builders = {group: _Builder() for group in group_ids}
     prefixes = tuple(prefix for group in group_ids for prefix in (*key_prefixes(group), *members_prefixes(group)))
-    # With thousands of groups decoding is faster than looking for the right one of thousands of prefixes.
+    # With thousands of groups, decoding is faster than comparing with thousands of prefixes.
     few = prefixes if len(group_ids) <= _FEW_GROUPS else ()
     reader = services.kafka.records.read(ranges, isolation=READ_COMMITTED)
     services.progress.step(f"reading {TOPIC}")
@@ -113,7 +113,7 @@ def _take(builders: Mapping[str, _Builder], record: Record) -> None:
             event = CommitEvent(key.group, key.partition, found.time, found.committed, record.offset, found.topic_id)
         builder.commits[key.partition].append(event)
     elif key.member is None:
-        with contextlib.suppress(UndecodableRecord):  # a version of tomorrow: who was a member is then not known
+        with contextlib.suppress(UndecodableRecord):  # a version that is not known yet: the members are not known then
             builder.members_are(time, frozenset() if record.value is None else decode_classic_members(record.value))
     else:
         builder.member_is(time, key.member, there=record.value is not None)
@@ -125,7 +125,7 @@ def _first_time(builder: _Builder) -> int | None:
 
 
 def _cut(lengths: Sequence[int], most: int) -> int | None:
-    """Return how many offsets of each partition may be read so that all together are no more than ``most``; None when all may."""
+    """Return how many offsets per partition may be read so that the total is at most ``most``; None if all may be read."""
     left, waiting = most, sorted(lengths)
     if sum(waiting) <= most:
         return None

@@ -1,4 +1,4 @@
-"""Groups: list, describe, and wait for one to empty."""
+"""Groups: listing, describing, and waiting for one to become empty."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kops.operations.groups.unlisted import is_settling
 from kops.operations.services import Services
 
 WITH_OFFSETS = ("classic", "consumer", "streams")
-"""The types of groups that commit offsets; a share group has a start offset of another kind, a Connect worker none."""
+"""The types of groups that commit offsets. Share groups have a start offset of another kind, Connect workers have none."""
 
 WITH_KNOWN_MEMBERS = ("classic", "consumer")
-"""Members of the others are known only where kafka-python can connect and the broker tells."""
+"""Members of other types are known only if kafka-python can connect and the broker reports them."""
 
 _SETTLING_SECONDS = 5.0
-"""How long a group that is not there is asked for again, while replicas of ``__consumer_offsets`` are missing."""
+"""How long a missing group is looked up again while replicas of ``__consumer_offsets`` are out of sync."""
 
 _AGAIN_SECONDS = 0.2
 
@@ -49,11 +49,11 @@ def list_groups(
     types: Collection[str] = (),
     own: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return every group of every type as a row.
+    """Return a row per group, of every type.
 
-    :param states: of these only, in Kafka's words
-    :param types: of these only
-    :param own: also those that kops keeps for itself
+    :param states: only groups in these states, by Kafka's names
+    :param types: only groups of these types
+    :param own: include groups that kops keeps for itself
     """
     wanted_states = {_state(state) for state in states}
     wanted_types = {name.lower() for name in types}
@@ -66,14 +66,14 @@ def list_groups(
 
 
 def unseen(rows: Sequence[Mapping[str, Any]], limit: int = 5) -> str:
-    """Return a sentence about the listed groups of which the client library sees the name only, empty when there are none."""
+    """Return a sentence about the listed groups of which the client library sees only the names; empty if there are none."""
     names = [f"{row['group']} ({row['type']})" for row in rows if row["state"] == "UNKNOWN"]
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"with these connection settings only the names are known of: {', '.join(names[:limit])}{more}" if names else ""
 
 
 def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
-    """Return groups with coordinator and members, each a row.
+    """Return a row per group, with coordinator and members.
 
     :raises NotFound: for a group that does not exist
     """
@@ -87,12 +87,12 @@ def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool 
 
 
 def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool = False) -> dict[str, Group]:
-    """Return the groups that patterns match, as they are listed: without members and coordinator.
+    """Return the groups that patterns match, as listed: without members and coordinator.
 
-    Those that kops keeps for itself are left out, unless a pattern names them or begins with ``kops-``.
+    Groups that kops keeps for itself are left out unless a pattern names them or begins with ``kops-``.
 
-    :raises NotFound: for a plain name that is no group's
-    :raises AuthorizationFailed: for a plain name of a group that we may not describe
+    :raises NotFound: for a plain name that does not exist
+    :raises AuthorizationFailed: for a plain name of a group that may not be described
     """
     known = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, patterns)}
     deadline = time.monotonic() + _SETTLING_SECONDS
@@ -102,7 +102,7 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
         except NotFound as missing:
             name = str(missing.details.get("group", ""))
             answer = services.kafka.groups.describe_or_errors([name])[name]
-            if isinstance(answer, AuthorizationFailed):  # the brokers list only groups that we may describe
+            if isinstance(answer, AuthorizationFailed):  # brokers list only groups that the principal may describe
                 raise answer from missing
             if not isinstance(answer, KopsError):
                 known[name] = answer  # its coordinator was moving to another broker while the groups were listed
@@ -113,9 +113,9 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
 
 
 def find_group(services: Services, group_id: str) -> Group:
-    """Return one group.
+    """Describe one group.
 
-    :raises NotFound: when there is none, naming those that are nearly called so
+    :raises NotFound: when it does not exist, suggesting similar names
     """
     try:
         return services.kafka.groups.describe([group_id])[group_id]
@@ -124,7 +124,6 @@ def find_group(services: Services, group_id: str) -> Group:
 
 
 def similar(name: str, names: Sequence[str]) -> list[str]:
-    """Return the names that are nearly this one."""
     import difflib
 
     return difflib.get_close_matches(name, names, n=3, cutoff=0.75)
@@ -136,12 +135,12 @@ def _with_similar(missing: NotFound, names: Sequence[str]) -> NotFound:
 
 
 def is_live_streams(group: Group) -> bool:
-    """Tell whether the members are a Kafka Streams application: its own protocol, or its assignor in the classic one."""
+    """Whether the members are a Kafka Streams application: by its own protocol, or its assignor in the classic one."""
     return group.state != "EMPTY" and (group.type == "streams" or group.protocol == "stream")
 
 
 def refuse_active(group: Group, *, can_wait: bool = False) -> None:
-    """Refuse to move the offsets of a group that is not empty, or that has none.
+    """Refuse to move the offsets of a group that is not empty, or whose type has no offsets.
 
     :param can_wait: the command has ``--wait-empty``
     :raises GroupActive: when it has members, or may have
@@ -165,9 +164,9 @@ def refuse_active(group: Group, *, can_wait: bool = False) -> None:
 
 
 def wait_until_empty(services: Services, group_id: str, milliseconds: int) -> None:
-    """Wait until a group has no members; one that does not exist has none.
+    """Wait until a group has no members; a group that does not exist has none.
 
-    :raises GroupActive: when it still has some after this time
+    :raises GroupActive: when it still has members after this time
     """
     started = time.monotonic()
     seconds = milliseconds / 1000
@@ -188,7 +187,6 @@ def wait_until_empty(services: Services, group_id: str, milliseconds: int) -> No
 
 
 def group_row(group: Group) -> dict[str, Any]:
-    """Return a group without its members as a row."""
     coordinator = group.coordinator
     return {
         "group": group.group_id,
@@ -201,7 +199,7 @@ def group_row(group: Group) -> dict[str, Any]:
 
 
 def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return described groups as rows for people: members counted, the coordinator as an address."""
+    """Return described groups as rows of a table: the number of members, the coordinator as an address."""
     return [
         {
             **group,
@@ -213,7 +211,7 @@ def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def member_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the members of described groups as rows for people: ``orders:0-3 payments:3``, or the tasks that they have."""
+    """Return the members of described groups as rows of a table, with assignments such as ``orders:0-3 payments:3``, or tasks."""
     return [
         {**member, "group": group["group"], "assignment": _assignment(member["assignment"]) or ", ".join(member["work"]) or None}
         for group in groups

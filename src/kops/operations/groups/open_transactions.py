@@ -1,4 +1,4 @@
-"""Which open transactions hold the last stable offset of partitions: below it is all that readers of committed data can see."""
+"""Open transactions that hold back the last stable offset of partitions: ``read_committed`` consumers see only what is below it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kops.operations.services import Services
 
 @dataclass(frozen=True)
 class HeldBack:
-    """What is known of open transactions in some partitions.
+    """Open transactions in some partitions.
 
-    :param stable: the last stable offsets, of partitions that answered
-    :param open: the transaction that begins first, of partitions where one is open
-    :param unknown: partitions where one is open, or was a moment ago, and why it is not known which
+    :param stable: the last stable offsets of the partitions that answered
+    :param open: the first open transaction of each partition that has one
+    :param unknown: partitions where a transaction is open, or was a moment ago, and why it is not known which
     """
 
     stable: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class HeldBack:
     unknown: Mapping[TopicPartition, KopsError] = field(default_factory=dict)
 
     def may_be_open(self, partition: TopicPartition) -> bool:
-        """Tell whether a transaction is open in a partition, or that could not be ruled out."""
+        """Whether a transaction is open in a partition, or an open one could not be ruled out."""
         return partition in self.open or partition in self.unknown or partition not in self.stable
 
 
@@ -33,7 +33,7 @@ NOTHING_HELD = HeldBack()
 
 
 def stable_offsets(services: Services, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the last stable offsets of those that answer."""
+    """Return the last stable offsets of the partitions that answer."""
     answers = services.kafka.offsets.bounds_or_errors(partitions, isolation=READ_COMMITTED)
     return {partition: found.log_end_offset for partition, found in answers.items() if isinstance(found, Bounds)}
 
@@ -41,11 +41,11 @@ def stable_offsets(services: Services, partitions: Iterable[TopicPartition]) -> 
 def held_back(
     services: Services, stable: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, Bounds | KopsError]
 ) -> tuple[HeldBack, KopsError | None]:
-    """Return the open transactions of partitions whose last stable offset lies below their end.
+    """Return the open transactions of partitions whose last stable offset is below their end.
 
     :param stable: last stable offsets
-    :param ends: high watermarks, asked for afterwards or at the same time
-    :return: what is known, and why nothing is where the whole request failed
+    :param ends: high watermarks, requested afterwards or at the same time
+    :return: what is known, and the error if the whole request failed
     """
     below = [p for p, offset in stable.items() if isinstance(found := ends.get(p), Bounds) and offset < found.log_end_offset]
     if not below:
@@ -66,7 +66,7 @@ def held_back(
 
 
 def transactions_in(services: Services, partitions: Iterable[TopicPartition]) -> HeldBack:
-    """Return the open transactions of some partitions: two requests, and a third where some are open."""
+    """Return the open transactions of some partitions: two requests, and a third one if any are open."""
     places = sorted(set(partitions))
     stable = stable_offsets(services, places)
     return held_back(services, stable, services.kafka.offsets.bounds_or_errors(places))[0]

@@ -12,13 +12,13 @@ from kops.core.times import to_milliseconds
 from kops.operations.services import Services
 
 MOST_PLACES = 2_000
-"""So many are read in about a second: what is asked for more asks for it by name."""
+"""This many are read in about a second: more are read only on request."""
 
 
 def unread_places(
     groups: Iterable[GroupOffsets], bounds: Mapping[TopicPartition, Bounds | KopsError], *, most: int | None = None
 ) -> set[Place]:
-    """Return where groups would read on, of the partitions with something left to read.
+    """Return where groups resume, in the partitions with records left to read.
 
     :param most: stop when there are more
     """
@@ -40,12 +40,12 @@ def unread_places(
 
 
 def time_lags(services: Services, places: Iterable[Place], *, isolation: str = READ_UNCOMMITTED) -> dict[Place, TimeLag]:
-    """Return the lag in time at some places, by the timestamp of the first record there or after it.
+    """Return the lag in time at some places: the age of the first record at or after each of them, by its timestamp.
 
-    Reads one record of each, without joining a group. Why a time is not known is in its note; nothing is raised for a single partition.
+    Reads one record per place, without joining a group. If a time is not known, the note says why; one partition never fails the others.
 
-    :param places: with something left to read
-    :param isolation: ``read_committed`` passes over the records of aborted and open transactions, as the group would
+    :param places: with records left to read
+    :param isolation: ``read_committed`` skips the records of aborted and open transactions, as the group would
     """
     found = services.kafka.groups.first_records(places, isolation=isolation)
     now = to_milliseconds(services.now())

@@ -1,4 +1,4 @@
-"""Groups that no broker can list: only the leader of a partition of ``__consumer_offsets`` knows those that are kept there."""
+"""Groups that no broker can list: only the leader of a partition of ``__consumer_offsets`` knows the groups stored in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ KEPT_IN = "__consumer_offsets"
 
 
 def unlisted(services: Services) -> KopsError | None:
-    """Return why a list of groups may lack some; None when every broker that has any could be asked, or when that may not be seen."""
+    """Return why a list of groups may be incomplete.
+
+    None if every partition of ``__consumer_offsets`` has a leader, or the topic may not be described.
+    """
     partitions = _partitions(services)
     leaderless = sum(part.leader is None for part in partitions)
     if not leaderless:
@@ -23,9 +26,9 @@ def unlisted(services: Services) -> KopsError | None:
 
 
 def is_settling(services: Services) -> bool:
-    """Tell whether replicas of groups are missing.
+    """Whether replicas of ``__consumer_offsets`` are out of sync.
 
-    A coordinator that has just taken over knows only what it knows to be replicated, and for a moment calls older groups DEAD.
+    A coordinator that has just taken over knows only what it knows to be replicated, and reports older groups as DEAD for a moment.
     """
     return any(len(part.in_sync_replicas) < len(part.replicas) for part in _partitions(services))
 

@@ -1,4 +1,4 @@
-"""What plans that move offsets carry, and how it is written: one group by partition, many in columns. Pure."""
+"""The arguments of plans that move offsets, and their JSON: one group by partition, many in columns. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kops.operations.offsets.items import committed_json, committed_of_json
 
 @dataclass(frozen=True, slots=True)
 class Moves(Arguments):
-    """What a plan that moves offsets carries, as ``offsets.move_many`` writes it.
+    """The arguments of a plan that moves offsets, as ``offsets.move_many`` writes them.
 
-    :param within_log: refuse to apply it once the log does not have the offsets any more
-    :param delete_groups: groups that are deleted once they are empty: what this takes back had made them
+    :param within_log: refuse to apply the plan if the log no longer has the offsets
+    :param delete_groups: groups to delete once they are empty, because the undone plan had created them
     """
 
     groups: Sequence[GroupMoves]
@@ -38,27 +38,26 @@ class Moves(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class OneMove(Moves):
-    """The moves of one group, as ``offsets.move`` and ``offsets.delete`` write them: by partition, and only those that move."""
+    """The moves of one group, as ``offsets.move`` and ``offsets.delete`` write them: by partition, and only partitions that move."""
 
     @classmethod
     def of(cls, moves: GroupMoves) -> OneMove:
-        """Return the moves of a group, without what it leaves where it is."""
+        """Return the moves of a group, without the partitions that stay where they are."""
         topics = tuple(replace(topic.some(places), whole=True) for topic in moves.topics if (places := topic.places()))
         return cls((replace(moves, topics=topics, alone=True),))
 
     @property
     def group(self) -> str:
-        """Return its name."""
         return self.groups[0].group
 
     @property
     def write(self) -> dict[TopicPartition, Committed | None]:
-        """Return for each partition what to commit; None: delete the commit."""
+        """Return what to commit per partition; None: delete the commit."""
         return self.groups[0].writes()
 
     @property
     def prior(self) -> dict[TopicPartition, Committed | None]:
-        """Return for each partition what was there."""
+        """Return the previous commit per partition; None: there was none."""
         return self.groups[0].writes(inverse=True)
 
     def as_json(self) -> Json:
@@ -73,7 +72,7 @@ class OneMove(Moves):
 
     @classmethod
     def of_json(cls, body: Json) -> OneMove:
-        """Read it back; the state of a group that exists is the guard's to tell."""
+        """Read the arguments back. The state of an existing group is in the guard of the plan, not here."""
         group, state = body["group"], ABSENT if body["new_group"] else ""
         empty = cls((GroupMoves(group, state, alone=True),), body["within_log"], (group,) if body.get("delete_group") else ())
         return empty.with_commits(committed_of_json(body["write"]), committed_of_json(body["prior"]))
@@ -84,11 +83,10 @@ class OneMove(Moves):
         return replace(self, groups=(group_moves(self.group, self.groups[0].state, wanted, prior, whole=True),))
 
     def items(self) -> None:
-        """Return nothing: the plan keeps its items, those that stay with them."""
+        """Return None: the plan keeps its own items, including those that stay where they are."""
 
 
 def moves_json(groups: Iterable[GroupMoves]) -> list[Json]:
-    """Return moves as JSON values."""
     return [_group_json(group) for group in groups]
 
 

@@ -1,4 +1,4 @@
-"""What is compared with the cluster before offsets are committed: the groups, their commits, and whether the log has the offsets."""
+"""Compares plans with the cluster before offsets are committed: the groups, their commits, and whether the log has the offsets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from kops.operations.services import Services
 
 
 def group_or_none(services: Services, group_id: str) -> Group | None:
-    """Return a group, or None when it does not exist."""
     try:
         return services.kafka.groups.describe([group_id])[group_id]
     except NotFound:
@@ -20,19 +19,19 @@ def group_or_none(services: Services, group_id: str) -> Group | None:
 
 
 def state_of(group: Group | None) -> str:
-    """Return the state of a group for a plan; ABSENT when it does not exist yet."""
+    """Return the state of a group for a plan; ABSENT if it does not exist."""
     return ABSENT if group is None else group.state
 
 
 def states_now(services: Services, names: Sequence[str]) -> dict[str, Group | None]:
-    """Return groups as they are now: one with its members, many as they are listed."""
+    """Return the current groups: a single one with its members, many as listed, without members."""
     if len(names) == 1:
         return {names[0]: group_or_none(services, names[0])}
     return {group.group_id: group for group in services.kafka.groups.listed()}
 
 
 def moved_since_planned(services: Services, groups: Iterable[GroupMoves]) -> dict[str, KopsError]:
-    """Return the groups whose commits are not those that the plan was computed from."""
+    """Return an error per group whose commits differ from those that the plan was computed from, or cannot be read."""
     planned = {group.group: group for group in groups}
     found = services.kafka.groups.read_offsets(planned, stable=True)
     problems = {name: one if isinstance(one, KopsError) else moved_since(planned[name], one) for name, one in found}
@@ -40,7 +39,7 @@ def moved_since_planned(services: Services, groups: Iterable[GroupMoves]) -> dic
 
 
 def refuse_outside_log(services: Services, groups: Sequence[GroupMoves]) -> None:
-    """Refuse a plan with an offset that the log does not have any more.
+    """Refuse a plan with an offset that the log no longer has.
 
     :raises StateMoved: naming the first
     """
@@ -56,7 +55,7 @@ def refuse_outside_log(services: Services, groups: Sequence[GroupMoves]) -> None
 
 
 def _fits(topic: TopicMoves, bounds: Mapping[TopicPartition, Bounds | KopsError]) -> bool:
-    """Tell whether the log has every offset, those that are not written too."""
+    """Whether the log has every offset, including those that are not written."""
     for partition, offset in zip(topic.partitions, topic.after.offsets, strict=True):
         found = bounds[TopicPartition(topic.topic, partition)]
         if isinstance(found, KopsError) or offset is None or not found.log_start_offset <= offset <= found.log_end_offset:
@@ -65,9 +64,9 @@ def _fits(topic: TopicMoves, bounds: Mapping[TopicPartition, Bounds | KopsError]
 
 
 def _refuse_outside(partition: TopicPartition, offset: int | None, bounds: Mapping[TopicPartition, Bounds | KopsError]) -> None:
-    """Refuse one offset that the log does not have any more.
+    """Refuse one offset that the log no longer has.
 
-    :raises StateMoved: when it is so, or the partition is gone
+    :raises StateMoved: when it is outside of the log, or the partition no longer exists
     """
     found = bounds[partition]
     if offset is None:
@@ -82,9 +81,9 @@ def _refuse_outside(partition: TopicPartition, offset: int | None, bounds: Mappi
 
 
 def outside_log(services: Services, group: GroupMoves) -> list[str]:
-    """Return a warning for each partition whose log no longer has the offset that is to be committed.
+    """Return a warning per partition whose log no longer has the offset to be committed.
 
-    :raises Refused: when a partition is gone
+    :raises Refused: when the bounds of a partition cannot be read, for example because it no longer exists
     """
     offsets = {partition: committed.offset for partition, committed in group.writes().items() if committed}
     warnings = []

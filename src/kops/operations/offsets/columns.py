@@ -1,4 +1,4 @@
-"""Moves of groups beside what the broker says: compared, and as results. Pure."""
+"""Moves of groups compared with what the broker reports, and their results. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kops.core.plan import ItemResult, Status
 from kops.operations.offsets.items import not_as_written
 
 Outcome = dict[TopicPartition, KopsError] | KopsError
-"""The partitions of a group that were not committed, or why none was."""
+"""The partitions of a group that could not be committed and why, or why none could."""
 
 
 def refusal_of(group: GroupMoves) -> GroupActive:
-    """Return the error for a group that a plan leaves alone."""
+    """Return the error for a group that a plan skips."""
     return GroupActive(
         f"group {group.group} was left alone: it {group.left}", hint="stop its consumers, then run it again", group=group.group
     )
 
 
 def moved_since(group: GroupMoves, found: GroupOffsets) -> KopsError | None:
-    """Return the error for a group whose commits are not those that the plan was computed from."""
+    """Return an error if the commits of a group differ from those that the plan was computed from."""
     for topic in group.topics:
         now = found.offsets.get(topic.topic, {})
         if tuple(map(now.get, topic.partitions)) != topic.before.offsets and any(now.get(p) != before for p, before, _ in topic.pairs()):
@@ -33,7 +33,7 @@ def moved_since(group: GroupMoves, found: GroupOffsets) -> KopsError | None:
 
 
 def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
-    """Yield the result of each partition that was to be moved."""
+    """Yield a result per partition to be moved, and one for the group if the plan skips it."""
     if isinstance(outcome, KopsError):
         error = outcome.as_json()
         status = Status.UNKNOWN if outcome.slug == TimedOut.slug else Status.FAILED
@@ -55,17 +55,16 @@ def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
 
 
 def offsets_now(found: GroupOffsets, topic: TopicMoves) -> tuple[int | None, ...]:
-    """Return what a group has committed for the partitions of some moves."""
     return tuple(map(found.offsets.get(topic.topic, {}).get, topic.partitions))
 
 
 def as_written(group: GroupMoves, found: GroupOffsets | KopsError) -> bool:
-    """Tell whether every offset of a group was read back as written."""
+    """Whether every offset of a group was read back as written."""
     return not isinstance(found, KopsError) and all(offsets_now(found, topic) == topic.after.offsets for topic in group.topics)
 
 
 def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadata: bool) -> Iterator[ItemResult]:
-    """Yield results for the partitions that were read back as something else."""
+    """Yield results for the partitions whose commit was not read back as written."""
     for topic in group.topics:
         prefix = group.prefix(topic.topic)
         for at in topic.places():
@@ -83,7 +82,7 @@ def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadat
 
 
 def strayed_from(group: GroupMoves, found: GroupOffsets) -> list[TopicPartition]:
-    """Return the partitions that are neither where they were nor where they should go."""
+    """Return the partitions whose offset is neither the previous nor the planned one."""
     return [
         TopicPartition(topic.topic, partition)
         for topic in group.topics
@@ -93,31 +92,31 @@ def strayed_from(group: GroupMoves, found: GroupOffsets) -> list[TopicPartition]
 
 
 def left_over(topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
-    """Return the moves that an interrupted plan has not made."""
+    """Return the moves that an interrupted plan has left to do: from the current commits."""
     return replace(topic, before=current_column(found, topic.topic, topic.partitions), whole=False)
 
 
 def state_moved(name: str) -> StateMoved:
-    """Return the error for a group that is not as planned any more."""
+    """Return the error for a group that has changed since the plan."""
     return StateMoved(
         f"group {name} changed since the plan was made", hint="run the command again to plan from what is there now", group=name
     )
 
 
 def is_plain(group: GroupMoves) -> bool:
-    """Tell whether all that is written are offsets: neither metadata, leader epochs nor deletions."""
+    """Whether only offsets are written: no metadata, leader epochs or deletions."""
     return all(not topic.after.metadata and not topic.after.epochs and None not in topic.after.offsets for topic in group.topics)
 
 
 def has_streams_metadata(group: GroupMoves) -> bool:
-    """Tell whether Kafka Streams has committed what is moved."""
+    """Whether Kafka Streams committed any of the offsets to be moved."""
     return any(is_streams_metadata(text) for topic in group.topics for text in topic.before.metadata.values())
 
 
 def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tuple[tuple[TopicMoves, ...], list[TopicPartition]]:
-    """Return the moves back to where a group was, and the partitions that have moved on since.
+    """Return the moves that restore a group's previous offsets, and the partitions that have moved on since.
 
-    :param found: what it has committed now
+    :param found: its current commits
     :param not_done: targets that the plan did not move
     """
     topics, strayed = [], []
@@ -135,7 +134,6 @@ def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tu
 
 
 def current_column(found: GroupOffsets, topic: str, partitions: tuple[int, ...]) -> Column:
-    """Return what a group has committed for some partitions."""
     offsets = tuple(map(found.offsets.get(topic, {}).get, partitions))
     known = found.epochs.get(topic)
     epochs = tuple(map(known.get, partitions)) if known else ()

@@ -1,4 +1,4 @@
-"""``kops offsets copy``: where one group stands, for another group, another topic, or both."""
+"""``kops offsets copy``: copies the committed offsets of a group to another group, other topics, or both."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def plan_copy(
     new_group: bool = False,
     wait_empty: str | None = None,
 ) -> Plan:
-    """Return the plan that puts a group where another one stands.
+    """Plan to copy the committed offsets of one group to another.
 
-    A commit that goes to the same partition by offset goes with its metadata and leader epoch: it is the same commit.
+    A commit that is copied by offset to the same partition keeps its metadata and leader epoch: it is the same commit.
 
-    :param topics: of these partitions of the source only: ``orders``, ``orders:0,3-5``, ``orders-*``
-    :param renames: topics of the source that stand for others, such as those that a mirror made
-    :param by: ``offset``, or ``time``: the first record at or after the time of the record that the source would read next
+    :param topics: only these partitions of the source: ``orders``, ``orders:0,3-5``, ``orders-*``
+    :param renames: topics of the source by the topics to commit for, such as those that a mirror created
+    :param by: ``offset``, or ``time``: the first record at or after the timestamp of the record that the source would read next
     :raises Refused: when the target has members or does not exist, or the source has no such commits
     """
     names = dict(renames or {})
@@ -78,9 +78,9 @@ def plan_copy(
 
 
 def parse_renames(texts: Sequence[str]) -> dict[str, str]:
-    """Return the topics of ``--rename OLD=NEW``.
+    """Parse the options ``--rename OLD=NEW``.
 
-    :raises UsageProblem: when one is none, or a topic is named twice
+    :raises UsageProblem: when one is invalid, or a topic is named twice
     """
     renames: dict[str, str] = {}
     for text in texts:
@@ -114,7 +114,7 @@ def _refuse_twice(places: Mapping[TopicPartition, TopicPartition]) -> None:
 
 
 def _by_time(services: Services, commits: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, Strategy]:
-    """Return the time of the record that each partition would read next; the log end where there is none."""
+    """Return per partition the timestamp of the record that the source would read next; the log end if there is none."""
     bounds = services.kafka.offsets.bounds(commits)
     starts = {partition: max(found.offset, bounds[partition].log_start_offset) for partition, found in commits.items()}
     unread = {(p, start) for p, start in starts.items() if start < bounds[p].log_end_offset}

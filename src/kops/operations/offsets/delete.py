@@ -1,4 +1,4 @@
-"""``kops offsets delete``: takes committed offsets of a group away, as if it had never read the topic; undo puts them back."""
+"""``kops offsets delete``: deletes committed offsets of a group, as if it had never read the topic; undo restores them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ NAME = "offsets.delete"
 
 
 def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, regex: bool = False) -> Plan[OneMove]:
-    """Return the plan that deletes committed offsets.
+    """Plan to delete committed offsets.
 
-    The group may have members, as long as none has subscribed to these topics.
+    The group may have members, as long as none is subscribed to these topics.
 
     :param topics: ``orders``, ``orders:0,3-5`` or patterns of the topics that the group has committed
-    :raises Refused: when the group does not exist, has no such commits, or a member has one of the topics
+    :raises Refused: when the group does not exist or has no such commits
+    :raises GroupActive: when a member reads one of the topics
     """
     if not topics:
         raise UsageProblem("say whose offsets to delete", hint="--topic NAME or --topic NAME:0,3-5; `kops groups delete` deletes them all")
@@ -52,19 +53,19 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
 
 
 class Delete(Move):
-    """Deletes committed offsets, also of a group whose members read other topics."""
+    """Deletes committed offsets, even if the group has members, as long as they read other topics."""
 
     name: ClassVar[str] = NAME
 
     def _refuse(self, planned: GroupMoves, now: Group | None) -> None:
-        """Refuse when the group is gone, or a member reads the topics now."""
+        """Refuse if the group no longer exists, or a member reads one of the topics."""
         if now is None:
             raise StateMoved(f"group {planned.group} no longer exists", hint="its offsets went with it")
         _refuse_read(now, {topic.topic for topic in planned.topics})
 
 
 def _refuse_read(group: Group, topics: Collection[str]) -> None:
-    """Refuse topics that a member is known to read; of those that cannot be seen, the broker decides."""
+    """Refuse topics that a member is known to read; for members whose assignment is not known, the broker decides."""
     read = sorted({one.topic for member in group.members for one in member.assignment} & set(topics))
     if read:
         raise GroupActive(

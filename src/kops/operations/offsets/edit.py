@@ -1,4 +1,4 @@
-"""``kops offsets edit``: the offsets of a group as a text, and what was changed in it as a plan."""
+"""``kops offsets edit``: the offsets of a group as text, and the changes made to it as a plan."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ HINT = "each line is PARTITION: POSITION below its TOPIC:, as the file had it; n
 
 @dataclass(frozen=True)
 class Sheet:
-    """A group's offsets to edit.
+    """The offsets of a group as text to edit.
 
-    :param text: YAML: topic, partition, offset, with comments that say what the log has
-    :param offsets: what it says
+    :param text: YAML: topic, partition, offset, with comments about what the log has
+    :param offsets: the offsets in the text
     """
 
     group: str
@@ -36,11 +36,11 @@ class Sheet:
 
 
 def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, may_be_active: bool = False) -> Sheet:
-    """Return the offsets of a group to edit.
+    """Return the offsets of a group as text to edit.
 
-    :param topics: of these partitions only: ``orders``, ``orders:0,3-5``, ``orders-*``
-    :param may_be_active: whether the group may have members now, as it is to be waited for
-    :raises Refused: when it has none, or members
+    :param topics: only these partitions: ``orders``, ``orders:0,3-5``, ``orders-*``
+    :param may_be_active: the group may have members now, because the plan will wait for them to leave
+    :raises Refused: when it has no commits there, or members
     """
     if not may_be_active:
         group_to_move(services, group_id, new_group=False)
@@ -67,10 +67,10 @@ def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, m
 
 
 def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str | None = None) -> Plan:
-    """Return the plan for what was changed in a sheet; without changes it has none.
+    """Plan the changes made to a sheet; without changes the plan is empty.
 
     :raises UsageProblem: naming the line that is not a valid position
-    :raises StateMoved: when a partition that was changed has moved while it was edited
+    :raises StateMoved: when a changed partition has moved while the sheet was edited
     """
     seeks = changes_of(sheet, edited, services)
     wait(services, sheet.group, wait_empty)
@@ -89,7 +89,7 @@ def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str 
 
 
 def changes_of(sheet: Sheet, edited: str, services: Services) -> dict[TopicPartition, Seek]:
-    """Return where the partitions are to go that an edited sheet has changed or added.
+    """Return the positions that an edited sheet has changed or added, by partition.
 
     :raises UsageProblem: naming the line that is not a valid position
     """
@@ -129,7 +129,7 @@ def _entries(text: str) -> Iterator[tuple[int, str, str, str]]:
         except UsageProblem as problem:
             raise _wrong(topic.start_mark.line + 1, problem.message) from None
         if isinstance(partitions, yaml.ScalarNode) and partitions.tag.endswith(":null"):
-            continue  # all of its lines were taken out
+            continue  # all of its lines were removed
         for number, position in _pairs(partitions):
             if not isinstance(position, yaml.ScalarNode):
                 raise _wrong(position.start_mark.line + 1, "a position is one word")

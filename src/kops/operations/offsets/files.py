@@ -1,4 +1,4 @@
-"""Files that say where groups are to go: Apache's CSV, the JSON of ``kops offsets export``, and positions as YAML or JSON."""
+"""Files with positions for groups: Apache's CSV, the JSON of ``kops offsets export``, and positions as YAML or JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFFSETS_HINT = "an array of objects with topic, partition, offset and perhaps gr
 
 
 def read_text(path: Path) -> str:
-    """Return what a file holds.
+    """Read a file.
 
     :raises UsageProblem: when it cannot be read
     """
@@ -35,15 +35,15 @@ def read_text(path: Path) -> str:
 
 
 def offset_rows(text: str, path: Path) -> list[OffsetRow]:
-    """Return the rows of Apache's CSV, or of the JSON of an export."""
+    """Parse Apache's CSV, or the JSON of ``kops offsets export``."""
     return _json_rows(text, path) if text.lstrip().startswith("[") else read_offsets(text, name=str(path))
 
 
 def file_rules(path: Path, now: datetime, narrow: Sequence[Rule] = ()) -> list[Rule]:
-    """Return a rule for each line of a file.
+    """Return a rule per line or entry of a file.
 
-    :param now: what times such as ``@-1h`` count from
-    :param narrow: these topics and partitions only; all of the file without
+    :param now: the time that positions such as ``@-1h`` are relative to
+    :param narrow: only these topics and partitions; empty: the whole file
     :raises UsageProblem: naming the line that is not valid
     """
     text = read_text(path)
@@ -58,9 +58,9 @@ def file_rules(path: Path, now: datetime, narrow: Sequence[Rule] = ()) -> list[R
 
 
 def file_offsets(path: Path, group_id: str, selections: Sequence[Selection], now: datetime) -> dict[Selection, Strategy]:
-    """Return the positions that a file has for the partitions of one group; lines without a group apply to any group.
+    """Return the positions in a file for the partitions of one group; lines without a group apply to any group.
 
-    :param selections: these only; all of the file without
+    :param selections: only these; empty: the whole file
     :raises UsageProblem: when it has nothing for the group, or names a partition twice
     """
     rules = file_rules(path, now)
@@ -78,7 +78,7 @@ def file_offsets(path: Path, group_id: str, selections: Sequence[Selection], now
 
 
 def narrowed(rules: Sequence[Rule], narrow: Sequence[Rule], path: Path) -> list[Rule]:
-    """Return only the rules for some topics and partitions.
+    """Keep only the rules for some topics and partitions, or all if ``narrow`` is empty.
 
     :raises UsageProblem: when there are none
     """
@@ -90,7 +90,7 @@ def narrowed(rules: Sequence[Rule], narrow: Sequence[Rule], path: Path) -> list[
 
 
 def _positions(text: str, path: Path) -> list[Mapping[str, Any]] | None:
-    """Return the entries of a list of positions; None when the file is of another kind."""
+    """Return the entries of a list of positions; None if the file has another format."""
     start = text.lstrip()
     if start.startswith("["):
         try:
@@ -110,7 +110,7 @@ def _positions(text: str, path: Path) -> list[Mapping[str, Any]] | None:
 
 
 def _with_offset(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an entry of an export as one of positions."""
+    """Convert an entry of an export to one of a list of positions."""
     renamed = {"offset": "position", "partition": "partitions"}
     return {renamed.get(key, key): value for key, value in row.items()}
 

@@ -1,7 +1,7 @@
-"""Where groups stood, and when: their commits as ``__consumer_offsets`` still has them.
+"""The history of groups: their commits, as far as ``__consumer_offsets`` still has them.
 
-That topic is compacted: of the commits of a partition the last stays, and those before it only until the cleaner comes. It cleans from
-the log start on, so when an older commit is still there, every later one is too: what is known is exact, and only the depth is limited.
+The topic is compacted: the last commit of a partition stays, the ones before it only until the cleaner runs. It cleans from the log start
+onwards: if an older commit is still in the log, so is every later one. What is known is therefore exact; only its depth is limited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kops.operations.services import Services
 
 
 def read_history(services: Services, group_ids: Sequence[str]) -> dict[str, list[CommitEvent]]:
-    """Return every commit of some groups that is still in the log, in its order.
+    """Return every commit of some groups that is still in the log, in log order.
 
     :raises NotFound: when the cluster has no ``__consumer_offsets`` that this user can see
     """
@@ -35,7 +35,7 @@ def _in_order(history: GroupHistory) -> list[CommitEvent]:
 
 
 def _moved(events: Iterable[CommitEvent]) -> list[int | None]:
-    """Return by how much each commit moved its partition; None for a first one and for a deletion."""
+    """Return by how many offsets each commit moved its partition; None for the first commit and for deletions."""
     stood: dict[TopicPartition, int] = {}
     moved: list[int | None] = []
     for event in events:
@@ -55,13 +55,13 @@ def history_rows(
     since: int | None = None,
     only_jumps: bool = False,
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the commits of a group as rows, oldest first, and what to know about them.
+    """Return the commits of a group as rows, oldest first, and notes about them.
 
-    :param topics: of these partitions only: ``orders``, ``orders:0,3-5``, ``orders-*``
-    :param at: where each partition stood at this time, in milliseconds since the epoch
-    :param since: leave out what was before, in milliseconds since the epoch
+    :param topics: only these partitions: ``orders``, ``orders:0,3-5``, ``orders-*``
+    :param at: instead, one row per partition with its offset at this time, in milliseconds since the epoch
+    :param since: only commits from this time on, in milliseconds since the epoch
     :param only_jumps: only commits that tools made, and deletions
-    :raises NotFound: when neither the log nor the coordinator knows the group
+    :raises NotFound: when the log has no commits of the group
     """
     narrow = narrowing(topics)
     history = read_group_log(services, [group_id]).histories[group_id]
@@ -90,7 +90,7 @@ def history_rows(
 
 
 def standing(events: Iterable[CommitEvent], at: int) -> dict[TopicPartition, CommitEvent | None]:
-    """Return for each partition its last event at or before a time, in the order of the log; None where the log begins later."""
+    """Return the last event of each partition at or before a time, by log order; None if its first event is later."""
     stood: dict[TopicPartition, CommitEvent | None] = {}
     for event in events:
         if event.time <= at:
@@ -101,18 +101,18 @@ def standing(events: Iterable[CommitEvent], at: int) -> dict[TopicPartition, Com
 
 
 def history_time(text: str, now: datetime) -> int:
-    """Return the time of ``--to-history`` and ``--at``, in milliseconds since the epoch; the ``@`` of the grammar may be left out."""
+    """Parse the time of ``--to-history`` and ``--at`` to milliseconds since the epoch; the ``@`` of the grammar is optional."""
     return parse_time(text if text.startswith("@") else f"@{text}", now)
 
 
 def history_strategies(
     services: Services, group_id: str, at: int, partitions: Iterable[TopicPartition], *, every: bool = False
 ) -> tuple[dict[TopicPartition, Strategy], dict[TopicPartition, str]]:
-    """Return where partitions stood at a time, and why that is not known of the others.
+    """Return the offsets that partitions had at a time, and why they are not known for the others.
 
     :param at: milliseconds since the epoch
-    :param every: also the partitions that had a commit then, and have none now
-    :raises Refused: when it is known of none
+    :param every: include partitions that had a commit then and have none now
+    :raises Refused: when none is known
     """
     stood = standing(read_history(services, [group_id])[group_id], at)
     strategies: dict[TopicPartition, Strategy] = {}
@@ -132,10 +132,10 @@ def history_strategies(
 
 
 def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow: Sequence[Rule] = ()) -> list[Rule]:
-    """Return where many groups stood at a time, as far as it is known.
+    """Return the offsets that many groups had at a time, as far as they are known.
 
-    :param narrow: of these topics only
-    :raises Refused: when it is known of none
+    :param narrow: only these topics
+    :raises Refused: when none is known
     """
     rules = [
         Rule(partition.topic, _strategy(event.committed, event.time), (partition.partition,), group=group)

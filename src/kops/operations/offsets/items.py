@@ -14,7 +14,6 @@ _NAMED = 8
 
 
 def move_item(partition: TopicPartition, before: Committed | None, after: Committed | None, reason: str) -> Item:
-    """Return what moving a partition changes."""
     if offset_of(before) == offset_of(after):
         return Item(str(partition), "none", offset_of(before), offset_of(after), reason or "already there")
     action = "delete" if after is None else "commit" if before is None else "move"
@@ -22,7 +21,7 @@ def move_item(partition: TopicPartition, before: Committed | None, after: Commit
 
 
 def verified(result: ItemResult, write: Mapping[TopicPartition, Committed | None], found: Mapping[TopicPartition, Committed]) -> ItemResult:
-    """Return a result after reading back: failed when offset or metadata are not as written."""
+    """Return a result after reading back: failed if offset or metadata differ from what was written."""
     if result.status is not Status.DONE:
         return result
     partition = partition_of(result.target)
@@ -34,7 +33,7 @@ def verified(result: ItemResult, write: Mapping[TopicPartition, Committed | None
 
 
 def not_as_written(target: str, wanted: Committed | None, actual: Committed | None) -> VerificationFailed | None:
-    """Return the error when offset or metadata were read back as something else; metadata that could not be read counts as equal."""
+    """Return an error if the offset or metadata read back differ; metadata that could not be read counts as equal."""
     same = offset_of(wanted) == offset_of(actual)
     if same and (wanted is None or actual is None or actual.metadata is None or (wanted.metadata or "") == actual.metadata):
         return None
@@ -46,30 +45,26 @@ def not_as_written(target: str, wanted: Committed | None, actual: Committed | No
 
 
 def offset_of(committed: Committed | None) -> int | None:
-    """Return the offset of a commit, None without one."""
     return None if committed is None else committed.offset
 
 
 def committed_json(committed: Committed | None) -> dict[str, Any] | None:
-    """Return a commit as JSON, None without one."""
     if committed is None:
         return None
     return {"offset": committed.offset, "metadata": committed.metadata, "leader_epoch": committed.leader_epoch}
 
 
 def committed_of_json(body: Mapping[str, Any]) -> dict[TopicPartition, Committed | None]:
-    """Read commits back, by partition."""
     return {partition_of(target): None if value is None else Committed(**value) for target, value in body.items()}
 
 
 def partition_of(target: str) -> TopicPartition:
-    """Return the partition of an item's target."""
     topic, _, number = target.rpartition(":")
     return TopicPartition(topic, int(number))
 
 
 def places(partitions: Iterable[TopicPartition], limit: int = 3) -> str:
-    """Sum partitions up for a plan's summary: ``orders:0,1, payments (120 partitions)``."""
+    """Summarize partitions for a plan's summary: ``orders:0,1, payments (120 partitions)``."""
     topics: dict[str, list[int]] = {}
     for partition in sorted(partitions):
         topics.setdefault(partition.topic, []).append(partition.partition)
@@ -81,6 +76,6 @@ def places(partitions: Iterable[TopicPartition], limit: int = 3) -> str:
 
 
 def some_of(partitions: Iterable[TopicPartition], limit: int = 5) -> str:
-    """Name some partitions, and count the others."""
+    """Name up to ``limit`` partitions, and count the others."""
     names = [str(partition) for partition in partitions]
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

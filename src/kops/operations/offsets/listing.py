@@ -1,4 +1,4 @@
-"""Committed offsets, as they are: show and export."""
+"""Shows and exports committed offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kops.operations.services import Services
 def show(services: Services, group_id: str, topics: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return the committed offsets of a group as rows, with their metadata.
 
-    :param topics: of these only: ``orders``, ``orders:0,1``, ``orders-*``
+    :param topics: only these: ``orders``, ``orders:0,1``, ``orders-*``
     :raises NotFound: when there is no such group
     """
     find_group(services, group_id)
@@ -28,7 +28,7 @@ def show(services: Services, group_id: str, topics: Sequence[str] = ()) -> list[
 
 
 def export(services: Services, patterns: Sequence[str], *, regex: bool = False, with_group: bool = False) -> list[OffsetRow]:
-    """Return committed offsets as rows of Apache's CSV; with the group where there are several, as Apache does."""
+    """Return committed offsets as rows of Apache's CSV; with the group if there are several, as Apache's tool does."""
     names = matching_groups(services, patterns, regex=regex)
     committed = services.kafka.groups.committed(names)
     grouped = with_group or len(names) > 1
@@ -36,7 +36,7 @@ def export(services: Services, patterns: Sequence[str], *, regex: bool = False, 
 
 
 def export_table(rows: Iterable[OffsetRow]) -> list[dict[str, Any]]:
-    """Return exported offsets as rows of JSON, which ``--from-file`` reads too."""
+    """Return exported offsets as JSON rows, which ``--from-file`` also reads."""
     return [
         {
             **({"group": row.group} if row.group is not None else {}),
