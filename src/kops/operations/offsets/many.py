@@ -1,4 +1,4 @@
-"""``kops offsets reset`` of many groups: names and patterns of groups -> one plan."""
+"""``kops offsets reset`` of many groups: from names and patterns of groups to one plan."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from kops.operations.offsets.targets import Targets, topic_moves
 from kops.operations.services import Services
 
 EXPLAINED = 3
-"""Groups that a warning names before it only counts them."""
+"""How many groups a warning names; it counts the others."""
 
 
 @dataclass(frozen=True)
 class Chosen:
     """Groups to move.
 
+    :param groups: None: a group that is to be created
     :param named: those that were named in full
-    :param active: those that a pattern found, and that have members
+    :param active: those with members, which only a pattern matched
+    :param left_out: number of matched groups whose type has no committed offsets
     """
 
     groups: Mapping[str, Group | None]
@@ -51,12 +53,12 @@ def choose_groups(
     new_group: bool = False,
     wait_milliseconds: int = 0,
 ) -> Chosen:
-    """Return the groups that names and patterns mean, and whether they may be moved.
+    """Resolve names and patterns to groups, and check whether they may be moved.
 
-    :param every: all groups of the cluster but kops' own
-    :param new_group: whether groups that are named in full may not exist yet
+    :param every: all groups of the cluster except those that kops keeps for itself
+    :param new_group: groups named in full need not exist
     :param wait_milliseconds: how long to wait for their members to leave
-    :raises Refused: for a group, named in full, that has members, has no committed offsets, or does not exist
+    :raises Refused: for a group named in full that has members, has no committed offsets, or does not exist
     """
     deadline = time.monotonic() + wait_milliseconds / 1000
     plain = frozenset(() if regex else (name for name in names if not is_glob(name)))
@@ -90,7 +92,7 @@ def plan_groups(
     *,
     summary: str,
 ) -> Plan:
-    """Return the plan that moves groups by rules.
+    """Plan to move groups by rules.
 
     :raises Refused: when a topic or partition that is named does not exist, or every group has members
     """
@@ -144,7 +146,7 @@ def plan_groups(
 
 
 def _collect_less() -> None:
-    """Let Python look for cycles seldom: of the hundreds of thousands of objects to come none is part of one, and each look costs."""
+    """Let Python collect garbage rarely: hundreds of thousands of objects follow, none is part of a cycle, and each collection costs time."""
     gc.set_threshold(200_000, 50, 100)
 
 
@@ -161,7 +163,7 @@ def _refuse_absent(services: Services, absent: Sequence[str]) -> None:
 
 
 def _targets(services: Services, strategies: Sequence[Strategy], groups: Iterable[Mapping[str, Places]]) -> Targets:
-    """Ask for the ends of every partition, and for the offsets of the times."""
+    """Read the bounds of every partition, and the offsets for the times in strategies."""
     known: dict[tuple[str, int], TopicPartition] = {}
     times: dict[int, set[TopicPartition]] = {}
     for topic, places in {(topic, places) for topics in groups for topic, places in topics.items()}:
@@ -182,7 +184,7 @@ def _targets(services: Services, strategies: Sequence[Strategy], groups: Iterabl
 
 
 def _kept_behind(committed: Mapping[str, GroupOffsets], groups: Mapping[str, Group | None]) -> list[str]:
-    """Warn of what does not move with offsets: stores of Kafka Streams, and metadata that cannot be read."""
+    """Warn about what does not move with offsets: stores of Kafka Streams, and metadata that cannot be read."""
     streams = [
         name
         for name, found in committed.items()

@@ -1,8 +1,8 @@
-"""The mutation of committed offsets: compare-and-set, commit, read back, take back. Each group is moved by itself.
+"""The mutation of committed offsets: compare-and-set, commit, read back, undo. Each group is moved on its own.
 
-A plan carries what to write and what was there, so that undo is the same mutation with the two swapped. Nothing joins the groups: the
-broker itself refuses the commit of a group that has members. Of many groups one that has moved or was joined since the plan is left alone
-and reported, and the others are moved; a plan of one group is refused before anything is written down.
+A plan has the offsets to write and the previous ones, so undo is the same mutation with the two swapped. kops does not join the groups: the
+broker itself refuses commits for a group that has members. A plan of many groups skips and reports those that have changed or have got
+members since the plan, and moves the others; a plan of one group is refused before a journal entry is written.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Moves)
 
 AT_ONCE = 48
-"""Groups that are committed at once: enough to keep a broker busy while the answers before are looked at."""
+"""How many commits are in flight at once: enough to keep a broker busy while earlier responses are processed."""
 
 
 def plan_move(
@@ -57,9 +57,9 @@ def plan_move(
     within_log: bool = True,
     delete_groups: tuple[str, ...] = (),
 ) -> Plan[OneMove]:
-    """Return the plan that commits offsets for one group; its items are named by their partitions.
+    """Plan to commit offsets for one group; its items are named by their partitions.
 
-    :param within_log: refuse to apply it once the log does not have the offsets any more
+    :param within_log: refuse to apply the plan if the log no longer has the offsets
     :param delete_groups: see ``Moves``
     """
     arguments = replace(OneMove.of(moves), within_log=within_log, delete_groups=delete_groups)
@@ -85,7 +85,7 @@ def plan_moves(
     within_log: bool = True,
     delete_groups: tuple[str, ...] = (),
 ) -> Plan[Moves]:
-    """Return the plan that commits offsets for many groups; see ``plan_move``."""
+    """Plan to commit offsets for many groups; see ``plan_move``."""
     moving = [group for group in groups if group.changed]
     partitions = sum(group.changed for group in moving)
     what = f"{counted(partitions, 'partition')} of {counted(len(moving), 'group')}" if moving else "no partition"
@@ -105,11 +105,10 @@ class Mover(Mutation[M]):
     """Commits offsets for groups without members."""
 
     def locks(self, plan: Plan[M]) -> Iterable[str]:
-        """Name the groups, so that one kops at a time moves each."""
         return (group.group for group in _moving(plan))
 
     def check(self, services: Services, plan: Plan[M]) -> None:
-        """Refuse when no group is as planned any more, or the log has lost an offset."""
+        """Refuse if every group has changed since the plan, or the log no longer has an offset."""
         groups = _moving(plan)
         problems = self._problems(services, groups)
         if len(groups) == 1 and not problems:
@@ -122,10 +121,12 @@ class Mover(Mutation[M]):
     def apply(self, services: Services, plan: Plan[M]) -> Iterator[ItemResult]:
         """Compare each group with the plan, and commit.
 
-        :raises Refused: when not one group is as planned any more, or all were joined: nothing is changed then
+        :raises Refused: when every group has changed since the plan or has got members, so that nothing was changed
         """
         groups = {group.group: group for group in _moving(plan) if group.changed}
-        problems = self._problems(services, list(groups.values())) if len(groups) > 1 else {}  # one was just looked at
+        problems = (
+            self._problems(services, list(groups.values())) if len(groups) > 1 else {}
+        )  # a single group was compared just now, by `check`
         refused: list[tuple[GroupMoves, KopsError]] = [(groups[name], problem) for name, problem in problems.items()]
         refused += [(group, refusal_of(group)) for group in plan.arguments.groups if group.left]
         going = {name: group for name, group in groups.items() if name not in problems}
@@ -150,7 +151,7 @@ class Mover(Mutation[M]):
             _delete_empty(services, made)
 
     def verify(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the offsets back, and their metadata where some was written."""
+        """Read the offsets back, with their metadata if any was written."""
         groups = {group.group: group for group in _moving(plan) if group.changed}
         wrong: dict[str, ItemResult] = {}
         if len(groups) > 1:
@@ -167,7 +168,7 @@ class Mover(Mutation[M]):
         return tuple(wrong.get(result.target, result) if result.status is Status.DONE else result for result in results)
 
     def invert(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> Plan[Any]:
-        """Return the plan that moves back to the prior offsets, with the metadata that they had."""
+        """Plan to restore the previous offsets with their metadata."""
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
         back: list[GroupMoves] = []
         strayed: dict[str, list[TopicPartition]] = {}
@@ -187,9 +188,9 @@ class Mover(Mutation[M]):
         return replace(undo, losses=_losses(strayed))
 
     def resume(self, services: Services, plan: Plan[M]) -> Plan[Any]:
-        """Return the plan for the partitions that are still where they were.
+        """Plan to move the partitions that have not been moved yet.
 
-        :raises StateMoved: when one is neither there nor where it should go
+        :raises StateMoved: when the offset of a partition is neither the previous nor the planned one
         """
         alone = isinstance(plan.arguments, OneMove)
         groups = []
@@ -206,7 +207,7 @@ class Mover(Mutation[M]):
         return plan_move(services, moves, summary=summary, warnings=plan.warnings, within_log=within_log, delete_groups=delete_groups)
 
     def messages(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what Kafka Streams does not do by itself."""
+        """Report that the stores of Kafka Streams applications did not move with the offsets."""
         count = sum(map(has_streams_metadata, _moving(plan)))
         if not count:
             return ()
@@ -214,7 +215,7 @@ class Mover(Mutation[M]):
         return (f"the stores of {which} are as they were: `kops state verify` compares them",)
 
     def _problems(self, services: Services, groups: Collection[GroupMoves]) -> dict[str, KopsError]:
-        """Return the groups that must not be moved now: joined, gone, or come since the plan."""
+        """Return the groups that must not be moved now, and why: they have got members, or were deleted or created since the plan."""
         now = states_now(services, [group.group for group in groups])
         problems: dict[str, KopsError] = {}
         for group in groups:
@@ -225,7 +226,7 @@ class Mover(Mutation[M]):
         return problems
 
     def _refuse(self, planned: GroupMoves, now: Group | None) -> None:
-        """Refuse a group that is not as planned; what it has committed is compared later."""
+        """Refuse a group with members, or one that was deleted or created since the plan; commits are compared later."""
         if now is not None:
             refuse_active(now)
         if planned.state != state_of(now):
@@ -233,30 +234,30 @@ class Mover(Mutation[M]):
 
 
 class Move(Mover[OneMove]):
-    """One group by partition: refused as a whole, before anything is written down."""
+    """Moves one group, by partition. It is refused as a whole, before a journal entry is written."""
 
     name: ClassVar[str] = "offsets.move"
     arguments = OneMove
 
 
 class MoveMany(Mover[Moves]):
-    """Groups in columns: those that are not as planned are left alone."""
+    """Moves many groups, in columns. Groups that have changed since the plan are skipped."""
 
     name: ClassVar[str] = "offsets.move_many"
     arguments = Moves
 
 
 def _moving(plan: Plan[Moves]) -> list[GroupMoves]:
-    """Return the groups that a plan moves; the only one of a plan in any case."""
+    """Return the groups that a plan moves; for a plan of one group, that group even if none of its offsets changes."""
     if isinstance(plan.arguments, OneMove):
         return [replace(group, state=plan.guard.get("group", group.state)) for group in plan.arguments.groups]
     return [group for group in plan.arguments.groups if group.changed]
 
 
 def _now(services: Services, plan: Plan[Moves], *, idle: bool) -> Iterator[tuple[GroupMoves, str, GroupOffsets]]:
-    """Yield each group that a plan moves, its state now, and what it has committed now.
+    """Yield each group that a plan moves, its current state, and its current commits.
 
-    :param idle: refuse it while it has members
+    :param idle: refuse groups with members
     """
     moving = {group.group: group for group in _moving(plan)}
     states = states_now(services, list(moving))
@@ -270,7 +271,7 @@ def _now(services: Services, plan: Plan[Moves], *, idle: bool) -> Iterator[tuple
 
 
 def _outcomes(services: Services, groups: Mapping[str, GroupMoves]) -> Iterator[tuple[GroupMoves, Outcome]]:
-    """Yield each group with the partitions that failed, or why all have; many are under way at once."""
+    """Yield each group with the partitions that failed, or the error if all have; up to ``AT_ONCE`` commits are in flight."""
     under_way: deque[tuple[GroupMoves, PendingCommit]] = deque()
     for name, found in services.kafka.groups.read_offsets(groups, stable=True):
         group = groups[name]
@@ -291,7 +292,7 @@ def _outcomes(services: Services, groups: Mapping[str, GroupMoves]) -> Iterator[
 
 
 def _write(services: Services, group: GroupMoves) -> Outcome:
-    """Commit what the fast way cannot: metadata, leader epochs, deletions."""
+    """Commit what ``begin_commit`` cannot: metadata, leader epochs, deletions."""
     writes = group.writes()
     commits = {partition: committed for partition, committed in writes.items() if committed is not None}
     deletions = [partition for partition, committed in writes.items() if committed is None]
@@ -309,7 +310,7 @@ def _write(services: Services, group: GroupMoves) -> Outcome:
 
 
 def _refusal(errors: Outcome, group: GroupMoves) -> Outcome:
-    """Return the one error of a group that the broker has refused as a whole because of a member."""
+    """Return a single error if the broker refused the whole group because of its members."""
     if isinstance(errors, KopsError) or len(errors) < group.changed:
         return errors
     first = next(iter(errors.values()))
@@ -317,7 +318,7 @@ def _refusal(errors: Outcome, group: GroupMoves) -> Outcome:
 
 
 def _delete_empty(services: Services, names: Sequence[str]) -> None:
-    """Delete groups that a plan had made and its undo has emptied."""
+    """Delete groups that a plan had created, if its undo has left them without commits."""
     left = services.kafka.groups.committed(names)
     services.kafka.groups.delete([name for name in names if not left[name]])
 
@@ -331,7 +332,7 @@ def _losses(strayed: Mapping[str, Sequence[TopicPartition]]) -> tuple[str, ...]:
 
 
 def _with_reasons(group: GroupMoves, plan: Plan[Moves]) -> GroupMoves:
-    """Return moves that were read from a file with the reasons, which are in the plan's items."""
+    """Add the reasons to moves that were read from a file: they are stored in the items of the plan."""
     reasons = {item.target: item.reason for item in plan.items}
 
     def of(topic: TopicMoves) -> TopicMoves:

@@ -1,4 +1,4 @@
-"""Plans to move a group: what is there now, and for each partition where it would go and why."""
+"""Plans to move a group: its current commits, and per partition the new offset and the reason for it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def plan_strategies(
     skip_gone: bool = False,
     unchanged: Mapping[TopicPartition, str] | None = None,
 ) -> Plan[OneMove]:
-    """Return the plan for partitions that exist, a strategy for each.
+    """Plan to move the partitions of a group, each by its strategy.
 
-    :param skip_gone: leave partitions alone that no longer exist
-    :param unchanged: partitions to show that are left alone, and why
+    :param skip_gone: skip partitions that no longer exist
+    :param unchanged: partitions to show as unchanged, with the reason
     """
     bounds: dict[TopicPartition, Bounds] = {}
     gone = dict(unchanged or {})
@@ -60,9 +60,9 @@ def plan_strategies(
 
 
 def group_to_move(services: Services, group_id: str, *, new_group: bool) -> Group | None:
-    """Return a group whose offsets may be moved; None when it is to be made.
+    """Return a group whose offsets may be moved; None if it is to be created.
 
-    :raises Refused: when it has members, or does not exist and need not
+    :raises Refused: when it has members, or does not exist although it must
     """
     if not group_id:
         raise UsageProblem("the name of the group is empty", hint="`kops groups list` shows the groups")
@@ -89,7 +89,7 @@ def _target(partition: TopicPartition, strategy: Strategy, current: Committed | 
 
 
 def at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:
-    """Return the first offset at or after the time of each partition whose strategy is a time; None where there is none."""
+    """Return the first offset at or after the time of each strategy that is a time; None if the partition has none."""
     asked: dict[int, list[TopicPartition]] = {}
     for partition, strategy in strategies.items():
         if isinstance(strategy, ToTime):

@@ -1,4 +1,4 @@
-"""``kops offsets reset`` and ``kops offsets seek``: what the command line says -> a plan."""
+"""``kops offsets reset`` and ``kops offsets seek``: from the command line to a plan."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Scope:
-    """What a reset is to touch, and how.
+    """The groups and topics that a reset applies to.
 
     :param regex: names of groups and topics are regular expressions
+    :param all_groups: move every group, except those that kops keeps for itself
     :param all_topics: move every partition that a group has committed
-    :param new_group: whether a group may be one that does not exist yet
+    :param new_group: groups named in full need not exist
     :param wait_empty: how long to wait for members to leave
     """
 
@@ -56,11 +57,11 @@ def plan_reset(
     new_group: bool = False,
     wait_empty: str | None = None,
 ) -> Plan:
-    """Return the plan that moves a group by one strategy.
+    """Plan to move a group by one strategy.
 
     :param topics: partitions to move: ``orders``, ``orders:0,3-5``
     :param all_topics: move every partition that the group has committed
-    :param new_group: whether the group may be one that does not exist yet
+    :param new_group: the group need not exist
     :param wait_empty: how long to wait for its members to leave
     :raises Refused: when it has members, does not exist, or a partition does not exist
     """
@@ -90,11 +91,11 @@ def plan_reset(
 
 
 def plan_resets(services: Services, names: Sequence[str], mixes: Sequence[tuple[tuple[str, ...], Choice]], scope: Scope) -> Plan:
-    """Return the plan that moves groups, each topic by its strategy.
+    """Plan to move groups, each topic by its strategy.
 
-    :param names: of groups, or patterns of them
-    :param mixes: topics, or patterns of them, with the strategy of each; see ``mixes_of``
-    :raises Refused: when a group, named in full, has members or does not exist, or a partition does not exist
+    :param names: of groups, or patterns
+    :param mixes: topics, or patterns, with their strategy; see ``mixes_of``
+    :raises Refused: when a group named in full has members or does not exist, or a partition does not exist
     """
     if bool(names) == scope.all_groups:
         raise UsageProblem("say which groups to move: some, or all of them", hint="GROUP..., globs such as 'billing-*', or --all-groups")
@@ -141,7 +142,7 @@ def _is_pattern(topic: str, scope: Scope) -> bool:
 def plan_seek(
     services: Services, group_id: str, positions: Sequence[str], *, new_group: bool = False, wait_empty: str | None = None
 ) -> Plan:
-    """Return the plan that moves partitions to exact positions: ``orders:0=1200``, ``orders:0=+1``, ``orders:0=skip:1``, ``orders=@-1h``.
+    """Plan to move partitions to exact positions: ``orders:0=1200``, ``orders:0=+1``, ``orders:0=skip:1``, ``orders=@-1h``.
 
     :raises Refused: as for ``plan_reset``
     :raises UsageProblem: when the log does not have an offset, or a partition is named twice
@@ -155,13 +156,13 @@ def plan_seek(
 
 
 def wait(services: Services, group_id: str, duration: str | None) -> None:
-    """Wait for a group to empty, when that was asked for."""
+    """Wait until a group has no members, if a duration is given."""
     if duration is not None:
         wait_until_empty(services, group_id, parse_duration(duration))
 
 
 def committed_now(services: Services, group_id: str) -> dict[TopicPartition, Committed]:
-    """Return the group's commits with their metadata, once open transactions are through."""
+    """Return the group's commits with their metadata, once its pending transactional commits are completed."""
     return services.kafka.groups.committed([group_id], stable=True)[group_id]
 
 

@@ -1,7 +1,7 @@
-"""Which partitions of a group are to go where: topics by name or pattern, each with its strategy.
+"""Which partitions of a group move where: topics by name or pattern, each with its strategy.
 
-A pattern never makes a group read what it has not read before: it matches among the topics that the group has committed, and a group that
-a pattern found is moved only in such topics. What is named in full is taken as it is.
+A pattern never makes a group read what it has not read before: it matches only topics that the group has committed, and a group that only a
+pattern matched is moved only in such topics. Names in full are taken literally.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Committed = Mapping[str, Collection[int]]
 
 @dataclass(frozen=True)
 class Rule:
-    """Where some partitions are to go.
+    """Where some partitions move to.
 
-    :param topic: a name or, with ``pattern``, a glob or regular expression; None for all topics that a group has committed
-    :param partitions: None for all
-    :param group: of this group only; None for every group
+    :param topic: a name or, with ``pattern``, a glob or regular expression; None: all topics that a group has committed
+    :param partitions: None: all
+    :param group: only this group; None: every group
     """
 
     topic: str | None
@@ -37,32 +37,31 @@ class Rule:
     group: str | None = None
 
     def topics_of(self, committed: Iterable[str]) -> list[str]:
-        """Return the topics that a pattern means, of those that a group has committed."""
+        """Return the topics that the rule applies to, given those that a group has committed."""
         if self.topic is None:
             return sorted(committed)
         return names_matching([self.topic], committed, regex=self.regex) if self.pattern else [self.topic]
 
     def includes(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is one of them."""
         if self.partitions is not None and partition.partition not in self.partitions:
             return False
         return partition.topic in self.topics_of([partition.topic])
 
 
 def included(partition: TopicPartition, rules: Collection[Rule]) -> bool:
-    """Tell whether a partition is one of some rules; without rules all are."""
+    """Whether any rule includes a partition; without rules, every partition is included."""
     return not rules or any(rule.includes(partition) for rule in rules)
 
 
 def narrowing(texts: Iterable[str], *, regex: bool = False) -> list[Rule]:
-    """Return ``--topic`` options that only narrow what is shown or moved: ``orders``, ``orders:0,3-5``, ``orders-*``."""
+    """Parse ``--topic`` options that only narrow what is shown or moved: ``orders``, ``orders:0,3-5``, ``orders-*``."""
     return [rule_of(text, ToCurrent(), regex=regex) for text in texts]
 
 
 def rule_of(text: str, strategy: Strategy, *, regex: bool = False, group: str | None = None) -> Rule:
-    """Return the rule for ``orders``, ``orders:0,3-5``, ``orders-*`` or, with ``regex``, ``orders-[0-9]+:0``.
+    """Parse ``orders``, ``orders:0,3-5``, ``orders-*`` or, with ``regex``, ``orders-[0-9]+:0``.
 
-    :raises UsageProblem: when it is neither the name nor a pattern of topics
+    :raises UsageProblem: when it is neither a valid topic name nor a valid pattern
     """
     if not regex and not is_glob(text):
         selection = parse_selection(text)
@@ -75,8 +74,8 @@ def rule_of(text: str, strategy: Strategy, *, regex: bool = False, group: str | 
 def existing_partitions(services: Services, rules: Sequence[Rule], known: Collection[str]) -> dict[str, frozenset[int]]:
     """Return the partitions of every topic that a rule names or matches.
 
-    :param known: the topics that patterns match among
-    :raises Refused: when one that is named does not exist
+    :param known: the topics that patterns are matched against
+    :raises Refused: when a topic or partition that is named does not exist
     """
     named = {rule.topic for rule in rules if rule.topic is not None and not rule.pattern}
     patterns = [rule for rule in rules if rule.pattern]
@@ -98,9 +97,9 @@ def existing_partitions(services: Services, rules: Sequence[Rule], known: Collec
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Partitions of a topic that are to move. Thousands of groups have few that differ, so what equal ones come to is computed once.
+    """Partitions of a topic that are to move, shared by groups: among thousands of groups few differ, so equal places are resolved once.
 
-    :param rules: for each partition the number of its rule
+    :param rules: per partition, the number of its rule
     """
 
     partitions: tuple[int, ...]
@@ -110,10 +109,11 @@ class Places:
 def places_of(
     rules: Iterable[tuple[int, Rule]], committed: Committed, existing: Mapping[str, frozenset[int]], *, named: bool
 ) -> dict[str, Places]:
-    """Return the partitions of a group that rules name, by topic.
+    """Return the partitions of a group that rules apply to, by topic.
 
     :param rules: with their numbers
-    :raises UsageProblem: when two rules differ about a partition
+    :param named: the group was named in full
+    :raises UsageProblem: when two rules give a partition different strategies
     """
     places: dict[str, dict[int, int]] = {}
     strategies: dict[int, Strategy] = {}

@@ -1,4 +1,4 @@
-"""Skip a number of records: the log is read, since not every offset has one."""
+"""Skipping a number of records, which requires reading the log: not every offset has a record."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kops.operations.services import Services
 def behind_records(
     services: Services, seeks: Mapping[TopicPartition, Seek], current: Mapping[TopicPartition, Committed]
 ) -> dict[TopicPartition, Strategy]:
-    """Return seeks with every skip as the offset that it goes to.
+    """Replace each skip among the seeks by the offset that it leads to.
 
-    Records of aborted transactions do not count, nor those of transactions that are still open.
+    Records of aborted transactions and of open ones do not count.
 
-    :raises Refused: when an open transaction leaves fewer records to skip: readers of committed data stop there by design
-    :raises UsageProblem: when a partition has no commit to count from, or fewer records behind it
+    :raises Refused: when an open transaction leaves fewer records to skip: ``read_committed`` consumers stop there by design
+    :raises UsageProblem: when a partition has no commit to count from, or fewer records after it
     """
     skips = {partition: seek.count for partition, seek in seeks.items() if isinstance(seek, SkipRecords)}
     if not skips:
@@ -79,10 +79,10 @@ def passed_transactions(
     before: Mapping[TopicPartition, Committed],
     ends: Mapping[TopicPartition, Bounds],
 ) -> list[str]:
-    """Return a warning for each partition that would move on past the beginning of an open transaction.
+    """Return a warning per partition that would move forward past the beginning of an open transaction.
 
-    :param after: where partitions are to go
-    :param ends: of their logs
+    :param after: the new offsets
+    :param ends: the bounds of the partitions
     """
     onward = [p for p, offset in after.items() if (found := before.get(p)) is None or offset > found.offset]
     stable = stable_offsets(services, onward)
@@ -104,7 +104,7 @@ def passed_transactions(
 def _offsets_behind(
     services: Services, ranges: Mapping[TopicPartition, OffsetRange], counts: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Return how many records were passed in each partition, at most as many as wanted, and the offset behind the last."""
+    """Return per partition how many records were passed, at most ``counts``, and the offset after the last of them."""
     seen = {partition: (0, wanted.start) for partition, wanted in ranges.items()}
     left = {(partition.topic, partition.partition): partition for partition, wanted in ranges.items() if not wanted.empty}
     services.progress.step("reading the records to skip")

@@ -1,4 +1,4 @@
-"""Where to move: Apache's flags, positions, and files -> strategies."""
+"""Parses Apache's flags and positions into strategies. Files and history are resolved elsewhere."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SKIP = "skip:"
 _MOST_DIGITS = 9
 
 Seek: TypeAlias = Strategy | SkipRecords
-"""Where a seek goes."""
+"""The target of a seek: a strategy, or a number of records to skip."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the command line says; exactly one of them is to be set."""
+    """The strategy options of the command line; exactly one must be set."""
 
     to: str | None = None
     to_earliest: bool = False
@@ -39,17 +39,16 @@ class Choice:
 
 
 def only_one(choice: Choice) -> None:
-    """Refuse none or several strategies."""
     _refuse_unless_one(
         [field.name for field in fields(choice) if (value := getattr(choice, field.name)) is not None and value is not False]
     )
 
 
 def mixes_of(steps: Sequence[tuple[str, Any]]) -> list[tuple[tuple[str, ...], Choice]]:
-    """Return which topics go by which strategy: each strategy is for the topics before it; a single one is for all of them.
+    """Assign strategies to topics: each strategy applies to the topics before it, a single one to all topics.
 
-    :param steps: ``("topic", "orders:0")`` and ``("to_earliest", True)`` as they stand on the command line
-    :raises UsageProblem: when there is no strategy, or it is not clear what it is for
+    :param steps: ``("topic", "orders:0")`` and ``("to_earliest", True)``, in the order of the command line
+    :raises UsageProblem: when there is no strategy, or it is not clear what one applies to
     """
     strategies = [name for name, _ in steps if name != TOPIC]
     if len(strategies) <= 1:
@@ -86,7 +85,7 @@ def _flag(name: str) -> str:
 def strategy_of(choice: Choice, now: datetime) -> Strategy:
     """Return the strategy of a choice other than ``from_file`` and ``to_history``.
 
-    :param now: what durations count back from
+    :param now: the time that durations are relative to
     """
     if choice.to is not None:
         return ToCurrent() if choice.to == "current" else _of_position(parse_position(choice.to, now))
@@ -103,9 +102,9 @@ def strategy_of(choice: Choice, now: datetime) -> Strategy:
 
 
 def seek_of(text: str, now: datetime) -> tuple[Selection, Seek]:
-    """Return the partitions and the position of ``orders:0=120``, ``orders:0,3-5=end``, ``orders=@-1h`` or ``orders:0=skip:1``.
+    """Parse ``orders:0=120``, ``orders:0,3-5=end``, ``orders=@-1h`` or ``orders:0=skip:1`` into partitions and a position.
 
-    Offsets are exact: one that the log does not have is refused later, not clamped.
+    Offsets are exact: an offset that the log does not have is refused later, not clamped.
     """
     left, equals, right = text.partition("=")
     if not equals:
@@ -132,7 +131,7 @@ def _count_of(text: str) -> int:
 
 
 def seeks_of(texts: Sequence[str], now: datetime) -> dict[Selection, Seek]:
-    """Return every position; a selection that is named twice is refused."""
+    """Parse positions; a selection that is named twice is refused."""
     found: dict[Selection, Seek] = {}
     for text in texts:
         selection, strategy = seek_of(text, now)
@@ -143,7 +142,7 @@ def seeks_of(texts: Sequence[str], now: datetime) -> dict[Selection, Seek]:
 
 
 def position_strategy(text: str, now: datetime) -> Strategy:
-    """Return the strategy of ``1200``, ``+1``, ``end``, ``current`` or ``@-1h``; offsets and steps become the nearest that the log has."""
+    """Parse ``1200``, ``+1``, ``end``, ``current`` or ``@-1h``; offsets outside of the log are clamped to the nearest one that it has."""
     if text == "current":
         return ToCurrent()
     if text[:1] in ("+", "-") and text[1:].isascii() and text[1:].isdigit():
@@ -167,9 +166,9 @@ def _back(now: datetime, duration: str) -> int:
 
 
 def not_negative(offset: int) -> int:
-    """Return an offset.
+    """Return an offset unchanged.
 
-    :raises UsageProblem: when it is none: Kafka's codes for the ends are below zero
+    :raises UsageProblem: when it is invalid, such as Kafka's negative codes for the ends of the log
     """
     if not 0 <= offset < 2**63:
         hint = "-1 and -2 are written --to-latest and --to-earliest" if offset in (-1, -2) else "offsets count from 0"

@@ -1,4 +1,4 @@
-"""The partitions of a topic of a group, and where each is to go: resolved once for all groups where the group does not matter."""
+"""The new offset of each partition of a topic, resolved once for all groups unless it depends on the group."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kops.operations.offsets.rules import Places
 
 NO_COMMIT = "no commit yet"
 OF_THE_GROUP = (ShiftBy, ToCurrent)
-"""Strategies whose target depends on where the group is."""
+"""Strategies whose target depends on the committed offset of the group."""
 
 
 class Targets:
-    """Targets by partition and rule.
+    """New offsets by partition and rule.
 
-    :param strategies: of each rule
+    :param strategies: by number of the rule
     :param bounds: of the partitions that exist
-    :param times: by time, the first offset at or after it; None where there is none
+    :param times: by time, the first offset at or after it; None if there is none
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class Targets:
         self._times = {at: {(p.topic, p.partition): offset for p, offset in found.items()} for at, found in times.items()}
         self._known: dict[tuple[str, int, int], Target] = {}
         self.columns: dict[tuple[str, Places], tuple[tuple[int, ...], Column, tuple[str, ...]]] = {}
-        """By topic and places, what becomes of groups that have a commit everywhere: partitions, offsets, reasons."""
+        """By topic and places, the moves of groups with a commit in every partition: partitions, offsets, reasons."""
 
     def of(self, topic: str, partition: int, rule: int, committed: int | None) -> Target | None:
-        """Return where a partition goes; None when it no longer exists.
+        """Return the new offset of a partition; None if the partition no longer exists.
 
         :param rule: its number
-        :raises UsageProblem: when the strategy has no answer here
+        :raises UsageProblem: when the strategy cannot be resolved for this partition
         """
         bounds = self._bounds.get((topic, partition))
         if bounds is None:
@@ -57,9 +57,9 @@ class Targets:
 
 
 def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: Places, *, strict: bool) -> TopicMoves:
-    """Return what becomes of a group's offsets in one topic.
+    """Return the moves of a group's offsets in one topic.
 
-    :param strict: refuse a strategy that has no answer for a partition, in place of leaving that partition alone
+    :param strict: raise if a strategy cannot be resolved for a partition, rather than leave that partition unchanged
     """
     known = targets.columns.get((topic, places))
     partitions = known[0] if known else places.partitions
@@ -79,7 +79,7 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
             reasons.append(problem.message)
             continue
         if target is None:
-            whole = False  # it keeps what this group has
+            whole = False  # the partition keeps this group's offset
             after.append(offset)
             reasons.append("no longer exists")
         else:
@@ -99,5 +99,5 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
 
 
 def without_commit(reason: str) -> str:
-    """Return the reason for where a partition goes that has no commit yet, which it says."""
+    """Add to the reason of a new offset that the partition has no commit yet, unless it says so already."""
     return reason if NO_COMMIT in reason else f"{reason}; {NO_COMMIT}".removeprefix("; ")

@@ -1,6 +1,6 @@
-"""What a mutation left behind, and what happened to it since: undo restores only what has not been changed again.
+"""What a mutation left behind, and what has happened to it since: undo restores only what has not been changed again.
 
-Read once when a mutation ends, kept in its journal entry, and compared when the entry is to be undone.
+Read once when a mutation ends, stored in its journal entry, and compared when the entry is to be undone.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kops.operations.services import Services
 
 _NAMED = 5
 _MOST_READ = 1_000
-"""Records of a partition that are read to count their keys."""
+"""How many records per partition are read to count their keys."""
 
 
 @dataclass(frozen=True)
 class Traces:
-    """Where a mutation leaves what undoing it would change again.
+    """The topics and the group that undoing a mutation would change again.
 
-    :param logs: topics whose records count: another id, and every record after those that are there, is a loss
-    :param group: whose committed offsets count, all of them; empty for none
+    :param logs: topics whose records count: a new topic id, and every record added since, is a loss
+    :param group: whose committed offsets count, all of them; empty: none
     """
 
     logs: tuple[str, ...] = ()
@@ -32,9 +32,9 @@ class Traces:
 
 
 def look(services: Services, traces: Traces) -> dict[str, Any]:
-    """Return how things are now, as the journal keeps it.
+    """Return the current state of the traces, as the journal stores it.
 
-    :returns: ``topics`` (ids by name, None: not there), ``ends`` (log end offsets), ``committed`` (offsets of the group)
+    :returns: ``topics`` (ids by name, None: does not exist), ``ends`` (log end offsets), ``committed`` (offsets of the group)
     """
     found: dict[str, Any] = {}
     if traces.logs:
@@ -49,11 +49,11 @@ def look(services: Services, traces: Traces) -> dict[str, Any]:
 
 
 def losses_since(services: Services, traces: Traces, left: Any, between: Mapping[str, list[int | None]]) -> tuple[str, ...]:
-    """Return what happened since an entry, a sentence each: what undoing it would lose.
+    """Describe what has happened since an entry and would be lost by undoing it, a sentence each.
 
-    :param left: what ``look`` saw when the entry ended; None when it was stopped in the middle
-    :param between: where an entry that was stopped in the middle can have left its group, by partition
-    :raises Refused: when a topic is another one: nothing of the entry is in it
+    :param left: what ``look`` returned when the entry ended; None if it was stopped in the middle
+    :param between: for an entry that was stopped in the middle: the offsets that it may have left its group with, by partition
+    :raises Refused: when a topic was recreated: nothing of the entry is in it
     """
     if traces == Traces():
         return ()
@@ -67,7 +67,7 @@ def losses_since(services: Services, traces: Traces, left: Any, between: Mapping
 def refuse_losses(losses: Iterable[str], entry_id: str) -> None:
     """Refuse an undo that would lose something.
 
-    :raises StateMoved: naming what
+    :raises StateMoved: naming what would be lost
     """
     found = list(losses)
     if found:
@@ -106,7 +106,7 @@ def _grown(services: Services, topic: str, ranges: Mapping[TopicPartition, Bound
 
 
 def _keys(services: Services, ranges: Mapping[TopicPartition, Bounds]) -> str:
-    """Return how many keys the first records have; nothing where they cannot be read."""
+    """Format the number of distinct keys of the first records; empty if they cannot be read."""
     from kops.gateways.kafka.records_ends import read_first
 
     try:
@@ -122,9 +122,9 @@ def _keys(services: Services, ranges: Mapping[TopicPartition, Bounds]) -> str:
 
 
 def _committed_since(group: str, allowed: Mapping[str, list[int | None]], now: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence when a group is elsewhere than an entry can have left it.
+    """Yield a sentence if a group has offsets that an entry cannot have left it with.
 
-    :param allowed: by partition where it may be; partitions that are not named had no commit
+    :param allowed: by partition, the offsets that it may have; partitions that are not listed had no commit
     """
     moved = []
     for target in sorted({*allowed, *now}):

@@ -1,4 +1,4 @@
-"""What a mutation is to the safety protocol (``kops.operations.protocol.run``), and what mutations share."""
+"""The interface of a mutation to the safety protocol (``kops.operations.protocol.run``), and what mutations share."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ class Mutation(ABC, Generic[Args]):
 
     name: ClassVar[str]
     arguments: ClassVar[type[Arguments] | None] = None
-    """What the arguments of its plans are; None: JSON."""
+    """The type of the arguments of its plans; None: plain JSON."""
 
     gone_on_with: ClassVar[str] = ""
-    """The command that continues an interrupted one, if any: it takes the id of the journal entry."""
+    """The command that continues an interrupted change, if any; it takes the id of the journal entry."""
 
     leaves_parts: ClassVar[bool] = False
     """Whether an error can leave an item half done: such an entry is unfinished, not failed."""
 
     def typed(self, plan: Plan[Any]) -> Plan[Args]:
-        """Return a plan of this operation, which may have been read from a file, with arguments of their type.
+        """Return a plan of this operation with typed arguments; it may have been read from a file.
 
-        :raises UsageProblem: when they are damaged
+        :raises UsageProblem: when the arguments are damaged
         """
         return plan if self.arguments is None else plan.typed(self.arguments)
 
     def locks(self, plan: Plan[Args]) -> Iterable[str]:  # noqa: ARG002 - the contract for those that have some
-        """Name what two kops must not change at once: held from the check until it was read back."""
+        """Name what no two kops processes may change at once: locked from the check until the read-back."""
         return ()
 
     def cluster_id(self, services: Services) -> str:
-        """Return the id of the cluster that would be changed, as it is now."""
+        """Return the id of the cluster that would be changed, read now."""
         return services.kafka.cluster().cluster_id
 
     @abstractmethod
     def check(self, services: Services, plan: Plan[Args]) -> None:
         """Compare the cluster with what the plan was computed from.
 
-        :raises Refused: (StateMoved, GroupActive, ...) when it moved; nothing has been changed then
+        :raises Refused: (StateMoved, GroupActive, ...) when it has changed; nothing has been written then
         """
 
     @abstractmethod
@@ -60,51 +60,50 @@ class Mutation(ABC, Generic[Args]):
 
     @abstractmethod
     def verify(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read back what was written; an item that is not as planned becomes FAILED (``verification_failed``)."""
+        """Read back what was written; an item that differs from the plan becomes FAILED (``verification_failed``)."""
 
     @abstractmethod
     def invert(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> Plan[Any]:
-        """Return the plan that takes the done items back; its ``losses`` say what happened since and would be lost.
+        """Plan to undo the items that were done; ``losses`` describe what has happened since and would be lost.
 
         :raises Refused: when they cannot be undone, with the reason
         """
 
     def traces(self, plan: Plan[Args], results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - the contract for those that leave some
-        """Say where to look, when this ends and before it is undone, for what has happened in between."""
+        """Return what to compare between the end of this change and its undo, to find what has happened in between."""
         return Traces()
 
     def offsets_in_the_middle(self, plan: Plan[Args]) -> dict[str, list[int | None]]:  # noqa: ARG002 - the contract for those with a group
-        """Return, by partition, the offsets that the group of ``traces`` may have when this was stopped in the middle."""
+        """Return, by partition, the offsets that the group of ``traces`` may have if this was stopped in the middle."""
         return {}
 
     def can_be_undone(self, plan: Plan[Args]) -> bool:  # noqa: ARG002 - the contract for those that cannot
-        """Tell whether ``invert`` has a way back for what this plan changes, when nothing moves meanwhile."""
+        """Whether ``invert`` can undo what this plan changes, provided that nothing else changes meanwhile."""
         return True
 
     def resume(self, services: Services, plan: Plan[Args]) -> Plan[Any]:  # noqa: ARG002 - the contract for those that can
-        """Return the plan for what is left of an interrupted one, computed from the cluster as it is now.
+        """Plan what is left of an interrupted plan, from the current state of the cluster.
 
-        :raises Refused: when running the original command again is the way
+        :raises Refused: when the original command has to be run again instead
         """
         raise Refused(
             f"an interrupted {self.name} is finished by running its command again", hint="what is already done is recognised and left alone"
         )
 
     def can_be_finished(self, plan: Plan[Args]) -> bool:  # noqa: ARG002 - the contract for those where it depends
-        """Tell whether ``resume`` has a plan for what is left."""
+        """Whether ``resume`` can plan what is left."""
         return type(self).resume is not Mutation.resume
 
     def covers(self, plan: Plan[Args], earlier: Plan[Args]) -> bool:  # noqa: ARG002 - the contract for those that can tell
-        """Tell whether a plan that is done leaves nothing of an earlier one to be finished."""
+        """Whether a completed plan leaves nothing of an earlier plan to be finished."""
         return False
 
     def messages(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
-        """Return sentences for the person who ran it: what to do next."""
+        """Return sentences for the user: what to do next."""
         return ()
 
 
 def refuse_read_only(connection: Connection) -> None:
-    """Refuse any mutation in a context that is marked read-only."""
     if connection.read_only:
         raise ReadOnlyContext(
             f"context {connection.name} is read-only", hint="use another context with -c, or set read_only = false in its configuration"
@@ -112,7 +111,7 @@ def refuse_read_only(connection: Connection) -> None:
 
 
 def refuse_other_cluster(services: Services, plan: Plan, mutation: Mutation[Any]) -> None:
-    """Refuse a plan that was made for another cluster, whatever its address says."""
+    """Refuse a plan that was made for another cluster, by cluster id: addresses may be the same."""
     actual = mutation.cluster_id(services)
     if actual != plan.cluster_id:
         raise StateMoved(
@@ -122,15 +121,15 @@ def refuse_other_cluster(services: Services, plan: Plan, mutation: Mutation[Any]
 
 
 def compare_guard(plan: Plan, actual: object, what: str) -> None:
-    """Refuse when the state that a plan was computed from is not the state now.
+    """Refuse if the state that a plan was computed from has changed.
 
-    :param actual: the same JSON as ``plan.guard``, read now
+    :param actual: the current state, as the same JSON as ``plan.guard``
     """
     if actual != plan.guard:
         raise StateMoved(f"{what} changed since the plan was made", hint="run the command again to plan from what is there now")
 
 
 def failed(item: Item, error: KopsError) -> ItemResult:
-    """Return the result of an item that failed; of one that timed out the outcome is not known."""
+    """Return the result of an item that failed; if it timed out, the outcome is unknown."""
     status = Status.UNKNOWN if isinstance(error, TimedOut) else Status.FAILED
     return ItemResult(item.target, status, error=error.as_json())

@@ -1,7 +1,7 @@
-"""The journal: an entry on disk before a mutation starts, closed after it.
+"""The journal: an entry on disk, written before a mutation starts and closed after it.
 
-One JSON file an entry under the state folder. An entry is written whole, synced and renamed, so a crash leaves either
-the old or the new content. An entry still ``open`` whose process is gone is a crash: it is shown, finished or undone.
+One JSON file per entry in the state directory. Entries are written as a whole, synced and renamed, so a crash leaves either the old or the
+new content. An entry that is still ``open`` although its process has ended is a crash: it is shown, and can be finished or undone.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ JOURNAL_VERSION = 1
 
 
 class EntryStatus(str, Enum):
-    """How far an entry is."""
-
     OPEN = "open"
     DONE = "done"
     PARTIAL = "partial"
@@ -40,20 +38,20 @@ class EntryStatus(str, Enum):
 
     @classmethod
     def of(cls, status: Status) -> EntryStatus:
-        """Return the entry's status for a result's."""
+        """Return the status of an entry for the status of a result."""
         return {Status.PARTIAL: cls.PARTIAL, Status.FAILED: cls.FAILED, Status.UNKNOWN: cls.UNKNOWN}.get(status, cls.DONE)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One mutation: who, when, where, what was planned, what came of it.
+    """One mutation: who, when, where, the plan and the outcome.
 
-    :param process_started: tells the process from a later one with the same pid
-    :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
-    :param rest: the status of every changing item that ``results`` does not list; empty when it lists them all
-    :param left: what ``aftermath.look`` saw when it ended; None: nothing to look at, or it was stopped in the middle
-    :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
-    :param finishes: the entry of which this one does what was left; ``finished_by`` is the one that did
+    :param process_started: distinguishes the process from a later one with the same pid
+    :param started: ISO-8601 UTC, as is ``ended``, which is empty while the entry is open
+    :param rest: the status of every changing item that is not in ``results``; empty if all are
+    :param left: what ``aftermath.look`` returned at the end; None: it had no traces, or was stopped in the middle
+    :param undoes: the entry that this one undoes; ``undone_by`` is the reverse
+    :param finishes: the entry that this one was to finish; ``finished_by`` is the one that finished this one
     """
 
     id: str
@@ -82,14 +80,12 @@ class Entry:
 
     @property
     def item_results(self) -> tuple[ItemResult, ...]:
-        """Return the results as they were when the entry was closed."""
+        """The results at the time when the entry was closed."""
         return tuple(ItemResult(**{**body, "status": Status(body["status"])}) for body in self.results)
 
 
 @dataclass(frozen=True)
 class Journal:
-    """The entries in a folder."""
-
     folder: Path
     _clock: Any = field(default=lambda: datetime.now(timezone.utc), repr=False)
 
@@ -97,7 +93,7 @@ class Journal:
         """Write an entry before its mutation starts."""
         now = self._clock()
         entry = Entry(
-            id=f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(2)}",  # in the order of time: `last` is the newest
+            id=f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(2)}",  # sorts by time: `last` is the newest
             status=EntryStatus.OPEN,
             user=_user(),
             host=socket.gethostname(),
@@ -118,7 +114,7 @@ class Journal:
         return entry
 
     def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None, left: Json = None) -> Entry:
-        """Write what became of an entry."""
+        """Write the outcome of an entry."""
         rest = ""
         if isinstance(entry.plan.items, DerivedItems) and status in (EntryStatus.DONE, EntryStatus.PARTIAL) and error is None:
             results, rest = [result for result in results if result.status is not Status.DONE], Status.DONE.value
@@ -128,31 +124,31 @@ class Journal:
         return closed
 
     def mark_undone(self, entry_id: str, *, by: str) -> None:
-        """Note on an entry that another one took it back."""
+        """Record in an entry that another one undid it."""
         self._write(replace(self.read(entry_id), undone_by=by))
 
     def mark_finished(self, entry_id: str, *, by: str) -> None:
-        """Note on an entry that another one did what was left of it, and on all that were to finish it before and were stopped too.
+        """Record in an entry that another one finished it, and in all interrupted entries that were to finish it before.
 
-        :param by: the entry itself where nothing was left to do
+        :param by: the entry itself if there was nothing left to do
         """
         for entry in self._family(entry_id):
             if entry.status is not EntryStatus.DONE:
                 self._write(replace(entry, finished_by=by))
 
     def _family(self, entry_id: str) -> list[Entry]:
-        """Return the first entry that this one was to finish, itself otherwise, and all that were to finish it or one another."""
+        """Return the entry that this one was to finish, or this one, followed by all that were to finish it or one another."""
         first = self.read(entry_id)
         while first.finishes and (self.folder / f"{first.finishes}.json").is_file():
             first = self.read(first.finishes)
         family = [first]
-        for elder in family:  # grows while it is walked: those who finish one may be finished too
+        for elder in family:  # grows during iteration: an entry that finishes another may itself have been finished by a third
             later = self.entries(lambda _damaged: None, mentioning=elder.id)
             family += [entry for entry in later if entry.finishes == elder.id]
         return family
 
     def left_behind(self, entry: Entry) -> Json:
-        """Return what an entry, and those that finished it, left behind; None when one was stopped in the middle."""
+        """Return what an entry and those that finished it left behind; None if the last one was stopped in the middle."""
         left = entry.left
         seen = {entry.id}
         while entry.finished_by and entry.finished_by not in seen and (self.folder / f"{entry.finished_by}.json").is_file():
@@ -166,9 +162,9 @@ class Journal:
     def read(self, entry_id: str, *, cluster_id: str = "") -> Entry:
         """Return one entry; ``last`` is the newest.
 
-        :param cluster_id: of which cluster ``last`` is the newest; of any when empty
+        :param cluster_id: the cluster that ``last`` refers to; empty: any cluster
         :raises NotFound: when there is no such entry
-        :raises ConfigError: when it, or one that is newer than ``last``, cannot be read
+        :raises ConfigError: when it, or for ``last`` a newer entry, cannot be read
         """
         if entry_id == "last":
             newest = next((entry for entry in self.entries() if not cluster_id or entry.plan.cluster_id == cluster_id), None)
@@ -187,9 +183,10 @@ class Journal:
     def entries(self, damaged: Callable[[ConfigError], None] | None = None, *, mentioning: str = "") -> Iterator[Entry]:
         """Yield all entries, newest first.
 
-        :param damaged: takes the errors of entries that cannot be read
-        :param mentioning: a text in plain letters that those have which are wanted: plans of many items take long to be read
-        :raises ConfigError: for the first of those, when ``damaged`` is None
+        :param damaged: is called with the errors of entries that cannot be read
+        :param mentioning: ASCII text that an entry must contain: others are skipped without parsing, since plans of many items take long to
+            parse
+        :raises ConfigError: for the first entry that cannot be read, when ``damaged`` is None
         """
         for path in sorted(self.folder.glob("*.json"), reverse=True):
             try:
@@ -205,16 +202,16 @@ class Journal:
 
 
 def crashed(entry: Entry) -> bool:
-    """Tell whether an entry is still open although its process on this machine is gone."""
+    """Whether an entry is still open although its process on this machine has ended."""
     if entry.status is not EntryStatus.OPEN or is_elsewhere(entry):
         return False
     return not ProcessIdentity(entry.pid, entry.process_started).running
 
 
 def is_elsewhere(entry: Entry) -> bool:
-    """Tell whether an entry was written on a machine of another name, whose processes cannot be seen here.
+    """Whether an entry was written on a machine with another host name, whose processes cannot be seen from here.
 
-    Containers that share their host name, but not their processes, cannot be distinguished: there a running one looks crashed.
+    Containers that share a host name but not their processes cannot be distinguished: a running one looks crashed from another one.
     """
     return entry.host != socket.gethostname()
 
@@ -223,7 +220,7 @@ def _mentions(path: Path, text: str) -> bool:
     try:
         return not text or text.encode() in path.read_bytes()
     except OSError:
-        return True  # why, is said when it is read
+        return True  # reading it reports why
 
 
 def _read(path: Path) -> Entry:

@@ -1,4 +1,4 @@
-"""Reading a saved plan, and making plans from journal entries: to undo them, or to finish them."""
+"""Reading a saved plan, and planning from journal entries: to undo them, or to finish them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def read_plan(file: Path) -> Plan:
     """Read a plan from a file.
 
-    :raises UsageProblem: when it cannot be read, or is no plan
+    :raises UsageProblem: when it cannot be read, or is not a plan
     """
     try:
         body = json.loads(file.read_text(encoding="utf-8"))
@@ -34,7 +34,7 @@ def read_plan(file: Path) -> Plan:
 
 
 def status_of(entry: Entry) -> str:
-    """Return the status for people: an open entry of a dead process has crashed."""
+    """Return the status to show; an open entry whose process has ended is ``crashed``."""
     if entry.undone_by:
         return "undone"
     if entry.finished_by:
@@ -43,7 +43,7 @@ def status_of(entry: Entry) -> str:
 
 
 def is_unfinished(entry: Entry) -> bool:
-    """Tell whether an entry is still running, stopped in the middle, or did some of its work and can be finished."""
+    """Whether an entry is still running, was stopped in the middle, or did some of its work and can be finished."""
     if entry.undone_by or entry.finished_by:
         return False
     if entry.status is EntryStatus.PARTIAL:
@@ -54,12 +54,11 @@ def is_unfinished(entry: Entry) -> bool:
 def _can_be_finished(entry: Entry) -> bool:
     try:
         return mutation_named(entry.plan.operation).can_be_finished(typed(entry.plan))
-    except UsageProblem:  # damaged: `kops journal show` says how
+    except UsageProblem:  # damaged: `kops journal show` reports how
         return False
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:
-    """Return an entry as one row."""
     return {
         "id": entry.id,
         "status": status_of(entry),
@@ -78,7 +77,7 @@ def entry_row(entry: Entry) -> dict[str, Any]:
 
 
 def item_rows(entry: Entry) -> list[dict[str, Any]]:
-    """Return what was planned for each item and what became of it; ``not known`` when nothing was recorded."""
+    """Return a row per item: the plan and the outcome, which is ``not known`` if none was recorded."""
     outcomes = {result["target"]: result["status"] for result in entry.results}
     return [
         {
@@ -93,7 +92,7 @@ def item_rows(entry: Entry) -> list[dict[str, Any]]:
 
 
 def entry_named(services: Services, journal: Journal, entry_id: str) -> Entry:
-    """Return the entry that is to be undone or finished; ``last`` is the newest of this cluster.
+    """Return the entry to undo or finish; ``last`` is the newest of this cluster.
 
     :raises NotFound: when there is none
     """
@@ -109,14 +108,14 @@ def entry_named(services: Services, journal: Journal, entry_id: str) -> Entry:
 
 
 def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss: bool = False, take_over: bool = False) -> Plan:
-    """Return the inverse plan of an entry.
+    """Plan to undo an entry.
 
-    An item whose result is not known (a crash) counts as done: writing its prior value again does no harm.
+    An item whose result is not known (because of a crash) counts as done: writing its previous value again does no harm.
 
-    :param accept_loss: also when something has happened since that is lost then; the plan says what
-    :param take_over: also of an entry that is open on another machine
-    :raises StateMoved: when something has, and that is not accepted
-    :raises Refused: when it was already undone, is running, changed nothing, or cannot be undone
+    :param accept_loss: plan even if something has happened since that would be lost; the plan shows what
+    :param take_over: plan even if the entry is open on another machine
+    :raises StateMoved: when something would be lost and that is not accepted
+    :raises Refused: when the entry was already undone, is running, changed nothing, or cannot be undone
     """
     if entry.undone_by:
         raise Refused(f"{entry.id} was already undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
@@ -139,10 +138,10 @@ def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss
 
 
 def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) -> Plan:
-    """Return the plan for what is left of an entry.
+    """Plan what is left of an entry.
 
-    :param take_over: also of one that is open on another machine
-    :raises Refused: when it is done, running, or of a kind that is finished by running its command again
+    :param take_over: plan even if the entry is open on another machine
+    :raises Refused: when it is done, running, or of an operation that is finished by running its command again
     """
     if entry.status is EntryStatus.DONE or entry.finished_by:
         raise Refused(f"{entry.id} is done already", hint="`kops undo` would take it back")
@@ -156,7 +155,7 @@ def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) ->
 
 
 def _refuse_other_cluster(services: Services, mutation: Mutation[Any], entry: Entry) -> None:
-    """Refuse an entry of another cluster before anything is said about it: nothing here tells how things are there."""
+    """Refuse an entry of another cluster, before any other check: nothing on this cluster says anything about its state."""
     actual = mutation.cluster_id(services)
     if actual != entry.plan.cluster_id:
         raise StateMoved(
@@ -166,7 +165,7 @@ def _refuse_other_cluster(services: Services, mutation: Mutation[Any], entry: En
 
 
 def _refuse_running(entry: Entry, *, take_over: bool) -> None:
-    """Refuse an entry whose process may still be at work: on this machine that can be seen, of another one only said.
+    """Refuse an entry whose process may still be running: known on this machine, only assumed on another.
 
     :raises Refused: naming process and machine
     """
@@ -183,7 +182,7 @@ def _refuse_running(entry: Entry, *, take_over: bool) -> None:
 
 
 def _taken_over(entry: Entry, plan: Plan) -> Plan:
-    """Return a plan, which has to be approved by the name of the machine and the process where its entry was opened elsewhere."""
+    """If the entry was opened on another machine, require approval by typing the name of that machine and the process."""
     if entry.status is not EntryStatus.OPEN or not is_elsewhere(entry):
         return plan
     process = f"{entry.host}:{entry.pid}"

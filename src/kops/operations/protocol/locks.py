@@ -1,7 +1,7 @@
-"""Locks between the kops of one machine and user, released by the system when a process ends.
+"""Locks between the kops processes of one user on one machine, released by the system when a process ends.
 
-Kafka cannot compare and set an offset in one request. Between two machines the read-back tells; on one, these locks let the second wait
-for nothing: it is refused.
+Kafka cannot compare and set an offset in one request. Between machines, only the read-back detects a conflict; on one machine these locks
+prevent it: the second process is refused immediately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLACES = 2**31
 
 @contextlib.contextmanager
 def exclusive(folder: Path, cluster_id: str, names: Iterable[str]) -> Iterator[None]:
-    """Hold the locks of some names until the block ends; each is one byte of a file that stays empty.
+    """Hold the locks of some names until the block ends; each lock is one byte of a file that stays empty.
 
     :raises StateMoved: when another process holds one
     :raises ConfigError: when the folder cannot be written
