@@ -146,7 +146,10 @@ def plan_groups(
 
 
 def _collect_less() -> None:
-    """Let Python collect garbage rarely: hundreds of thousands of objects follow, none is part of a cycle, and each collection costs time."""
+    """Let Python collect garbage rarely.
+
+    Hundreds of thousands of objects follow, none of them is part of a cycle, and each collection costs time.
+    """
     gc.set_threshold(200_000, 50, 100)
 
 

@@ -1,6 +1,6 @@
-"""Every kind of mutation by name, so that ``apply``, ``undo`` and ``journal finish`` find it again.
+"""Every mutation by the name of its operation, so that ``apply``, ``undo`` and ``journal finish`` find it.
 
-The modules are named, not imported: only the one that is asked for is loaded.
+Modules are listed by name rather than imported: only the module that is needed is loaded.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ MUTATIONS = {
 
 
 def mutation_named(name: str) -> Mutation[Any]:
-    """Return the mutation of a plan.
+    """Return the mutation of an operation.
 
-    :raises UsageProblem: when this kops does not know it
+    :raises UsageProblem: when this version of kops does not know it
     """
     if name not in MUTATIONS:
         raise UsageProblem(f"this kops cannot carry out plans of the kind {name}", hint="use the version of kops that made the plan")
@@ -58,9 +58,9 @@ def mutation_named(name: str) -> Mutation[Any]:
 
 
 def typed(plan: Plan) -> Plan:
-    """Return a plan that was read from a file or the journal as its mutation has it: its arguments, and the items that follow from them.
+    """Give a plan that was read from a file or the journal typed arguments, and the items derived from them.
 
-    One of an operation that this kops does not know stays as it is: it can still be shown.
+    A plan of an unknown operation is returned unchanged: it can still be shown.
 
     :raises UsageProblem: when the arguments are damaged
     """

@@ -1,7 +1,7 @@
-"""The safety protocol: the one way in which kops changes anything.
+"""The safety protocol: the only way in which kops changes anything.
 
-plan -> show -> approve -> compare-and-set -> journal -> apply -> read back -> close the journal. A command makes a plan;
-everything after it happens here, so it is written and tested once.
+plan -> show -> approve -> compare-and-set -> journal -> apply -> read back -> close the journal. A command makes a plan; everything after
+that happens here, so it is written and tested once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kops.operations.services import Services
 
 
 class InterruptedMutation(KopsError):
-    """A mutation was stopped in the middle; says what was and what was not done."""
+    """A mutation was stopped in the middle; reports what was done and what was not."""
 
     slug = "interrupted"
 
@@ -65,11 +65,11 @@ def carry_out(
     undoes: str = "",
     finishes: str = "",
 ) -> tuple[Result, Entry]:
-    """Run a plan that has something to change through the protocol.
+    """Run a plan that has changes through the protocol.
 
-    :param approve: shows the plan and raises ``ApprovalRequired`` when nobody agrees
-    :param undoes: the journal entry that this plan takes back
-    :param finishes: the journal entry of which this plan does what was left
+    :param approve: shows the plan, and raises ``ApprovalRequired`` unless it is approved
+    :param undoes: the journal entry that this plan undoes
+    :param finishes: the journal entry that this plan finishes
     :raises Refused: before any change
     :raises InterruptedMutation: on SIGINT or SIGTERM while applying
     """
@@ -108,7 +108,7 @@ def _carry_out(
         with suppress(OSError, ConfigError):
             journal.close(entry, status, results, error={"code": "bug", "message": repr(bug)})
         raise
-    with undisturbed():  # the work is done: a Ctrl-C here has nothing to stop, and must not hide that
+    with undisturbed():  # the work is done: a Ctrl-C now has nothing to stop, and must not hide the outcome
         left = _left(services, plan, mutation, results)
         reached = Result(tuple(results)).status
         said = _close(journal, entry, _closing_status(reached, results, mutation), results, left=left)
@@ -127,10 +127,10 @@ def _close(
     left: Json = None,
     failure: KopsError | None = None,
 ) -> tuple[str, ...]:
-    """Close an entry; where it cannot be written, say so beside what came of the work, and never instead of it.
+    """Close an entry. If it cannot be written, report that in addition to the outcome of the work, never instead of it.
 
     :param failure: gets the sentence as a hint
-    :returns: the sentence; nothing where the entry was written
+    :returns: the sentence; empty if the entry was written
     """
     try:
         journal.close(entry, status, results, error=error, left=left)
@@ -147,7 +147,7 @@ def _close(
 
 
 def _mark(journal: Journal, mutation: Mutation[Any], entry: Entry) -> tuple[str, ...]:
-    """Note on earlier entries that this one took them back, or did what was left of them."""
+    """Record in earlier entries that this one undid or finished them."""
     try:
         if entry.undoes:
             journal.mark_undone(entry.undoes, by=entry.id)
@@ -162,9 +162,9 @@ def _mark(journal: Journal, mutation: Mutation[Any], entry: Entry) -> tuple[str,
 
 
 def mark_covered(journal: Journal, plan: Plan, mutation: Mutation[Any], *, by: str = "") -> None:
-    """Note on unfinished entries of the same kind that a plan, which is done, left nothing of them.
+    """Record in unfinished entries of the same operation that a completed plan has left nothing of them to do.
 
-    :param by: the entry of the plan; empty: there was nothing to do, and each is its own witness
+    :param by: the entry of the plan; empty: the plan had nothing to do, so each entry is recorded as finished by itself
     """
     if type(mutation).covers is Mutation.covers:
         return
@@ -177,20 +177,20 @@ def mark_covered(journal: Journal, plan: Plan, mutation: Mutation[Any], *, by: s
 
 
 def _of_a_lost_request(failure: KopsError) -> None:
-    """Let a connection that was lost in the middle count as a request whose outcome is not known."""
+    """Treat a connection that was lost in the middle as a request whose outcome is unknown."""
     if isinstance(failure, Unreachable) and not isinstance(failure, AuthenticationFailed):
         failure.message += "; whether the last request was carried out is not known"
         failure.exit_code = ExitCode.TIMED_OUT  # type: ignore[misc]  # before the first request it would be 3
 
 
 def _closing_status(status: Status, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
-    """Return how far an entry is: where something was written that was read back wrong, it did not simply fail."""
+    """Return the final status of an entry: PARTIAL rather than FAILED if something was written but read back wrong."""
     wrong = any((result.error or {}).get("code") == VerificationFailed.slug for result in results)
     return EntryStatus.PARTIAL if mutation.leaves_parts and wrong else EntryStatus.of(status)
 
 
 def _left(services: Services, plan: Plan, mutation: Mutation[Any], results: Sequence[ItemResult]) -> Json:
-    """Return what a mutation leaves behind; None where it leaves nothing to look at, or that cannot be read."""
+    """Return what a mutation left behind; None if it has no traces, or they cannot be read."""
     traces = mutation.traces(plan, results)
     try:
         return look(services, traces) if traces != Traces() else None
@@ -199,7 +199,7 @@ def _left(services: Services, plan: Plan, mutation: Mutation[Any], results: Sequ
 
 
 def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
-    """Return how far a mutation came that an error ended: a lost connection tells nothing about the last request."""
+    """Return the status of a mutation that ended with an error: UNKNOWN if the outcome of the last request is not known."""
     if isinstance(failure, (TimedOut, Unreachable)):
         return EntryStatus.UNKNOWN
     if any(result.status is Status.DONE for result in results):

@@ -1,4 +1,4 @@
-"""A few moments in which Ctrl-C and SIGTERM wait: while what has been done is written down."""
+"""A short period in which Ctrl-C and SIGTERM have no effect: while the outcome of a change is written down."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Leave signals that arrive meanwhile unanswered: what they would stop is over. Only the main thread can."""
+    """Ignore signals until the block ends: the work that they would stop is over. Has no effect outside the main thread."""
     try:
         before = {number: signal.signal(number, lambda _number, _frame: None) for number in _SIGNALS}
-    except ValueError:  # not the main thread, which alone gets signals
+    except ValueError:  # not the main thread, the only one that can handle signals
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""Reading records: which, from where to where; a stream of batches that never fills the memory."""
+"""Reading records: which ones, from where to where, as a stream of batches with bounded memory."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from kops.operations.services import Services
 
 T = TypeVar("T")
 DEFAULT_LAST = 10
-"""Enough to see what a topic holds, and no load on any broker."""
+"""Enough to see what a topic holds, without any load on brokers."""
 MOST_LAST = 10_000
-"""The last records are kept in memory, this many of each partition."""
+"""The last records are kept in memory, up to this many per partition."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which records.
+    """Which records to read.
 
-    :param span: FROM..TO; None for the last ones
-    :param last: number of the newest records of all partitions together, when there is no span
-    :param follow: go on with what is still to come
+    :param span: FROM..TO; None: the last records
+    :param last: number of the newest records of all partitions together, if there is no span
+    :param follow: continue with new records
     """
 
     selection: Selection
@@ -44,13 +44,13 @@ class Wanted:
 
 @dataclass
 class Stream:
-    """What is being read, counted while it is.
+    """The progress and the notes of one reading.
 
-    :ivar read: records that came from Kafka
-    :ivar given: those of them that were given on
-    :ivar notes: what the reader should know: sentences, complete when the reading has ended
+    :ivar read: number of records that came from Kafka
+    :ivar given: number of those that were passed on
+    :ivar notes: sentences for the reader, complete when the reading has ended
     :ivar broken: the record that ended the writing
-    :ivar undecodable: how many records were skipped, and why the first one was
+    :ivar undecodable: how many records were skipped, and the reason for the first one
     """
 
     topic: str
@@ -62,11 +62,9 @@ class Stream:
     broken: UndecodableRecord | None = None
 
     def count(self, records: int) -> None:
-        """Count records that came from Kafka."""
         self.read += records
 
     def skip(self, wrong: UndecodableRecord) -> None:
-        """Count a record that cannot be decoded and is skipped."""
         count, first = self.undecodable
         self.undecodable = (count + 1, first or wrong.message)
 
@@ -82,12 +80,12 @@ def choose(
     filtered: bool,
     isolation: str,
 ) -> Wanted:
-    """Return what is wanted, with what goes without saying.
+    """Return which records to read, with defaults.
 
-    Without a range these are the last ten records of the topic, or as many as ``limit``; all, where a filter searches or the last record
-    of each key is asked for.
+    Without a range: the last ten records of the topic, or ``limit`` of them; all records if a filter searches or the last record of each
+    key is requested.
 
-    :raises UsageProblem: for what contradicts itself
+    :raises UsageProblem: for contradictory options
     """
     if span is not None and last is not None:
         raise UsageProblem("a range and --last are mutually exclusive", hint="--last counts back from the end")
@@ -104,9 +102,9 @@ def choose(
 
 
 def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Record]]:
-    """Yield the wanted records in batches; empty ones too while nothing comes.
+    """Yield the wanted records in batches; empty ones while no records arrive.
 
-    :raises NotFound: when there is no such topic or partition
+    :raises NotFound: when the topic or partition does not exist
     """
     ranges, bounds = ranges_of(services, wanted, stream)
     if wanted.span is None:
@@ -128,7 +126,7 @@ def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Re
 
 
 def read_values(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[bytes | None]]:
-    """Yield the values of the wanted records alone: of a range this is several times as fast as :func:`read`."""
+    """Yield only the values of the wanted records: for a range, several times as fast as :func:`read`."""
     if wanted.span is None or wanted.follow:
         for batch in read(services, wanted, stream):
             yield [record.value for record in batch]
@@ -138,7 +136,7 @@ def read_values(services: Services, wanted: Wanted, stream: Stream) -> Iterator[
 
 
 def read_parts(services: Services, wanted: Wanted, names: Sequence[str], stream: Stream) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield some fields of the wanted records: of a range this is up to three times as fast as :func:`read`."""
+    """Yield some fields of the wanted records: for a range, up to three times as fast as :func:`read`."""
     if wanted.span is None or wanted.follow:
         for batch in read(services, wanted, stream):
             yield [tuple([getattr(record, name) for name in names]) for record in batch]
@@ -148,7 +146,7 @@ def read_parts(services: Services, wanted: Wanted, names: Sequence[str], stream:
 
 
 def ranges_of(services: Services, wanted: Wanted, stream: Stream) -> tuple[Ranges, dict[TopicPartition, Bounds]]:
-    """Return the offsets of what is wanted, and the bounds of its partitions as they are now, open transactions included."""
+    """Return the offset ranges to read, and the current bounds of their partitions, including open transactions."""
     topic = wanted.selection.topic
     partitions = partitions_selected([wanted.selection], services.kafka.offsets.partitions_of([topic]))
     bounds = services.kafka.offsets.bounds(partitions)
@@ -161,9 +159,9 @@ def ranges_of(services: Services, wanted: Wanted, stream: Stream) -> tuple[Range
 
 
 def latest(batches: Iterator[list[Record]], *, tombstones: bool, stream: Stream) -> Iterator[list[Record]]:
-    """Yield the last record of each key, as compaction would leave them, in log order. Memory: one record for each key.
+    """Yield the last record of each key, as compaction would leave them, in log order. Memory: one record per key.
 
-    :param tombstones: whether deleted keys are given too
+    :param tombstones: include deleted keys
     """
     unkeyed = 0
 
@@ -185,10 +183,10 @@ def latest(batches: Iterator[list[Record]], *, tombstones: bool, stream: Stream)
 def filtered(
     batches: Iterator[list[Record]], filters: Sequence[Filter], key: Format, value: Format, *, skip: bool, stream: Stream
 ) -> Iterator[list[Record]]:
-    """Yield the records that fit all filters.
+    """Yield the records that match all filters.
 
-    :param skip: pass over records of which a filter wants to see what is not of its format
-    :raises UndecodableRecord: for such a record, unless they are skipped
+    :param skip: skip records that a filter cannot decode in their format
+    :raises UndecodableRecord: for such a record, unless it is skipped
     """
     fits = compile_filters(filters)
 
@@ -206,7 +204,7 @@ def filtered(
 
 
 def limited(batches: Iterator[list[T]], limit: int | None, stream: Stream) -> Iterator[list[T]]:
-    """Yield this many in all, then end the reading."""
+    """Yield up to ``limit`` records in total, then end the reading."""
     for batch in batches:
         part = batch if limit is None else batch[: limit - stream.given]
         stream.given += len(part)

@@ -1,4 +1,4 @@
-"""Dead letters: a connector's dead-letter topic, its records with their errors in words, and how many there are of each cause."""
+"""Dead letters: the dead-letter topic of a connector, its records with their errors in words, and their number per cause."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NO_HEADERS = "no error headers"
 
 
 def topic_of(services: Services, connector: str) -> tuple[str, list[str]]:
-    """Return the dead-letter topic of a connector, and what to know about its settings.
+    """Return the dead-letter topic of a connector, and notes about its settings.
 
-    :raises NotFound: when there is no such connector, or it has no dead-letter topic
+    :raises NotFound: when the connector does not exist or has no dead-letter topic
     """
     from kops.gateways.connect.client import Connect
 
@@ -42,13 +42,13 @@ def topic_of(services: Services, connector: str) -> tuple[str, list[str]]:
 
 
 def row(record: Record, key: Format, value: Format, stream: Stream) -> dict[str, Any]:
-    """Return a dead letter as a row; what is not of its format is shown as its bytes, for that may be why it is here."""
+    """Return a dead letter as a row; what cannot be decoded is shown as bytes, since that may be why it is a dead letter."""
     found = dead_letter(record.headers)
     return {**_record_row(record, key, value, stream), **described(found)}
 
 
 def described(found: DeadLetter | None) -> dict[str, Any]:
-    """Return what is known of a dead letter's error as columns."""
+    """Return what is known about the error of a dead letter, as columns."""
     if found is None:
         return {"written_by": None, "error": None, "cause": None, "origin": None, "sentence": NO_HEADERS}
     error = {
@@ -75,7 +75,7 @@ def described(found: DeadLetter | None) -> dict[str, Any]:
 
 @dataclass
 class Cause:
-    """Dead letters of one cause, connector or group, and task."""
+    """The dead letters with the same cause, connector or group, task and stage."""
 
     count: int = 0
     first: Record | None = None
@@ -85,7 +85,7 @@ class Cause:
 
 
 def counted(batches: Iterable[list[Record]], stream: Stream) -> list[dict[str, Any]]:
-    """Return how many dead letters there are of each cause and task, the most frequent first."""
+    """Count dead letters per cause and task, the most frequent first."""
     found: dict[tuple[Any, ...], Cause] = {}
     for batch in batches:
         stream.given += len(batch)

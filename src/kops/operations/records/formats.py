@@ -1,4 +1,4 @@
-"""Formats by name for one cluster: kops' own, plugins', and those whose schemas the cluster's registry keeps."""
+"""Formats by name for one cluster: kops' own, those of plugins, and those whose schemas are in the cluster's registry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def format_for(services: Services, name: str, writing: str | None = None) -> For
     """Return a format.
 
     :param writing: the schema that values are written with: an id, a subject (its latest version), or SUBJECT:VERSION; None: read only
-    :raises UsageProblem: when there is none of that name
+    :raises UsageProblem: when there is no format of that name
     :raises ConfigError: when it needs a registry and the context has none
     """
     if name not in OF_REGISTRY:
@@ -34,7 +34,7 @@ def format_for(services: Services, name: str, writing: str | None = None) -> For
 
 
 def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
-    """Return what looks up the schemas of records."""
+    """Return a function that looks up the schemas of records by id."""
 
     def lookup(schema_id: int) -> RegisteredSchema:
         try:
@@ -46,7 +46,7 @@ def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
 
 
 def registered_format(services: Services) -> Callable[[bytes], str | None] | None:
-    """Return what finds the format of a record by the schema id in front of it; None when the context has no registry."""
+    """Return a function that finds the format of data by its leading schema id; None if the context has no registry."""
     if not services.connection.registry_url:
         return None
     from kops.core.schemas.models import FORMAT_OF
@@ -58,7 +58,7 @@ def registered_format(services: Services) -> Callable[[bytes], str | None] | Non
     def named(data: bytes) -> str | None:
         try:
             return FORMAT_OF.get(registry.schema(schema_id(data)).kind)
-        except KopsError:  # a guess goes on without
+        except KopsError:  # the guess continues without it
             return None
 
     return named

@@ -1,4 +1,4 @@
-"""Reading as a group: the one way in which ``records consume`` changes anything, so it runs through the safety protocol."""
+"""Reading as a group: the only way in which ``records consume`` changes anything, so it runs through the safety protocol."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.records_group import GroupReader
 
 Drain = Callable[["GroupReader"], None]
-"""Writes what a reader gives, reports what is written, and commits that, until it ends or is interrupted."""
+"""Writes out the records of a reader, reports and commits what is written, until the reader ends or is interrupted."""
 
 
 def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan:
-    """Return the plan to read a topic as a group.
+    """Plan to read a topic as a group.
 
     :raises GroupActive: when the group has members, from which reading would take partitions
-    :raises UsageProblem: for some partitions of a topic: a group shares all of them out
+    :raises UsageProblem: for some partitions of a topic: a group always shares all of them
     """
     if wanted.selection.partitions is not None:
         raise UsageProblem("a group reads whole topics", hint="leave the partitions out, or leave --group out to read some of them")
@@ -59,7 +59,7 @@ def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan:
 class ConsumeAsGroup(Mutation):
     """Joins a group without members, reads, and commits what was written out.
 
-    :param drain: None in the registry, for undo alone
+    :param drain: None in the registry of mutations, which needs it for undo only
     :param single: see ``GroupReader``
     """
 
@@ -70,17 +70,16 @@ class ConsumeAsGroup(Mutation):
         self._single = single
 
     def locks(self, plan: Plan) -> Iterable[str]:
-        """Name the group."""
         return (plan.arguments["group"],)
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when the group has got members."""
+        """Refuse if the group has members."""
         if self._drain is None:
             raise Refused("records are read by their own command", hint="`kops records consume TOPIC --group GROUP`")
         _refuse_members(services, plan.arguments["group"])
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Read until the drain returns, leave the group, and say what was committed."""
+        """Read until the drain returns, leave the group, and yield what was committed."""
         arguments = plan.arguments
         ends = None if arguments["ends"] is None else {_partition(name): end for name, end in arguments["ends"].items()}
         group_id, topic = arguments["group"], arguments["topic"]
@@ -95,12 +94,11 @@ class ConsumeAsGroup(Mutation):
             yield ItemResult(item.target, Status.UNCHANGED if offset in (None, item.before) else Status.DONE, value=offset)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the commits back."""
         found = services.kafka.groups.committed([plan.arguments["group"]])[plan.arguments["group"]]
         return tuple(_verified(result, offset_of(found.get(_partition(result.target)))) for result in results)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that moves the group back to where it was; of a partition without a result, whatever it has committed."""
+        """Plan to restore the group's previous offsets; for a partition without a result, whatever its current commit is."""
         done = {result.target: result.value for result in results if result.status is Status.DONE}
         known = {result.target for result in results}
         found = services.kafka.groups.committed([plan.arguments["group"]])[plan.arguments["group"]]

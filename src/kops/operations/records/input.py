@@ -1,4 +1,4 @@
-"""Records as they come in: lines, JSON lines as ``records consume -o json`` writes them, whole files -> records to produce."""
+"""Input of records to produce: lines, JSON lines as ``records consume -o json`` writes them, and whole files."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from kops.core.models import NewRecord
 from kops.formats.base import Format
 
 MOST_BYTES = 256 * 1024 * 1024
-"""A longer line is not a record: brokers take 1 MiB by default, and hardly any is set to more than this."""
+"""A longer line is not a record: brokers accept 1 MiB by default, and hardly any is configured for more than this."""
 _HINT = 'a line is an object such as {"key": "a", "value": "b"}; "value": null is a tombstone'
 
 
 @dataclass(frozen=True)
 class Given:
-    """What the command line says about every record.
+    """What the command line sets for every record.
 
-    :param key: in place of the input's
-    :param headers: added after the input's
-    :param timestamp: milliseconds since the epoch, in place of the input's
-    :param partition: in place of the input's, or of the partitioner's
-    :param keep_partition: take the partition that a JSON line names
-    :param key_format: of texts, and of JSON values that do not say theirs
+    :param key: replaces the key of the input
+    :param headers: added after those of the input
+    :param timestamp: milliseconds since the epoch, replaces that of the input
+    :param partition: replaces that of the input, or the partitioner's choice
+    :param keep_partition: use the partition in a JSON line
+    :param key_format: of texts, and of JSON values without an encoding of their own
     """
 
     key: bytes | None = None
@@ -44,15 +44,15 @@ class Given:
 
 
 Entry = tuple[str, NewRecord]
-"""Where a record comes from, for errors, and the record."""
+"""The origin of a record, for error messages, and the record."""
 Named = Callable[[str, str], Format]
 """Returns a format by ``key`` or ``value`` and its name."""
 
 
 def from_lines(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
-    """Yield a record for each line, its bytes as they are without the line end.
+    """Yield a record per line, with its bytes unchanged but for the line end.
 
-    :raises UsageProblem: naming the line, when the key's separator is missing or a text is not of its format
+    :raises UsageProblem: naming the line, if the key separator is missing or a text does not match its format
     """
     for where, line in _lines(name, file):
         key, value = given.key, line
@@ -68,7 +68,7 @@ def from_lines(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
 
 
 def from_whole(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
-    """Yield one record with all of a file as its value."""
+    """Yield one record with the whole file as its value."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise UsageProblem(f"{name} is larger than any record", hint="leave --input whole out to produce its lines")
@@ -76,11 +76,10 @@ def from_whole(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
 
 
 def from_json(name: str, file: BinaryIO, given: Given, named: Named) -> Iterator[Entry]:
-    """Yield a record for each line of JSON.
+    """Yield a record per line of JSON.
 
-    Keys of a line: ``key``, ``value`` (has to be there; null is a tombstone), ``key_encoding`` and ``value_encoding`` (``text``, ``base64``
-    or a format), ``headers`` (a list of ``{"key", "value", "encoding"}``, or an object), ``timestamp_ms``, ``partition``; others are
-    ignored.
+    Keys of a line: ``key``, ``value`` (required; null is a tombstone), ``key_encoding`` and ``value_encoding`` (``text``, ``base64`` or a
+    format), ``headers`` (a list of ``{"key", "value", "encoding"}``, or an object), ``timestamp_ms``, ``partition``; others are ignored.
 
     :raises UsageProblem: naming the line
     """
@@ -115,9 +114,9 @@ def _from_object(body: Mapping[str, Any], given: Given, named: Named) -> NewReco
 def part_bytes(value: Any, encoding: Any, form: Format | None, named: Callable[[str], Format]) -> bytes | None:
     """Return the bytes of a key or value of a JSON line.
 
-    :param encoding: what the line says: text, base64 or a format; None: a text is text, all else JSON
-    :param form: the format that the command line names, for lines that say none
-    :raises UsageProblem: when it is not what it says
+    :param encoding: from the line: text, base64 or a format; None: strings are text, everything else is JSON
+    :param form: the format from the command line, for lines without an encoding
+    :raises UsageProblem: when the value does not match its encoding
     """
     if value is None:
         return None
@@ -138,7 +137,7 @@ def part_bytes(value: Any, encoding: Any, form: Format | None, named: Callable[[
 def headers_of(found: Any) -> tuple[tuple[str, bytes | None], ...]:
     """Return the headers of a JSON line, in their order.
 
-    :raises UsageProblem: when they are none
+    :raises UsageProblem: when they are invalid
     """
     if isinstance(found, dict):
         found = [{"key": name, "value": value} for name, value in found.items()]

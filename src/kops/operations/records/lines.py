@@ -1,4 +1,4 @@
-"""Records as lines of JSON: what ``json.dumps(stream_row(record))`` gives, byte for byte, at several times its speed."""
+"""Records as JSON lines: byte for byte what ``json.dumps(stream_row(record))`` returns, several times as fast."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kops.formats.base import Format, Place, decode_at, readable_text
 from kops.output.json_text import json_text
 
 Written: TypeAlias = "tuple[str, str]"
-"""The JSON of some bytes, and the JSON of how they are written."""
+"""The JSON of some bytes, and the JSON of their encoding."""
 
 _NOTHING: Written = ("null", "null")
 
 
 def line_maker(key: Format, value: Format) -> Callable[[Record], str]:
-    """Return what makes a line of a record, its end included.
+    """Return a function that formats a record as a line, including the line end.
 
-    The line raises UndecodableRecord, naming topic, partition and offset.
+    It raises UndecodableRecord, naming topic, partition and offset.
     """
     key_of, value_of = _writer(key, "key"), _writer(value, "value")
     topics: dict[str, str] = {}
@@ -44,7 +44,7 @@ def line_maker(key: Format, value: Format) -> Callable[[Record], str]:
 
 
 def _writer(form: Format, part: str) -> Callable[[Record, bytes | None], Written]:
-    """Return what writes the key or the value of a record."""
+    """Return a function that formats the key or the value of a record."""
     if form.name == "bytes":
         return lambda _, data: _bytes(data)
     name = encode_basestring(form.name)
@@ -56,7 +56,7 @@ def _writer(form: Format, part: str) -> Callable[[Record, bytes | None], Written
         try:
             found = form.decode(data)
         except UndecodableRecord:
-            found = decode_at(form, data, Place(record.topic, record.partition, record.offset, part))  # says which record it is
+            found = decode_at(form, data, Place(record.topic, record.partition, record.offset, part))  # its error names the record
         return shown_as(form.show(found)), name
 
     return written

@@ -20,12 +20,12 @@ from kops.operations.services import Services
 
 @dataclass(frozen=True)
 class Peeked:
-    """Where a group stands in one partition.
+    """The surroundings of a group's committed offset in one partition.
 
     :param committed: the offset that it reads next
-    :param before: records before it, in the order of the log
-    :param after: records from it on; the first is the one that it reads next
-    :param note: what is unusual; empty when there are records to read
+    :param before: records before it, in log order
+    :param after: records from it on; the first is the one that the group reads next
+    :param note: what is unusual; empty if there are records to read
     """
 
     partition: TopicPartition
@@ -41,8 +41,8 @@ def peek(
 ) -> list[Peeked]:
     """Return the records around the committed offsets of a group.
 
-    :param topics: of these only: ``orders``, ``orders:0,1``
-    :raises NotFound: when there is no such group, or it has no committed offset there
+    :param topics: only these: ``orders``, ``orders:0,1``
+    :raises NotFound: when the group does not exist, or has no committed offset there
     """
     find_group(services, group_id)
     wanted = [parse_selection(topic) for topic in topics]
@@ -79,9 +79,9 @@ def peek(
 
 
 def rows(group_id: str, peeked: Peeked, key: Format, value: Format, problems: list[str]) -> list[dict[str, Any]]:
-    """Return the rows of one partition; a record that is not of its format is shown as its bytes.
+    """Return the rows of one partition; what cannot be decoded is shown as bytes.
 
-    :param problems: takes a sentence about each such record
+    :param problems: receives a sentence per such record
     """
     found = []
     for records, positions in ((peeked.before, ["before"]), (peeked.after, ["next", "after"])):

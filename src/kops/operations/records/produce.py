@@ -26,11 +26,11 @@ LARGEST = 1_048_588
 
 @dataclass
 class Outgoing:
-    """Records on their way in, and how they are to be sent.
+    """Records to produce, and how to send them.
 
     :param entries: read once
-    :param source: where they come from, for people: ``stdin``
-    :param stopped: filled in when the input was broken or interrupted
+    :param source: where they come from, as shown to people: ``stdin``
+    :param stopped: set when the input was broken or interrupted
     """
 
     entries: Iterable[Entry]
@@ -42,10 +42,10 @@ class Outgoing:
 
 
 def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan:
-    """Return the plan to produce what comes in.
+    """Plan to produce the records of an input.
 
-    :raises NotFound: when there is no such topic
-    :raises Refused: for the brokers' own topics
+    :raises NotFound: when the topic does not exist
+    :raises Refused: for Kafka's internal topics
     """
     if is_kafkas_own(topic):
         raise Refused(f"{topic} belongs to the brokers", hint="kops never produces to it")
@@ -62,7 +62,7 @@ def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan:
 
 
 def count(services: Services, topic: str, outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Read all that comes in and return how many records would go where, producing nothing.
+    """Read the whole input and return how many records would go to which partition, without producing anything.
 
     :raises UsageProblem: when the input is broken
     """
@@ -81,9 +81,9 @@ def count(services: Services, topic: str, outgoing: Outgoing) -> list[dict[str, 
 
 
 class ProduceRecords(Mutation):
-    """Produces what comes in, once.
+    """Produces the records of an input, once.
 
-    :param outgoing: None in the registry: a saved plan has no records
+    :param outgoing: None in the registry of mutations: a saved plan has no records
     """
 
     name: ClassVar[str] = "records.produce"
@@ -92,7 +92,7 @@ class ProduceRecords(Mutation):
         self._outgoing = outgoing
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when the topic was deleted or recreated."""
+        """Refuse if the topic was deleted or recreated."""
         if self._outgoing is None:
             raise Refused("a plan has no records to produce", hint="`kops records produce` reads them and sends them")
         for topic, topic_id in plan.guard.items():
@@ -100,7 +100,7 @@ class ProduceRecords(Mutation):
                 raise StateMoved(f"{topic} was recreated since the plan was made", hint="run the command again")
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Send all that comes in, wait for the acknowledgements, and say of each partition what it took."""
+        """Send the whole input, wait for the acknowledgements, and yield a result per partition."""
         outgoing, topic = self._outgoing, plan.items[0].target
         assert outgoing is not None  # noqa: S101 - check() has refused
         sender = services.kafka.records.sender(
@@ -122,7 +122,7 @@ class ProduceRecords(Mutation):
             yield ItemResult(topic, Status.FAILED, error=_reason(outgoing.stopped, sender.sent))
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """See that each log reaches as far as its acknowledgements say."""
+        """Check that each log reaches the last acknowledged offset."""
         topic = plan.items[0].target
         ends = {
             result.target: TopicPartition(topic, int(result.target.rpartition(":")[2]))
@@ -133,11 +133,11 @@ class ProduceRecords(Mutation):
         return tuple(_verified(result, bounds.get(ends[result.target])) if result.target in ends else result for result in results)
 
     def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
-        """Return False: a log only grows at its end, and deleted records cannot be restored."""
+        """Whether it can be undone: never, since records can only be appended to a log."""
         return False
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
-        """Refuse: Kafka's logs only grow."""
+        """Refuse: a log only grows."""
         raise Refused(
             "records that were produced cannot be undone: a log only grows",
             hint="a key can be deleted by a tombstone where the topic is compacted: kops records produce TOPIC --key KEY --tombstone",
@@ -152,7 +152,7 @@ def _described(services: Services, topic: str) -> Topic:
 
 
 def _largest(services: Services, topic: str) -> int:
-    """Return the largest record that the topic takes; Kafka's default where the settings may not be read."""
+    """Return the size of the largest record that the topic accepts; Kafka's default if the settings may not be read."""
     try:
         found = services.kafka.topics.settings([topic])[topic].get("max.message.bytes")
     except AuthorizationFailed:

@@ -16,7 +16,7 @@ BYTES, JSON = FORMATS["bytes"], FORMATS["json"]
 
 
 def record_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
-    """Return a record as a row.
+    """Return a record as a row of the JSON contract.
 
     :raises UndecodableRecord: naming topic, partition and offset
     """
@@ -43,21 +43,21 @@ def record_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
 
 
 def stream_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
-    """Return a record as a row of ``records consume``, where every part says how it is written: text, base64, or the format's name."""
+    """Return a record as a row of ``records consume``, with the encoding of key and value: text, base64, or the name of the format."""
     row = record_row(record, key, value)
     named = {f"{part}_encoding": None if getattr(record, part) is None else form.name for part, form in (("key", key), ("value", value))}
     return {name: row[name] if name in row else named[name] for name in STREAM_KEYS}
 
 
 class Subject:
-    """A record as filters see it: decoded when they ask, in the formats in which it is shown."""
+    """A record as filters see it: decoded on demand, in the formats in which it is shown."""
 
     def __init__(self, record: Record, key: Format, value: Format) -> None:
         self._record = record
         self._formats = {"key": key, "value": value}
 
     def part(self, name: str) -> Any:
-        """Return the key, the value, or a number of the record."""
+        """Return the key, the value, or another field of the record."""
         data = getattr(self._record, name)
         if name not in self._formats or data is None:
             return data
@@ -68,7 +68,7 @@ class Subject:
         return shown["data"] if shown["encoding"] == "text" else f"base64:{shown['data']}"
 
     def inside(self, name: str) -> Any:
-        """Return the key or value to look into: where the format is a text, the JSON that it may hold."""
+        """Return the decoded key or value to search inside; for bytes and strings, the JSON in it, or None if it is not JSON."""
         data = getattr(self._record, name)
         if data is None:
             return None
@@ -80,7 +80,7 @@ class Subject:
             return None
 
     def headers(self, name: str) -> Iterable[str | None]:
-        """Return the values of the headers of a name."""
+        """Yield the values of all headers with a name."""
         for key, data in self._record.headers:
             if key == name:
                 shown = as_text_or_base64(data) if data is not None else {"data": None, "encoding": None}
@@ -92,7 +92,7 @@ class Subject:
 
 
 def unstable_notes(unstable: Mapping[TopicPartition, int]) -> list[str]:
-    """Return a sentence for each partition whose end an open transaction hides."""
+    """Return a sentence per partition whose last records are held back by an open transaction."""
     return [
         f"{partition} has an open transaction at offset {offset}: nothing from there on is shown" for partition, offset in unstable.items()
     ]

@@ -1,4 +1,4 @@
-"""``kops schemas register``: a new version of a subject, unless it is there already; undo deletes it softly."""
+"""``kops schemas register``: adds a version to a subject unless it already has the schema; undo deletes it softly."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ REGISTER, UNREGISTER = "schemas.register", "schemas.unregister"
 
 
 def plan_register(services: Services, subject: str, schema: Schema) -> Plan:
-    """Decide what registering a schema would do: a new subject, a new version, or nothing.
+    """Plan to register a schema: a new subject, a new version, or no change.
 
-    :raises UsageProblem: when it does not parse
-    :raises Refused: when the subject's level forbids it, naming the fields
+    :raises UsageProblem: when it cannot be parsed
+    :raises Refused: when the compatibility level of the subject forbids it, naming the fields
     """
     subjects = Subjects(services.connection)
     whole = parsed(subjects, schema)
@@ -57,7 +57,7 @@ def plan_register(services: Services, subject: str, schema: Schema) -> Plan:
 
 
 def refuse_incompatible(found: Check) -> None:
-    """Refuse what the registry would refuse, saying why.
+    """Refuse what the registry would refuse, with the reason.
 
     :raises Refused: naming the first field
     """
@@ -74,24 +74,22 @@ def refuse_incompatible(found: Check) -> None:
 
 
 class _OneSubject(Mutation):
-    """Changes one subject, and compares with the plan what the registry has of it."""
+    """Changes one subject, after comparing its state in the registry with the plan."""
 
     def locks(self, plan: Plan) -> Iterable[str]:
-        """Name the subject."""
         return (f"schema {item.target}" for item in plan.changes)
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when the subject was changed meanwhile, or it is another registry."""
+        """Refuse if the subject was changed since the plan, or the registry is another one."""
         subject, subjects = plan.items[0].target, Subjects(services.connection)
         state = _state(self.found(subjects, subject, plan))
         compare_guard(plan, {"registry": subjects.registry.shown_url, subject: state}, f"subject {subject}")
 
     @abstractmethod
     def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
-        """Return the version that the plan is about, as it is."""
+        """Return the current state of the version that the plan depends on."""
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Change it."""
         subjects = Subjects(services.connection)
         for item in plan.changes:
             try:
@@ -103,7 +101,7 @@ class _OneSubject(Mutation):
 
     @abstractmethod
     def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
-        """Change a subject; return what the registry said."""
+        """Change a subject; return what the registry returned."""
 
 
 class RegisterSchema(_OneSubject):
@@ -112,20 +110,18 @@ class RegisterSchema(_OneSubject):
     name: ClassVar[str] = REGISTER
 
     def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:  # noqa: ARG002 - the contract
-        """Return the newest version."""
         return subjects.newest(subject)
 
     def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
-        """Register it."""
         return {"id": subjects.register(subject, _schema(plan))}
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the schema back by its id, and which version it is."""
+        """Read the schema back by its id, and find its version."""
         subjects = Subjects(services.connection)
         return tuple(_read_back(subjects, plan, result) for result in results)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that deletes the version softly; where no result is known, the registry is asked for it.
+        """Plan to delete the version softly; if its result is not known, the version is looked up in the registry.
 
         :raises Refused: when nothing was registered
         """
@@ -141,13 +137,13 @@ class RegisterSchema(_OneSubject):
         return replace(undo, losses=(f"version {newest.version} of {subject} was registered since",) if newest and later else ())
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say which id it got, and what undo does."""
+        """Report version and id, and what undo does."""
         made = [f"{one.target}: version {one.value['version']}, id {one.value['id']}" for one in results if one.status is Status.DONE]
         return (*made, "undo deletes the version softly: its id stays readable, for records may have it") if made else ()
 
 
 def plan_unregister(services: Services, subject: str, version: int) -> Plan:
-    """Return the plan that deletes a version softly.
+    """Plan to delete a version softly.
 
     :raises NotFound: when it does not exist
     """
@@ -173,7 +169,7 @@ class UnregisterSchema(_OneSubject):
     name: ClassVar[str] = UNREGISTER
 
     def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
-        """Return the version that is to go.
+        """Return the version to be deleted.
 
         :raises StateMoved: when it no longer exists
         """
@@ -183,7 +179,6 @@ class UnregisterSchema(_OneSubject):
             raise StateMoved(missing.message, hint="it was deleted meanwhile") from missing
 
     def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
-        """Delete it."""
         subjects.delete(subject, plan.arguments["version"])
         return None
 
@@ -200,7 +195,7 @@ class UnregisterSchema(_OneSubject):
         return tuple(map(verified, results))
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
-        """Return the plan that registers it again: as a newer version, mostly with the same id."""
+        """Plan to register it again: as a newer version, usually with the same id."""
         return plan_register(services, plan.items[0].target, _schema(plan))
 
 
@@ -219,7 +214,7 @@ def _schema(plan: Plan) -> Schema:
 
 
 def _registered(subjects: Subjects, plan: Plan) -> SchemaVersion | None:
-    """Return the version that a plan has made, as far as the registry knows: its schema, newer than what there was."""
+    """Return the version that a plan has registered: one with its schema that is newer than the latest version before."""
     subject = plan.items[0].target
     found, before = subjects.find(subject, _schema(plan)), plan.guard[subject]
     return found if found is not None and (before is None or found.version > before["version"]) else None
@@ -227,7 +222,7 @@ def _registered(subjects: Subjects, plan: Plan) -> SchemaVersion | None:
 
 def _read_back(subjects: Subjects, plan: Plan, result: ItemResult) -> ItemResult:
     schema = _schema(plan)
-    if result.status is Status.UNKNOWN:  # the answer was lost: was the request?
+    if result.status is Status.UNKNOWN:  # the response was lost: find out whether the request was, too
         made = _registered(subjects, plan)
         return result if made is None else ItemResult(result.target, Status.DONE, value={"id": made.id, "version": made.version})
     if result.status is not Status.DONE:
@@ -241,5 +236,5 @@ def _read_back(subjects: Subjects, plan: Plan, result: ItemResult) -> ItemResult
 
 
 def _same(schema: Schema, text: str) -> bool:
-    """Tell whether a registry has a schema: it may write JSON in its own way, and Protobuf altogether."""
+    """Whether a schema read back is the same: a registry may reformat JSON, and rewrite Protobuf completely."""
     return schema.kind == PROTOBUF or bool(json.loads(schema.text) == json.loads(text))

@@ -1,4 +1,4 @@
-"""Deleting the oldest records of partitions (DeleteRecords): the log then starts at a later offset."""
+"""Deletes the oldest records of partitions (DeleteRecords): the log then starts at a later offset."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kops.operations.topics.listing import places_of, select_partitions
 class Truncation(Arguments):
     """The arguments of ``topics.truncate``.
 
-    :param below: records of each partition below this offset go
+    :param below: by partition: records below this offset are deleted
     """
 
     below: Mapping[TopicPartition, int]
@@ -40,7 +40,6 @@ class Truncation(Arguments):
 
 
 def below_of_json(body: Mapping[str, int]) -> dict[TopicPartition, int]:
-    """Return offsets by partition."""
     places = {text: parse_selection(text) for text in body}
     return {TopicPartition(one.topic, (one.partitions or (0,))[0]): body[text] for text, one in places.items()}
 
@@ -49,12 +48,12 @@ TruncationArgs = TypeVar("TruncationArgs", bound=Truncation)
 
 
 def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: bool = False) -> Plan[Truncation]:
-    """Decide which records go.
+    """Plan which records to delete.
 
     :param texts: topics or globs, with or without partitions
-    :param to: where the log is to start: an offset, a time (``@-1d``: what is older goes), or ``end``: all records go
+    :param to: the new log start: an offset, a time (``@-1d`` deletes what is older), or ``end``, which deletes all records
     :raises NotFound: for a topic or partition that does not exist
-    :raises Refused: for the brokers' own topics, and for topics that are only compacted, which brokers do not truncate
+    :raises Refused: for Kafka's internal topics, and for topics that are only compacted, which brokers do not truncate
     """
     position = parse_position(to, services.now())
     if position.kind == "start":
@@ -66,15 +65,15 @@ def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: b
 
 
 def plan_truncate_at(services: Services, below: Mapping[TopicPartition, int]) -> Plan[Truncation]:
-    """Decide which records go: those below an offset of each partition, and no other, whatever comes after."""
+    """Plan to delete the records below an offset per partition, and no others, even if more are written meanwhile."""
     found = services.kafka.topics.describe({place.topic for place in below})
     return _plan(services, found, {place: Position("offset", offset) for place, offset in below.items()}, ", ".join(sorted(found)))
 
 
 def plan_truncate_by_file(services: Services, path: Path) -> Plan[Truncation]:
-    """Decide which records go by a file of offsets, as Apache's ``kafka-delete-records`` takes it.
+    """Plan which records to delete from a file of offsets, in the format of Apache's ``kafka-delete-records``.
 
-    :raises UsageProblem: when it cannot be read, or is something else
+    :raises UsageProblem: when it cannot be read, or has another format
     """
     try:
         positions = read_offsets_file(path.read_text(encoding="utf-8"), str(path))
@@ -112,17 +111,16 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
 
 
 class TruncateTopics(Mutation[TruncationArgs]):
-    """Lets partitions start at later offsets."""
+    """Moves the log start of partitions to later offsets."""
 
     name: ClassVar[str] = "topics.truncate"
     arguments: ClassVar[type[Arguments]] = Truncation
 
     def locks(self, plan: Plan[TruncationArgs]) -> Iterable[str]:
-        """Name the topics."""
         return [f"topic {name}" for name in plan.guard["topics"]]
 
     def check(self, services: Services, plan: Plan[TruncationArgs]) -> None:
-        """Refuse when a topic was recreated, a log got shorter, or a group needs more of what goes than was shown."""
+        """Refuse if a topic was recreated, a log became shorter, or a group needs more of the records to be deleted than shown."""
         found = services.kafka.topics.existing(plan.guard["topics"])
         moved = [name for name, topic_id in plan.guard["topics"].items() if name not in found or found[name].topic_id != topic_id]
         if moved:
@@ -143,7 +141,7 @@ class TruncateTopics(Mutation[TruncationArgs]):
                 )
 
     def apply(self, services: Services, plan: Plan[TruncationArgs]) -> Iterator[ItemResult]:
-        """Delete the records, in one request to each leader."""
+        """Delete the records, with one request per leader."""
         answers = services.kafka.topics.delete_records(plan.arguments.below)
         outcomes = {str(place): answer for place, answer in answers.items()}
         for item in plan.changes:
@@ -151,27 +149,27 @@ class TruncateTopics(Mutation[TruncationArgs]):
             yield failed(item, outcome) if isinstance(outcome, KopsError) else ItemResult(item.target, Status.DONE, value=outcome)
 
     def verify(self, services: Services, plan: Plan[TruncationArgs], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the log start offsets back: the brokers may expire more meanwhile, never less."""
+        """Read the log start offsets back: they may be later than planned, since retention deletes more, never earlier."""
         below = {str(place): (place, offset) for place, offset in plan.arguments.below.items()}
         bounds = services.kafka.offsets.bounds_or_errors(place for place, _ in below.values())
         return tuple(_verified(result, below[result.target][1], bounds[below[result.target][0]]) for result in results)
 
     def resume(self, services: Services, plan: Plan[TruncationArgs]) -> Plan[Any]:  # noqa: ARG002 - the contract
-        """Say how to go on: the same offsets are given again."""
+        """Refuse: the same command, run again, finishes it."""
         raise Refused(
             "an interrupted truncation is finished by running it again", hint="partitions that are truncated already are left alone"
         )
 
     def can_be_finished(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
-        """Say no: see ``resume``."""
+        """Whether ``resume`` has a plan: never."""
         return False
 
     def can_be_undone(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
-        """Say no: a log only grows at its end, and what it lost is gone."""
+        """Whether it can be undone: never, since records cannot be put back at the start of a log."""
         return False
 
     def invert(self, services: Services, plan: Plan[TruncationArgs], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
-        """Say that it cannot be done.
+        """Refuse: deleted records cannot be restored.
 
         :raises Refused: always
         """
