@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Services(Protocol):
-    """What a session offers to every operation."""
+    """The connection, clients and directories of a session."""
 
     @property
     def connection(self) -> Connection: ...

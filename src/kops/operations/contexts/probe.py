@@ -1,4 +1,4 @@
-"""``kops context test``: connect, and report the cluster and our principal."""
+"""``kops context test``: connects, and reports the cluster and the principal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kops.operations.services import Services
 
 
 def probe(services: Services) -> dict[str, Any]:
-    """Connect, and return which cluster it is and who we are to it.
+    """Connect, and return the cluster and the principal.
 
     :raises Unreachable: when no broker answers, or the login is rejected
     """
@@ -37,7 +37,7 @@ def probe(services: Services) -> dict[str, Any]:
 
 
 def authenticated_as(connection: Connection) -> str:
-    """Return the identity that we log in with; the brokers do not report what their principal rules make of it."""
+    """Return the identity used to log in; brokers do not report the principal that their mapping rules derive from it."""
     if connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER":
         return connection.oauth.client_id or "the principal of the token"
     if connection.uses_sasl:
@@ -48,7 +48,7 @@ def authenticated_as(connection: Connection) -> str:
 
 
 def _explained(error: Unreachable, connection: Connection) -> Unreachable:
-    """Probe each address, to tell a broker that is down from one that expects another protocol."""
+    """Probe each address, to distinguish a broker that is down from one that expects another protocol."""
     from kops.gateways.machine.listening import Listening, probe_address
 
     found = {server: probe_address(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}

@@ -1,4 +1,4 @@
-"""Schemas of the registry: list, show, check."""
+"""Schemas in the registry: listing, showing and checking them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kops.gateways.registry.subjects import Subjects
 from kops.operations.services import Services
 
 AT_A_TIME = 8
-"""Requests, where every subject is asked about."""
+"""How many requests run concurrently when many subjects are read."""
 T = TypeVar("T")
 
 
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class Verdict:
     """Whether a schema is compatible with a version.
 
-    :param messages: the registry's own
-    :param problems: what kops finds, by field, where the registry gives no messages
+    :param messages: those of the registry
+    :param problems: what kops finds, by field, if the registry gives no messages
     """
 
     version: SchemaVersion
@@ -36,9 +36,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Check:
-    """What a check found.
+    """The result of a compatibility check.
 
-    :param level: of the subject; ``own``: whether it is set for the subject itself, not for the registry
+    :param level: of the subject
+    :param own: whether the level is set for the subject itself rather than for the registry
     """
 
     subject: str
@@ -48,11 +49,10 @@ class Check:
 
     @property
     def compatible(self) -> bool:
-        """Tell whether the subject takes the schema."""
         return all(verdict.compatible for verdict in self.verdicts)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each version that it was checked against."""
+        """Return a row per version that the schema was checked against."""
         return [
             {
                 "subject": self.subject,
@@ -70,7 +70,7 @@ class Check:
 def list_rows(services: Services, patterns: Sequence[str]) -> list[dict[str, Any]]:
     """Return the subjects that names and globs match, with their latest version.
 
-    :raises NotFound: when a plain name does not exist
+    :raises NotFound: for a plain name that does not exist
     """
     subjects = Subjects(services.connection)
     try:
@@ -95,9 +95,9 @@ def list_rows(services: Services, patterns: Sequence[str]) -> list[dict[str, Any
 
 
 def show(services: Services, subject: str | None, *, version: int | None = None, schema_id: int | None = None) -> dict[str, Any]:
-    """Return a schema whole: of a subject's version, or of an id.
+    """Return one schema completely: by version of a subject, or by id.
 
-    :raises NotFound: when there is none
+    :raises NotFound: when it does not exist
     """
     subjects = Subjects(services.connection)
     if schema_id is not None:
@@ -120,10 +120,10 @@ def show(services: Services, subject: str | None, *, version: int | None = None,
 
 
 def check(services: Services, subject: str, schema: Schema, *, against: str | None = None) -> Check:
-    """Compare a schema with versions of a subject, by the subject's level.
+    """Compare a schema with versions of a subject, by the compatibility level of the subject.
 
-    :param against: a version, ``latest`` or ``all``; None: those that the level names
-    :raises UsageProblem: when it does not parse
+    :param against: a version, ``latest`` or ``all``; None: those that the level requires
+    :raises UsageProblem: when the schema cannot be parsed
     """
     subjects = Subjects(services.connection)
     whole = parsed(subjects, schema)
@@ -131,7 +131,7 @@ def check(services: Services, subject: str, schema: Schema, *, against: str | No
 
 
 def checked(subjects: Subjects, subject: str, whole: RegisteredSchema, schema: Schema, *, against: str | None = None) -> Check:
-    """Return what :func:`check` does, of a schema that is known to be one."""
+    """Do the same as :func:`check`, for a schema that was parsed before."""
     level, own = subjects.level(subject)
     wanted = list(_versions(subjects, subject, level, against))
     verdicts = _each(lambda number: _verdict(subjects, whole, schema, subjects.version(subject, number), level), wanted)
@@ -139,9 +139,9 @@ def checked(subjects: Subjects, subject: str, whole: RegisteredSchema, schema: S
 
 
 def parsed(subjects: Subjects, schema: Schema) -> RegisteredSchema:
-    """Return a schema with what it refers to, once it is known to be one.
+    """Return a schema with its references, after checking that it can be parsed.
 
-    :raises UsageProblem: when it does not parse
+    :raises UsageProblem: when it cannot be parsed
     """
     from kops.formats.confluent import checked as parse
 
@@ -166,7 +166,7 @@ def _versions(subjects: Subjects, subject: str, level: str, against: str | None)
 
 
 def _verdict(subjects: Subjects, whole: RegisteredSchema, schema: Schema, version: SchemaVersion, level: str) -> Verdict:
-    if schema.kind != version.schema.kind and level != "NONE":  # some registries cannot even compare them
+    if schema.kind != version.schema.kind and level != "NONE":  # some registries cannot compare different types at all
         kinds = FORMAT_OF[schema.kind], FORMAT_OF.get(version.schema.kind, version.schema.kind)
         return Verdict(version, False, problems=(f"it is {kinds[0]}, and the version is {kinds[1]}",))
     compatible, messages = subjects.compatible(version.subject, schema, version.version)
@@ -175,7 +175,7 @@ def _verdict(subjects: Subjects, whole: RegisteredSchema, schema: Schema, versio
 
 
 def _explained(subjects: Subjects, new: RegisteredSchema, old: SchemaVersion, level: str) -> Iterator[str]:
-    """Yield which fields are why; of Avro in the direction of the level, of others what differs."""
+    """Yield the fields that are incompatible: for Avro in the direction of the level, for other types what differs."""
     before = subjects.registry.schema(old.id)
     if new.kind == AVRO:
         yield from _explained_avro(new, before, f"version {old.version}", level)
@@ -203,7 +203,7 @@ def _explained_avro(new: RegisteredSchema, before: RegisteredSchema, version: st
 def _found(reader: Names, writer: Names) -> Iterable[Problem]:
     try:
         return incompatibilities(reader, writer)
-    except (KeyError, TypeError):  # no Avro as the specification has it, which only the registry understands
+    except (KeyError, TypeError):  # not Avro according to the specification; only the registry accepts it
         return []
 
 
@@ -212,7 +212,7 @@ def _body(subject: str | None, version: int | None, schema_id: int, kind: str, t
 
 
 def pretty(kind: str, text: str) -> str:
-    """Return a schema's text as people read it: JSON indented, Protobuf as it is."""
+    """Format the text of a schema for people: JSON indented, Protobuf as it is."""
     if kind == "protobuf":
         return text.strip()
     try:

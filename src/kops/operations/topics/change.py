@@ -1,4 +1,4 @@
-"""The one mutation of topics: creates, alters, grows and deletes them. Compare-and-set, one request of each kind, read back."""
+"""The only mutation of topics, which creates, alters, grows and deletes them: compare-and-set, one request of each kind, read back."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ _INVERSE = {CREATE: DELETE, DELETE: CREATE}
 
 
 class ChangeTopics(Mutation[Changes]):
-    """Changes topics; plans and journal entries of ``topics.create`` and ``topics.delete`` are of this mutation too."""
+    """Changes topics; it also carries out plans and journal entries of ``topics.create`` and ``topics.delete``."""
 
     name: ClassVar[str] = CHANGE
     arguments: ClassVar[type[Changes]] = Changes
 
     def locks(self, plan: Plan[Changes]) -> Iterable[str]:
-        """Name the topics."""
         return [f"topic {item.target}" for item in plan.changes]
 
     def check(self, services: Services, plan: Plan[Changes]) -> None:
-        """Refuse when a topic, or a setting that is to be changed, is no longer as planned."""
+        """Refuse if a topic, or a setting to be changed, has changed since the plan."""
         planned = planned_of(plan)
         there = services.kafka.topics.existing(planned.absent)
         if there:
@@ -45,7 +44,7 @@ class ChangeTopics(Mutation[Changes]):
         _refuse_moved("changed", [name for name, state in planned.states.items() if _differs(state, actual.get(name))])
 
     def apply(self, services: Services, plan: Plan[Changes]) -> Iterator[ItemResult]:
-        """Create, add partitions, alter, delete. A topic that did not grow is not altered either: it fails whole."""
+        """Create, add partitions, alter, delete. A topic whose partitions could not be added is not altered either: it fails as a whole."""
         changes, kafka = planned_of(plan).changes, services.kafka.topics
         items = {item.target: item for item in plan.changes}
         for name, error in kafka.create(changes.create).items():
@@ -59,7 +58,7 @@ class ChangeTopics(Mutation[Changes]):
             yield _result(items[name], error)
 
     def verify(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Compare partitions and settings with what was asked for, and see that what was deleted is gone."""
+        """Compare partitions and settings with the plan, and check that deleted topics no longer exist."""
         planned = planned_of(plan)
 
         def read() -> tuple[ItemResult, ...]:
@@ -70,7 +69,7 @@ class ChangeTopics(Mutation[Changes]):
         return settled(read)
 
     def resume(self, services: Services, plan: Plan[Changes]) -> Plan[Changes]:
-        """Return the plan for what is not yet up to date, on those of the topics that are still the same."""
+        """Plan what is not yet up to date, for the topics that were not recreated since."""
         planned = planned_of(plan)
         changes = planned.changes
         found = services.kafka.topics.existing(changes.names)
@@ -85,19 +84,19 @@ class ChangeTopics(Mutation[Changes]):
         return plan_changes(services, left, operation=plan.operation, found=known, nothing=nothing, warnings=warnings)
 
     def traces(self, plan: Plan[Changes], results: Sequence[ItemResult]) -> Traces:
-        """Look at what was created: records may come."""
+        """Return the topics that were created: records may be written to them."""
         done = {result.target for result in results if result.status is Status.DONE}
         return Traces(logs=tuple(name for name in planned_of(plan).changes.created if name in done))
 
     def can_be_undone(self, plan: Plan[Changes]) -> bool:
-        """Partitions cannot be removed; everything else can be undone."""
+        """Whether anything but partitions is changed: those cannot be removed, everything else can be undone."""
         changes = planned_of(plan).changes
         return bool(changes.create or changes.alter or changes.delete)
 
     def invert(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> Plan[Changes]:
-        """Return the plan that restores settings ("not set" too), deletes what was created, and creates what was deleted, empty.
+        """Plan to restore settings (including "not set"), delete created topics, and create deleted ones again, empty.
 
-        :raises Refused: when only partitions were added, or nothing is there to undo
+        :raises Refused: when only partitions were added, or there is nothing to undo
         """
         planned = planned_of(plan)
         changes = planned.changes.without({result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)})
@@ -123,7 +122,7 @@ class ChangeTopics(Mutation[Changes]):
         return replace(undo, losses=tuple(f"{name} was changed since: {', '.join(now)}" for name, now in strayed.items() if now))
 
     def messages(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what undo cannot do."""
+        """Report what undo cannot restore."""
         done = {result.target for result in results if result.status is Status.DONE}
         texts = []
         if done & set(planned_of(plan).changes.grow):
@@ -138,10 +137,10 @@ CHANGE_TOPICS = ChangeTopics()
 
 @dataclass(frozen=True)
 class Planned:
-    """What a plan is to change, and the state that it was made from.
+    """The changes of a plan, and the state that they were computed from.
 
     :param absent: topics that did not exist
-    :param states: by topic: ``topic_id``, ``partitions`` and ``settings``; the id alone where only that is known
+    :param states: by topic: ``topic_id``, ``partitions`` and ``settings``, or only the id if no more is known
     """
 
     changes: Changes
@@ -149,12 +148,15 @@ class Planned:
     states: Mapping[str, Mapping[str, Any]]
 
     def others(self, found: Mapping[str, Topic]) -> list[str]:
-        """Return the topics that are gone, or were recreated."""
+        """Return the topics that no longer exist, or were recreated."""
         return [name for name, state in self.states.items() if name not in found or found[name].topic_id != state["topic_id"]]
 
 
 def planned_of(plan: Plan[Changes]) -> Planned:
-    """Return what a plan is to change; of a mere deletion, kops 0.1 and ``streams.reset`` keep nothing but ids by name, in the guard."""
+    """Return the changes of a plan.
+
+    For a deletion alone, kops 0.1 and ``streams.reset`` store nothing but topic ids by name, in the guard.
+    """
     guard = plan.guard
     if not isinstance(guard.get("absent"), list):
         return Planned(Changes(delete=tuple(guard)), (), {name: {"topic_id": topic_id} for name, topic_id in guard.items()})
@@ -196,7 +198,7 @@ def _read_back(result: ItemResult, planned: Planned, found: Topic | None, settin
 
 
 def _refuse_recreated(changes: Changes, found: Mapping[str, Topic], results: Sequence[ItemResult]) -> None:
-    """Refuse to delete a topic that is not the one that was created."""
+    """Refuse to delete a topic that was recreated since: it is not the one that the plan created."""
     ids = {result.target: (result.value or {}).get("topic_id") for result in results}
     other = [name for name in changes.created if name in found and ids.get(name) not in (None, found[name].topic_id)]
     if other:
@@ -217,7 +219,6 @@ def _nothing_to_undo(changes: Changes) -> Refused:
 
 
 def _as_it_was(item: Item) -> NewTopic:
-    """Return a deleted topic, to be created again."""
     return NewTopic(item.target, item.before["partitions"], item.before["replication_factor"], item.before["settings"])
 
 
@@ -227,7 +228,7 @@ def _lost_records(items: Sequence[Item]) -> list[str]:
 
 
 def _changed_since(now: Mapping[str, Setting], target: Mapping[str, str | None], before: Mapping[str, str | None]) -> list[str]:
-    """Return the settings that are neither as they were set nor as before: another client changed them."""
+    """Return the settings with neither the planned nor the previous value: another client has changed them."""
     strayed = set(still_to_alter(now, target)) & set(still_to_alter(now, before))
     return [f"{name}={now[name].value if name in now else 'not set'}" for name in sorted(strayed)]
 

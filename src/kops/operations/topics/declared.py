@@ -1,4 +1,4 @@
-"""Topics as YAML files declare them: read, compared with the brokers, changed by one plan."""
+"""Topics declared in YAML files: read, compared with the brokers, and changed by one plan."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Files beside the brokers.
+    """Declared topics compared with those on the brokers.
 
-    :param spared: topics that pruning leaves alone: Kafka Streams made them
+    :param spared: topics that pruning leaves alone because Kafka Streams created them
     """
 
     declaration: Declaration
@@ -36,20 +36,19 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Return whether anything is not as declared; settings that no file mentions, and that stay, do not count."""
+        """Whether anything differs from the declaration, except settings that no file mentions and that stay."""
         return any(found.remedy is not Remedy.LEAVE for found in self.differences)
 
     def with_remedy(self, *remedies: Remedy) -> list[Difference]:
-        """Return the differences with some remedies."""
         return [found for found in self.differences if found.remedy in remedies]
 
 
 def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False) -> Comparison:
-    """Compare what files declare with what there is.
+    """Compare declared topics with the actual ones.
 
-    :param paths: files, or directories of them
+    :param paths: files, or directories of files
     :param prune: also find topics that the files own and do not declare
-    :param reset: settings that the files do not mention are to go
+    :param reset: settings that the files do not mention are to be removed
     :raises ConfigError: naming file and field
     :raises UsageProblem: for ``prune`` when the files own no names
     """
@@ -72,7 +71,6 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
 
 
 def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the differences as rows."""
     return [
         {
             "topic": found.topic,
@@ -89,9 +87,9 @@ def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
 def plan_apply(
     services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False, allow_streams: bool = False
 ) -> Plan[Changes]:
-    """Return the plan that makes topics as files declare them; see :func:`compare_files`.
+    """Plan to bring topics in line with the files that declare them; see :func:`compare_files`.
 
-    :raises Refused: when it would add partitions to a topic of Kafka Streams, without ``allow_streams``
+    :raises Refused: when it would add partitions to a topic of Kafka Streams, unless ``allow_streams``
     """
     comparison = compare_files(services, paths, prune=prune, reset=reset)
     absent = {found.topic for found in comparison.with_remedy(Remedy.CREATE)}
@@ -121,7 +119,7 @@ def plan_apply(
 
 
 def spared_topics(comparison: Comparison) -> list[str]:
-    """Return a sentence for each topic that pruning leaves alone."""
+    """Return a sentence per topic that pruning leaves alone."""
     return [f"{name} is not pruned: its name is that of an internal topic of Kafka Streams" for name in comparison.spared]
 
 
@@ -139,7 +137,7 @@ def _cannot(comparison: Comparison) -> list[str]:
 
 
 def _undeclared(services: Services, declaration: Declaration, names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the topics that the files own and do not declare: those to delete, and those that Kafka Streams made."""
+    """Return the topics that the files own and do not declare: those to delete, and those that Kafka Streams created."""
     declared = {topic.name for topic in declaration.topics}
     owned = {name for glob in declaration.owns for name in names_matching([glob], names) if glob in names or set(glob) & set("*?[")}
     extra = sorted(owned - declared)
@@ -149,7 +147,7 @@ def _undeclared(services: Services, declaration: Declaration, names: Sequence[st
 
 
 def read_declaration(paths: Sequence[str], *, also_known: Callable[[], set[str]] = set) -> Declaration:
-    """Read files, and those with the suffixes of YAML anywhere under directories.
+    """Read files, and all YAML files below directories.
 
     :param also_known: see ``parse_declaration``
     :raises ConfigError: naming the file, and the field or line
@@ -162,7 +160,7 @@ def read_declaration(paths: Sequence[str], *, also_known: Callable[[], set[str]]
 
 
 def files_at(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
-    """Return a file, or the files with some suffixes anywhere under a directory.
+    """Return a file, or the files with these suffixes anywhere below a directory.
 
     :raises ConfigError: when a directory has none
     """
@@ -175,11 +173,11 @@ def files_at(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
 
 
 def documents(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the documents of a YAML file, each with its place for messages.
+    """Yield the documents of a YAML file, each with its location for error messages.
 
     :raises ConfigError: naming the file and the line
     """
     bodies = read_documents(file, hint="name YAML files or directories of them")
     for number, body in enumerate(bodies, 1):
-        if body is not None:  # what a separator at the end leaves
+        if body is not None:  # a separator at the end leaves an empty document
             yield (f"{file}, document {number}" if len(bodies) > 1 else str(file)), body

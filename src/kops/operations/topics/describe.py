@@ -1,4 +1,4 @@
-"""One topic whole: partitions, settings, what it takes on disk, how it is compacted, who reads it."""
+"""Complete descriptions of topics: partitions, settings, size on disk, compaction, readers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ COMPACTION = (
     "segment.bytes",
     "segment.ms",
 )
-"""What decides when a key's older records go; also a segment's size and age, as the one that is written to is never compacted."""
+"""The settings that decide when older records of a key are removed, including segment size and age: the active segment is never compacted."""
 
 
 def describe_bodies(
     services: Services, found: Iterable[Topic], *, all_settings: bool = False, brief: bool = False
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return each topic whole, and what could not be seen.
+    """Return complete descriptions of topics, and what could not be read.
 
-    :param all_settings: Kafka's defaults too
-    :param brief: without sizes and readers, for which every broker and every group is asked
+    :param all_settings: include Kafka's defaults
+    :param brief: without sizes and readers, which need requests to every broker and about every group
     """
     topics = list(found)
     settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
@@ -64,7 +64,7 @@ def _log_dirs(services: Services, topics: Sequence[Topic]) -> tuple[list[LogDir]
 
 
 def _size(topic: Topic, sizes: Mapping[TopicPartition, Mapping[int, int]], *, whole: bool) -> dict[str, Any]:
-    """Return the bytes of the leaders, of all replicas, and of each of them; None for a sum that is not known whole."""
+    """Return sizes in bytes: of the leaders, of all replicas, and of each replica; None for a sum with unknown parts."""
     rows = [
         {"partition": place.partition, "broker": broker, "size_bytes": size}
         for place in places_of(topic)
@@ -113,7 +113,7 @@ def _body(topic: Topic, settings: dict[str, Setting], all_settings: bool) -> dic
 
 
 def _compaction(settings: Mapping[str, Setting]) -> list[dict[str, Any]]:
-    """Return the settings that govern compaction, defaults included; empty for a topic that is not compacted."""
+    """Return the settings that govern compaction, including defaults; empty for a topic that is not compacted."""
     if POLICY not in settings or "compact" not in (settings[POLICY].value or "").split(","):
         return []
     return [_setting(settings[name]) for name in COMPACTION if name in settings]

@@ -1,6 +1,6 @@
-"""Who and what a change to topics affects: groups that read them, Kafka Streams applications, records that go.
+"""What a change of topics affects: groups that read them, Kafka Streams applications, and records that are deleted.
 
-What may not be seen becomes a warning in the plan: a change must not fail because a group may not be described.
+What the principal may not see becomes a warning in the plan: a change must not fail because a group may not be described.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ RETENTION_SIZE = "retention.bytes"
 class Readers:
     """Groups by topic.
 
-    :param committed: groups with committed offsets on the topic
+    :param committed: groups with committed offsets for the topic
     :param active: groups with members that read it now
-    :param unseen: groups that could not be asked, with the reason of the first
+    :param group_ids: all groups of the cluster
+    :param unseen: why some groups could not be read: the first error; empty if all could be
     """
 
     committed: dict[str, list[str]]
@@ -40,7 +41,7 @@ class Readers:
 
 
 def readers_of(services: Services, topics: Collection[str]) -> Readers:
-    """Find the groups that use some topics; what may not be seen becomes a warning, not an error."""
+    """Find the groups that use some topics; what the principal may not see becomes a warning, not an error."""
     committed: dict[str, list[str]] = {topic: [] for topic in topics}
     active: dict[str, list[str]] = {topic: [] for topic in topics}
     groups = services.kafka.groups
@@ -63,7 +64,7 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
 
 
 def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
-    """Return what to know before deleting the topics."""
+    """Return warnings about deleting the topics."""
     texts = []
     for topic in topics:
         application = streams_application(topic, readers.group_ids)
@@ -84,16 +85,16 @@ def _note(into: dict[str, list[str]], group_id: str, topics: Iterable[str]) -> N
 
 
 def group_names(group_ids: Sequence[str]) -> str:
-    """Return ``groups a, b and 3 more``."""
+    """Format the names of groups: ``groups a, b and 3 more``."""
     more = f" and {len(group_ids) - SHOWN_GROUPS} more" if len(group_ids) > SHOWN_GROUPS else ""
     return f"group{'s' if len(group_ids) > 1 else ''} {', '.join(group_ids[:SHOWN_GROUPS])}{more}"
 
 
 def streams_uses(services: Services, topics: Collection[str], readers: Readers) -> dict[str, list[str]]:
-    """Return for each topic in what ways Kafka Streams uses it, as far as that shows: half sentences after the topic's name.
+    """Return per topic how Kafka Streams uses it, as far as that can be seen: phrases to follow the name of the topic.
 
-    An application's group is known by its members' assignor or type, by internal topics that begin with its name, or by
-    what it stores with its offsets.
+    The group of an application is recognized by its type, by the assignor of its members, by internal topics that begin with its name, or
+    by the metadata of its commits.
     """
     owners = {streams_application(name, readers.group_ids) for name in services.kafka.topics.names()}
     uses: dict[str, list[str]] = {topic: [] for topic in topics}
@@ -136,10 +137,10 @@ def _stores_time(offsets: Mapping[TopicPartition, Committed] | KopsError) -> boo
 
 @dataclass(frozen=True)
 class Needs:
-    """Who still needs records.
+    """The groups that still need records.
 
-    :param records: by topic and group, how many of them the group has yet to read
-    :param unseen: why not every group could be asked; empty when all were
+    :param records: by topic and group, how many of the records the group has not read yet
+    :param unseen: why not every group could be read; empty if all were
     """
 
     records: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -147,11 +148,11 @@ class Needs:
 
 
 def needs_below(services: Services, cuts: Mapping[TopicPartition, tuple[Bounds, int]]) -> Needs:
-    """Return which groups have not read the records below some offsets.
+    """Return the groups that have not read all records below some offsets.
 
-    A group that has no committed offset on a partition needs nothing there; what may not be seen becomes a warning, not an error.
+    A group without a committed offset for a partition needs nothing there. What the principal may not see becomes a warning, not an error.
 
-    :param cuts: of each partition its bounds, and the offset below which the records go
+    :param cuts: by partition, its bounds and the offset below which records are deleted
     """
     cutting = {partition: cut for partition, cut in cuts.items() if cut[1] > cut[0].log_start_offset}
     if not cutting:
@@ -188,7 +189,7 @@ def _needed(committed: Mapping[TopicPartition, Committed], cutting: Mapping[Topi
 
 
 def need_warnings(needs: Needs, shown: int = 5) -> list[str]:
-    """Return a sentence for each group that has not read all of what goes, those that lose most first."""
+    """Return a sentence per group that has not read all records to be deleted, those that lose most first."""
     texts = []
     for topic, by_group in needs.records.items():
         ordered = sorted(by_group.items(), key=lambda one: (-one[1], one[0]))
@@ -202,10 +203,10 @@ def need_warnings(needs: Needs, shown: int = 5) -> list[str]:
 
 
 def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence[tuple[Effective, Effective]]) -> list[str]:
-    """Return what goes with the new settings, and who has yet to read it.
+    """Return warnings about the records that new settings delete, and the groups that have not read them.
 
     :param topics: as they are, in the order of ``pairs``
-    :param pairs: each topic as it is and as it would be
+    :param pairs: each topic before and after the change
     """
     by_time = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION, *pair)) is not None}
     by_size = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION_SIZE, *pair)) is not None}
@@ -218,7 +219,7 @@ def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence
 
 
 def _shorter(name: str, before: Effective, after: Effective) -> int | None:
-    """Return a limit that holds now and did not before, None when nothing more expires by it."""
+    """Return the new value of a limit if it is stricter than before; None if no more records expire because of it."""
     new, old = _limit(name, after), _limit(name, before)
     return new if new is not None and (old is None or new < old) else None
 

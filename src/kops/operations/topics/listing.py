@@ -1,4 +1,4 @@
-"""Which topics and partitions there are, by name, glob or regular expression: ``orders``, ``orders-*``, ``orders-*:0,3-5``."""
+"""Selecting topics and partitions by name, glob or regular expression: ``orders``, ``orders-*``, ``orders-*:0,3-5``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION
 from kops.operations.services import Services
 
 LONG_SETTINGS = {POLICY: "cleanup_policy", RETENTION: "retention_ms", MIN_IN_SYNC: "min_insync_replicas"}
-"""What ``list --long`` adds, by Kafka's name."""
+"""The columns that ``list --long`` adds, by the name of the setting."""
 
 
 def select(services: Services, patterns: Sequence[str], *, regex: bool = False, internal: bool = False) -> dict[str, Topic]:
-    """Return the topics that names, globs or regular expressions match; all of them without any.
+    """Return the topics that names, globs or regular expressions match; all of them if there are none.
 
-    A pattern matches internal topics only with ``internal``; a plain name matches whatever it names.
+    A pattern matches internal topics only with ``internal``; a name in full matches any topic.
 
-    :raises NotFound: when a plain name does not exist
+    :raises NotFound: for a plain name that does not exist
     """
     topics = services.kafka.topics
     if patterns and not regex and not any(is_glob(pattern) for pattern in patterns):
-        return topics.describe(patterns)  # one request instead of two, and the nearest name in the error
+        return topics.describe(patterns)  # one request instead of two, and similar names in the error
     found = topics.existing(names_matching(patterns, topics.names(), regex=regex, what="topic"))
     return {name: topic for name, topic in found.items() if internal or not topic.internal or name in patterns}
 
@@ -31,11 +31,11 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False, 
 def select_partitions(
     services: Services, texts: Sequence[str], *, regex: bool = False
 ) -> tuple[dict[str, Topic], tuple[TopicPartition, ...]]:
-    """Return the topics that texts name, and the partitions of them.
+    """Resolve texts to topics and their partitions.
 
-    :param texts: names or globs, each with or without partitions; regular expressions on the whole name with ``regex``
+    :param texts: names or globs, each with or without partitions; with ``regex``, regular expressions for the whole name
     :raises NotFound: for a plain name or a partition that does not exist
-    :raises UsageProblem: for what is not a valid name
+    :raises UsageProblem: for an invalid name
     """
     if regex:
         found = select(services, texts, regex=True)
@@ -51,14 +51,13 @@ def select_partitions(
 
 
 def places_of(topic: Topic) -> tuple[TopicPartition, ...]:
-    """Return the partitions of a topic."""
     return tuple(TopicPartition(topic.name, part.partition) for part in topic.partitions)
 
 
 def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False) -> list[dict[str, Any]]:
-    """Return a row for each topic.
+    """Return a row per topic.
 
-    :param long: add the settings of :data:`LONG_SETTINGS`, at the cost of asking for the settings of every topic
+    :param long: add the settings of :data:`LONG_SETTINGS`, which requires reading the settings of every topic
     """
     topics = list(found)
     settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True) if long else {}
@@ -66,7 +65,6 @@ def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False)
 
 
 def list_row(topic: Topic) -> dict[str, Any]:
-    """Return a topic without its settings as a row."""
     return {
         "name": topic.name,
         "partitions": len(topic.partitions),

@@ -1,4 +1,4 @@
-"""Where partitions begin and end, how many offsets lie between, and which offset a time has."""
+"""The log start and end of partitions, the number of offsets between them, and the offset for a time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NO_RECORD = "no record since"
 
 @dataclass(frozen=True)
 class Report:
-    """A row for each partition.
+    """A row per partition.
 
-    :param failed: partitions that could not be asked
+    :param failed: number of partitions that could not be read
     """
 
     rows: list[dict[str, Any]]
@@ -30,8 +30,8 @@ class Report:
 def offset_report(services: Services, texts: Sequence[str], *, at: str | None = None, regex: bool = False) -> Report:
     """Return the offsets of partitions.
 
-    ``offsets`` counts from log start to log end; compaction and transactions leave offsets without a record, so there may be
-    fewer records. ``last_stable_offset`` is where readers of committed records stop: below the log end while a transaction is open.
+    ``offsets`` counts from log start to log end; compaction and transactions leave offsets without a record, so there may be fewer records.
+    ``last_stable_offset`` is where ``read_committed`` consumers stop: below the log end while a transaction is open.
 
     :param at: a time: adds ``offset_at``, the first offset with this timestamp or a later one, and ``offsets_since``
     """
@@ -46,7 +46,7 @@ def offset_report(services: Services, texts: Sequence[str], *, at: str | None = 
 
 
 def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the sums of each topic; None where a partition is not known."""
+    """Return the sums per topic; None if a partition is not known."""
     topics: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         topics.setdefault(row["topic"], []).append(row)
@@ -58,7 +58,7 @@ def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def total_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return one sentence about all of them."""
+    """Return one sentence with the totals of all rows."""
     known = [row for row in rows if row["offsets"] is not None]
     topics = len({row["topic"] for row in rows})
     text = f"{sum(row['offsets'] for row in known):,} offsets in {counted(len(rows), 'partition')} of {counted(topics, 'topic')}"

@@ -1,4 +1,4 @@
-"""The one planner of changes to topics: creating, altering, growing and deleting them together."""
+"""The only planner of changes to topics, which creates, alters, grows and deletes them together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kops.operations.topics.impact import expiry_warnings, reader_warnings, read
 from kops.operations.topics.listing import places_of
 
 CHANGE, CREATE, DELETE = "topics.change", "topics.create", "topics.delete"
-"""Names of the one mutation: for changes of every kind, and for the commands that only create or only delete."""
+"""The operations of the one mutation: changes of every kind, and the commands that only create or only delete."""
 UP_TO_DATE = "already set"
 
 SettingsByTopic = Mapping[str, Mapping[str, Setting]]
@@ -36,11 +36,11 @@ def plan_changes(
     warnings: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> Plan[Changes]:
-    """Return the plan for changes; the brokers have checked them.
+    """Plan changes to topics, after the brokers have validated them.
 
-    :param found: topics to alter, grow or delete as the caller saw them: others that have their names meanwhile are refused
-    :param unchanged: topics to show that are left alone, and why
-    :param nothing: the summary when there is nothing to change; derived from the topics when empty
+    :param found: topics to alter, grow or delete, as read by the caller; if they are recreated meanwhile, the plan is refused
+    :param unchanged: topics to show as unchanged, with the reason
+    :param nothing: the summary if there is nothing to change; empty: derived from the topics
     :raises NotFound: when a topic to be altered, grown or deleted does not exist
     :raises Refused: when the name of a new topic would collide with an existing one
     :raises UsageProblem: for what the brokers refuse
@@ -80,7 +80,7 @@ def plan_changes(
 def guard_of(changes: Changes, found: Mapping[str, Topic], settings: SettingsByTopic) -> dict[str, Any]:
     """Return the state that the changes are computed from: what they touch, and nothing else.
 
-    :param found: those of the topics that exist
+    :param found: the topics that exist
     """
     topics = {}
     for name in (*changes.altered, *changes.delete):
@@ -96,9 +96,9 @@ def guard_of(changes: Changes, found: Mapping[str, Topic], settings: SettingsByT
 
 @dataclass(frozen=True)
 class Creation:
-    """Topics to be created, as the brokers would take them.
+    """Topics to be created, as the brokers will create them.
 
-    :param topics: with the brokers' defaults in place of what was not given
+    :param topics: with the brokers' defaults for what was not given
     """
 
     topics: tuple[NewTopic, ...] = ()
@@ -107,7 +107,7 @@ class Creation:
 
 
 def prepare_creation(services: Services, absent: Sequence[NewTopic]) -> Creation:
-    """Return what creating topics would do; the brokers have checked it.
+    """Prepare the creation of topics, after the brokers have validated it.
 
     :param absent: topics that do not exist
     :raises Refused: when a name would collide with an existing one
@@ -133,7 +133,7 @@ def prepare_creation(services: Services, absent: Sequence[NewTopic]) -> Creation
 
 
 def raise_refusals(answers: Mapping[str, KopsError | None]) -> None:
-    """Raise the first of the brokers' refusals, naming the others."""
+    """Raise the first of the brokers' refusals, with the others in its details."""
     errors = {name: error for name, error in answers.items() if error is not None}
     if not errors:
         return
@@ -150,7 +150,7 @@ def _still_to_change(changes: Changes, found: Mapping[str, Topic], settings: Set
 
 
 def _defaults(services: Services) -> dict[str, str]:
-    """Return a broker's settings, where the defaults of topics come from; none when we may not see them."""
+    """Return the settings of a broker, which has the defaults for topics; empty if they may not be described."""
     cluster = services.kafka.cluster()
     ids = [broker.id for broker in cluster.brokers]
     broker_id = cluster.controller if cluster.controller in ids else ids[0]
@@ -162,7 +162,7 @@ def _defaults(services: Services) -> dict[str, str]:
 
 
 def _resolved(topic: NewTopic, defaults: Mapping[str, str]) -> NewTopic:
-    """Put the brokers' defaults in, so that what is approved is what is asked for."""
+    """Fill in the brokers' defaults, so that what is approved is exactly what is requested."""
     partitions = topic.partitions or _number(defaults.get("num.partitions"))
     replicas = topic.replication_factor or _number(defaults.get("default.replication.factor"))
     return replace(topic, partitions=partitions, replication_factor=replicas)
@@ -197,10 +197,10 @@ def _alteration(changes: Changes, topic: Topic, settings: Mapping[str, Setting])
 
 
 def _deletions(services: Services, doomed: Sequence[Topic], settings: SettingsByTopic) -> tuple[Item, ...]:
-    """Return what deleting topics removes.
+    """Return an item per topic to delete, with what is lost.
 
-    ``records`` counts from log start to log end, so gaps that compaction left and transaction markers count too; None where
-    not every partition could be asked.
+    ``records`` counts from log start to log end, including gaps that compaction left and transaction markers; None unless every partition
+    could be read.
     """
     if not doomed:
         return ()

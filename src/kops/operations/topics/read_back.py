@@ -1,7 +1,7 @@
 """Reading topics back after a change.
 
-The controller answers once a change is decided; each broker shows it when its metadata has caught up, and every request may go
-to another broker. So one read that differs proves nothing, and one that agrees does.
+The controller responds as soon as a change is decided; each broker shows it once its metadata has caught up, and every request may go to
+another broker. So one read that differs proves nothing, while one that agrees does.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Results = tuple[ItemResult, ...]
 
 
 def settled(read: Callable[[], Results], *, seconds: float = SETTLE_SECONDS) -> Results:
-    """Read until everything is as planned, or the time is over.
+    """Read until everything is as planned, or ``seconds`` have passed.
 
-    :param read: reads back and returns the results; those that are not as planned have the error ``verification_failed``
+    :param read: reads back and returns the results; those that differ from the plan have the error ``verification_failed``
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -34,7 +34,7 @@ def settled(read: Callable[[], Results], *, seconds: float = SETTLE_SECONDS) -> 
 
 
 def differences_of(wanted: NewTopic, found: Topic, settings: Mapping[str, Setting]) -> list[str]:
-    """Return how a topic differs from what was to be created, a few words for each difference."""
+    """Describe how a topic differs from the requested one, in a few words per difference."""
     differences = []
     if wanted.partitions not in (None, len(found.partitions)):
         differences.append(f"{len(found.partitions)} partition{'s' if len(found.partitions) != 1 else ''}, not {wanted.partitions}")
@@ -48,7 +48,6 @@ def differences_of(wanted: NewTopic, found: Topic, settings: Mapping[str, Settin
 
 
 def created(result: ItemResult, wanted: NewTopic, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
-    """Return the result of creating a topic after reading it back."""
     if result.status not in (Status.DONE, Status.UNKNOWN):
         return result
     if found is None:
@@ -60,10 +59,10 @@ def created(result: ItemResult, wanted: NewTopic, found: Topic | None, settings:
 
 
 def deleted(result: ItemResult, planned_id: str | None, found: Topic | None) -> ItemResult:
-    """Return the result of deleting a topic after looking for it; one with another id was created by another client since."""
+    """Return the result of deleting a topic after reading it back; a topic with another id was created since by another client."""
     if result.status not in (Status.DONE, Status.UNKNOWN):
         if (result.error or {}).get("code") == NotFound.slug and found is None:
-            return ItemResult(result.target, Status.DONE)  # another client was faster; it is gone
+            return ItemResult(result.target, Status.DONE)  # another client has deleted it before
         return result
     if found is None or found.topic_id != planned_id:
         return ItemResult(result.target, Status.DONE)
@@ -71,6 +70,6 @@ def deleted(result: ItemResult, planned_id: str | None, found: Topic | None) -> 
 
 
 def not_as_planned(result: ItemResult, what: str) -> ItemResult:
-    """Return the failure of a change that the brokers accepted, and that does not show."""
+    """Return the failure of a change that the brokers accepted but that cannot be read back."""
     error = VerificationFailed(f"topic {result.target} is not as planned: {what}", hint="`kops topics describe` shows it")
     return ItemResult(result.target, Status.FAILED, error=error.as_json())

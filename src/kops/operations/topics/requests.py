@@ -1,4 +1,4 @@
-"""What the commands ask for, as changes: create, alter, add-partitions and delete."""
+"""What the commands request, as changes: create, alter, add-partitions and delete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kops.operations.topics.read_back import differences_of
 
 
 def plan_create(services: Services, names: Sequence[str], request: TopicRequest, *, if_not_exists: bool = False) -> Plan[Changes]:
-    """Decide what creating topics would do; the brokers have checked it too.
+    """Plan to create topics, after the brokers have validated it.
 
     :raises UsageProblem: for a name or setting that Kafka refuses
     :raises AlreadyExists: when a topic exists, unless ``if_not_exists``
@@ -54,9 +54,9 @@ def plan_create(services: Services, names: Sequence[str], request: TopicRequest,
 
 
 def plan_creation(services: Services, topics: Sequence[NewTopic], present: Mapping[str, Topic]) -> Plan[Changes]:
-    """Return the plan that creates those of some topics that do not exist.
+    """Plan to create those of some topics that do not exist.
 
-    :param present: those that exist, and are left alone
+    :param present: those that exist, which are left unchanged
     """
     settings = services.kafka.topics.settings(present)
     different = {topic.name: differences_of(topic, present[topic.name], settings[topic.name]) for topic in topics if topic.name in present}
@@ -74,13 +74,13 @@ def plan_creation(services: Services, topics: Sequence[NewTopic], present: Mappi
 def plan_alter(
     services: Services, patterns: Sequence[str], settings: Mapping[str, str], remove: Sequence[str] = (), *, regex: bool = False
 ) -> Plan[Changes]:
-    """Decide what changing settings would do; the brokers have checked it. Settings that are not named stay as they are.
+    """Plan to change settings, after the brokers have validated it. Settings that are not named stay.
 
     :param patterns: names, globs, or regular expressions with ``regex``; patterns never match internal topics
     :param settings: the values to set, as people write them
     :param remove: settings to remove from the topics, so that the brokers' defaults apply again
     :raises UsageProblem: for a setting that Kafka does not know or a value that it refuses
-    :raises NotFound: when a plain name does not exist
+    :raises NotFound: for a plain name that does not exist
     """
     target = _changed_settings(services, settings, remove)
     found = select(services, patterns, regex=regex)
@@ -93,12 +93,12 @@ def plan_alter(
 def plan_add_partitions(
     services: Services, patterns: Sequence[str], partitions: int, *, regex: bool = False, allow_streams: bool = False
 ) -> Plan[Changes]:
-    """Decide what adding partitions would do; the brokers have checked it.
+    """Plan to add partitions, after the brokers have validated it.
 
-    :param partitions: in all, not to be added
-    :param allow_streams: also topics that a Kafka Streams application reads or keeps its state in
-    :raises Refused: for fewer partitions than there are, for the brokers' own topics, and without ``allow_streams``
-    :raises NotFound: when a plain name does not exist
+    :param partitions: the total, not the number to add
+    :param allow_streams: include topics that a Kafka Streams application reads or keeps its state in
+    :raises Refused: for fewer partitions than now, for Kafka's internal topics, and for topics of Kafka Streams unless ``allow_streams``
+    :raises NotFound: for a plain name that does not exist
     """
     found = select(services, patterns, regex=regex)
     if not found:
@@ -115,12 +115,12 @@ def plan_add_partitions(
 
 
 def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False, if_exists: bool = False) -> Plan[Changes]:
-    """Decide what deleting topics would do.
+    """Plan to delete topics.
 
     :param patterns: names, globs, or regular expressions with ``regex``; patterns never match internal topics
-    :param if_exists: leave out plain names that do not exist
-    :raises NotFound: when a plain name does not exist
-    :raises Refused: for the brokers' own topics
+    :param if_exists: skip plain names that do not exist
+    :raises NotFound: for a plain name that does not exist
+    :raises Refused: for Kafka's internal topics
     """
     own = [pattern for pattern in patterns if is_kafkas_own(pattern)]
     if own:
@@ -134,14 +134,14 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
 
 
 def plan_deletion(services: Services, found: Mapping[str, Topic], *, nothing: str = "the topics are gone already") -> Plan[Changes]:
-    """Return the plan that deletes these very topics: others that have their names meanwhile are refused."""
+    """Plan to delete exactly these topics: if one is recreated meanwhile, the plan is refused."""
     return plan_changes(services, Changes(delete=tuple(found)), operation=DELETE, found=found, nothing=nothing)
 
 
 def growth_warnings(services: Services, growing: Mapping[str, int], *, allow_streams: bool) -> list[str]:
-    """Return what breaks when topics get more partitions: records of a key go to another partition from then on.
+    """Return warnings about adding partitions: records of a key go to another partition from then on.
 
-    :raises Refused: for the brokers' own topics, and for those of Kafka Streams without ``allow_streams``
+    :raises Refused: for Kafka's internal topics, and for those of Kafka Streams unless ``allow_streams``
     """
     if not growing:
         return []
@@ -163,14 +163,14 @@ def growth_warnings(services: Services, growing: Mapping[str, int], *, allow_str
 
 def settings_known_to_brokers(services: Services) -> set[str]:
     """Return the names of topic settings that the brokers know: they may be newer than kops."""
-    some = services.kafka.topics.names()[:10]  # one is enough; other clients may be deleting the rest
+    some = services.kafka.topics.names()[:10]  # one is enough; the others are a reserve, since other clients may be deleting topics
     return {name for settings in services.kafka.topics.settings(some, missing_ok=True).values() for name in settings}
 
 
 def _changed_settings(services: Services, settings: Mapping[str, str], remove: Sequence[str]) -> dict[str, str | None]:
-    """Return the settings to change, checked before any broker is asked: None removes one.
+    """Return the settings to change, validated before any request to the brokers; None removes one.
 
-    :raises UsageProblem: for one that does not exist, cannot have its value, or is both set and removed
+    :raises UsageProblem: for one that does not exist, has an invalid value, or is both set and removed
     """
     both = sorted(set(settings) & set(remove))
     if both:
@@ -184,7 +184,7 @@ def _changed_settings(services: Services, settings: Mapping[str, str], remove: S
 
 
 def _owners(services: Services, names: Sequence[str], target: Mapping[str, str | None]) -> list[str]:
-    """Warn about topics whose settings the brokers or an application chose for a reason."""
+    """Warn about topics whose settings were chosen by the brokers or a Kafka Streams application."""
     texts = [f"{name} belongs to the brokers: they chose its settings" for name in names if is_kafkas_own(name)]
     if POLICY not in target and not any(name.startswith("retention.") for name in target):
         return texts
