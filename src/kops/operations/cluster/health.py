@@ -18,8 +18,8 @@ from kops.operations.services import Services
 class Health:
     """A cluster's health.
 
-    :param findings: the worst first
-    :param gaps: what could not be looked at, and why
+    :param findings: the most severe first
+    :param gaps: what could not be examined, and why
     """
 
     cluster_id: str
@@ -33,7 +33,7 @@ class Health:
 
 
 def examine(services: Services, named: Sequence[str] = ()) -> Health:
-    """Look at the whole cluster; nothing is changed.
+    """Examine the whole cluster without changing anything.
 
     :param named: how the command line named the cluster, for the commands of the findings
     :raises Unreachable: when no broker answers
@@ -45,9 +45,9 @@ def examine(services: Services, named: Sequence[str] = ()) -> Health:
 
 
 def as_json(health: Health, least: Severity) -> dict[str, Any]:
-    """Return health as the JSON contract has it.
+    """Return health according to the JSON contract.
 
-    :param least: the severity from which on the cluster counts as unhealthy
+    :param least: the lowest severity that makes the cluster unhealthy
     """
     trouble = health.trouble
     return {
@@ -67,7 +67,7 @@ def as_json(health: Health, least: Severity) -> dict[str, Any]:
 
 
 def gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
-    """Return what could not be looked at as JSON."""
+    """Return what could not be examined as JSON."""
     return [{"check": what, "error": error.as_json()} for what, error in gaps.items()]
 
 

@@ -67,7 +67,7 @@ def plan_reset(services: Services, name: str, only: Sequence[str]) -> Plan[Offse
     """Plan to delete offsets of a connector: all, or those of some partitions.
 
     :param only: for a sink: ``orders`` or ``orders:0,3-5``; for a source: JSON
-    :raises NotFound: when there is no such connector, or it has no offset there
+    :raises NotFound: when the connector does not exist, or has no offset there
     """
     (connector,) = select(services, [name])
     current = _current(services, connector)

@@ -151,7 +151,7 @@ class Watch:
     """Follows one connector while it, or some of its tasks, restart, until they run steadily or have failed again.
 
     :param tasks: only these; empty: the connector and all tasks
-    :param needs_tasks: whether it counts as running only with tasks
+    :param needs_tasks: whether it counts as running only if it has tasks
     """
 
     def __init__(self, tasks: Sequence[int], *, needs_tasks: bool = True) -> None:

@@ -36,7 +36,7 @@ def plan_copy(
     A commit that is copied by offset to the same partition keeps its metadata and leader epoch: it is the same commit.
 
     :param topics: only these partitions of the source: ``orders``, ``orders:0,3-5``, ``orders-*``
-    :param renames: topics of the source by the topics to commit for, such as those that a mirror created
+    :param renames: for topics of the source, the topics to commit for instead, such as their copies made by a mirror
     :param by: ``offset``, or ``time``: the first record at or after the timestamp of the record that the source would read next
     :raises Refused: when the target has members or does not exist, or the source has no such commits
     """

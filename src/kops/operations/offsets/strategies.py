@@ -39,6 +39,7 @@ class Choice:
 
 
 def only_one(choice: Choice) -> None:
+    """Refuse a choice with no strategy or with several."""
     _refuse_unless_one(
         [field.name for field in fields(choice) if (value := getattr(choice, field.name)) is not None and value is not False]
     )

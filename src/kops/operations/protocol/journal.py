@@ -148,7 +148,7 @@ class Journal:
         return family
 
     def left_behind(self, entry: Entry) -> Json:
-        """Return what an entry and those that finished it left behind; None if the last one was stopped in the middle."""
+        """Return what an entry and those that finished it left behind; None if one was stopped in the middle."""
         left = entry.left
         seen = {entry.id}
         while entry.finished_by and entry.finished_by not in seen and (self.folder / f"{entry.finished_by}.json").is_file():

@@ -93,7 +93,7 @@ def take_down(services: Services, name: str, *, delete: bool = False) -> cluster
     """Stop a sandbox; unless ``delete`` is set, its data and its context stay.
 
     :returns: the status before
-    :raises NotFound: when it does not exist of this name
+    :raises NotFound: when there is no sandbox of this name
     """
     sandbox = existing(services, name)
     before = cluster.status(sandbox)

@@ -23,7 +23,7 @@ COMPACTION = (
     "segment.bytes",
     "segment.ms",
 )
-"""The settings that decide when older records of a key are removed, including segment size and age: the active segment is never compacted."""
+"""The settings that decide when older records of a key are removed; segment size and age count, as the active one is never compacted."""
 
 
 def describe_bodies(

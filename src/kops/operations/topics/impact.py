@@ -123,7 +123,7 @@ def _applications(services: Services, group_ids: Collection[str], owners: Collec
     except Unreachable:
         raise
     except KopsError:
-        return found  # readers_of warns already that not every group could be asked
+        return found  # readers_of already warns that not every group could be read
     return found | {name for name in unsure if _is_streams(described[name]) or _stores_time(committed[name])}
 
 
