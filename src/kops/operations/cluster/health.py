@@ -67,7 +67,6 @@ def as_json(health: Health, least: Severity) -> dict[str, Any]:
 
 
 def gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
-    """Return what could not be examined as JSON."""
     return [{"check": what, "error": error.as_json()} for what, error in gaps.items()]
 
 

@@ -164,7 +164,6 @@ class Watch:
         self.decided = False
 
     def observe(self, connector: Connector | None, now: float) -> None:
-        """Process one more poll."""
         self._started = now if self._started is None else self._started
         self._last = connector
         states = [] if connector is None else self._states(connector)

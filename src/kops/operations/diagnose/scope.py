@@ -43,7 +43,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     A topic adds the groups that read it, a sink connector its group, and any connector the topics that it is configured to read.
 
     :param connectors: all existing connectors
-    :raises NotFound: for a plain name that is none of these
+    :raises NotFound: for a plain name that is not a group, topic or connector
     """
     listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
     if not names:

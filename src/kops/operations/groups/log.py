@@ -113,7 +113,7 @@ def _take(builders: Mapping[str, _Builder], record: Record) -> None:
             event = CommitEvent(key.group, key.partition, found.time, found.committed, record.offset, found.topic_id)
         builder.commits[key.partition].append(event)
     elif key.member is None:
-        with contextlib.suppress(UndecodableRecord):  # a version that is not known yet: the members are not known then
+        with contextlib.suppress(UndecodableRecord):  # a future version: the members are then unknown
             builder.members_are(time, frozenset() if record.value is None else decode_classic_members(record.value))
     else:
         builder.member_is(time, key.member, there=record.value is not None)

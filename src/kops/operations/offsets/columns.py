@@ -13,7 +13,7 @@ from kops.core.plan import ItemResult, Status
 from kops.operations.offsets.items import not_as_written
 
 Outcome = dict[TopicPartition, KopsError] | KopsError
-"""The partitions of a group that could not be committed and why, or why none could."""
+"""The partitions of a group that could not be committed, with their errors; or one error if none could."""
 
 
 def refusal_of(group: GroupMoves) -> GroupActive:

@@ -26,20 +26,20 @@ NAMED = 5
 
 
 def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan[Deletion]:
-    """Decide what deleting groups would do.
+    """Plan to delete groups.
 
-    :param patterns: names, globs, or regular expressions with ``regex``; groups that a pattern matches and that have members are left alone
-    :raises NotFound: when a plain name does not exist
-    :raises Refused: for a group, named in full, that has members, or is a share group: its place could not be given back
+    :param patterns: names, globs, or regular expressions with ``regex``; groups with members are skipped if only a pattern matches them
+    :raises NotFound: for a plain name that does not exist
+    :raises Refused: for a group named in full that has members, or is a share group, whose position could not be restored
     """
     plain = {name for name in patterns if not regex and not is_glob(name)}
     return plan_delete_of(services, matching_groups(services, patterns, regex=regex), named=plain)
 
 
 def plan_delete_of(services: Services, names: Sequence[str], *, named: Collection[str] = ()) -> Plan[Deletion]:
-    """Return the plan that deletes those of these groups that may be deleted.
+    """Plan to delete those of these groups that may be deleted.
 
-    :param named: those of them that must be
+    :param named: groups that must be deletable
     """
     listed = {group.group_id: group for group in services.kafka.groups.listed()}
     chosen: dict[str, Group] = {}
@@ -49,7 +49,7 @@ def plan_delete_of(services: Services, names: Sequence[str], *, named: Collectio
             group = find_group(services, name) if name in named else listed[name]
             _refuse(group)
         except KeyError:
-            continue  # gone since it was listed
+            continue  # deleted since it was listed
         except Refused as refused:
             if name in named:
                 raise
@@ -79,33 +79,30 @@ def plan_delete_of(services: Services, names: Sequence[str], *, named: Collectio
 class Deletion(Arguments):
     """The arguments of ``groups.delete``.
 
-    :param prior: what the groups had committed, as moves to no commit
+    :param prior: the commits of the groups, as moves to no commit
     """
 
     prior: tuple[GroupMoves, ...]
 
     def as_json(self) -> Json:
-        """Return the commits in columns."""
         return {"prior": moves_json(self.prior)}
 
     @classmethod
     def of_json(cls, body: Json) -> Deletion:
-        """Read them back."""
         return cls(moves_of_json(body["prior"]))
 
 
 class DeleteGroups(Mutation[Deletion]):
-    """Deletes groups that have no members, after comparing what they have committed."""
+    """Deletes groups without members, if their commits have not changed since the plan."""
 
     name: ClassVar[str] = NAME
     arguments = Deletion
 
     def locks(self, plan: Plan[Deletion]) -> Iterable[str]:
-        """Name the groups, so that one kops at a time changes each."""
         return (item.target for item in plan.changes)
 
     def check(self, services: Services, plan: Plan[Deletion]) -> None:
-        """Refuse when a group was joined, is gone, or committed since the plan."""
+        """Refuse if a group was joined, has other commits than planned, or no longer exists."""
         listed = {group.group_id: group for group in services.kafka.groups.listed()}
         prior = {group.group: group for group in plan.arguments.prior}
         for name in prior:
@@ -120,9 +117,9 @@ class DeleteGroups(Mutation[Deletion]):
                 raise problem
 
     def apply(self, services: Services, plan: Plan[Deletion]) -> Iterator[ItemResult]:
-        """Delete them; the broker refuses each that was joined meanwhile.
+        """Delete the groups; the broker refuses each that was joined meanwhile.
 
-        :raises GroupActive: when it refuses all of them: nothing is changed then
+        :raises GroupActive: when it refuses all of them, so that nothing was changed
         """
         errors = services.kafka.groups.delete([item.target for item in plan.changes])
         refusals = [error for error in errors.values() if isinstance(error, GroupActive)]
@@ -130,11 +127,11 @@ class DeleteGroups(Mutation[Deletion]):
             raise refusals[0]
         for item in plan.changes:
             error = errors[item.target]
-            gone = error is None or isinstance(error, NotFound)  # somebody else was faster
+            gone = error is None or isinstance(error, NotFound)  # another client was faster
             yield ItemResult(item.target, Status.DONE) if gone or error is None else failed(item, error)
 
     def verify(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
-        """See that they are gone, and their offsets with them."""
+        """Check that the groups and their offsets no longer exist."""
         left = set(services.kafka.groups.ids())
         asked = [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
         committed = {
@@ -143,14 +140,14 @@ class DeleteGroups(Mutation[Deletion]):
         return tuple(_verified(result, there=result.target in left or result.target in committed) for result in results)
 
     def resume(self, services: Services, plan: Plan[Deletion]) -> Plan[Deletion]:
-        """Return the plan for those that are still there."""
+        """Plan to delete those that still exist."""
         left = set(services.kafka.groups.ids())
         return plan_delete_of(services, [item.target for item in plan.changes if item.target in left])
 
     def invert(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> Plan[Moves]:
-        """Return the plan that commits the offsets again, which makes the groups.
+        """Plan to commit the offsets again, which recreates the groups.
 
-        :raises Refused: when not one of them had offsets: nothing can make a group without
+        :raises Refused: when none of the groups had offsets: a group cannot be recreated without any
         """
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
         prior = {group.group: group for group in plan.arguments.prior if group.partitions and group.group not in not_done}
@@ -173,11 +170,11 @@ class DeleteGroups(Mutation[Deletion]):
         return replace(undo, losses=(lost,) if strayed else ())
 
     def can_be_undone(self, plan: Plan[Deletion]) -> bool:
-        """Tell whether a group had committed offsets: nothing can recreate one without."""
+        """Whether a group had committed offsets: one without cannot be recreated."""
         return any(group.partitions for group in plan.arguments.prior)
 
     def messages(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what undo gives back."""
+        """Report what undo restores."""
         gone = {result.target for result in results if result.status is Status.DONE}
         if not any(group.partitions for group in plan.arguments.prior if group.group in gone):
             return ()
@@ -188,7 +185,7 @@ DELETE = DeleteGroups()
 
 
 def _refuse(group: Group) -> None:
-    """Refuse what cannot be deleted, or could not be given back.
+    """Refuse what cannot be deleted, or could not be restored.
 
     :raises Refused: for a share group
     :raises GroupActive: for a group with members
@@ -207,7 +204,7 @@ def _refuse(group: Group) -> None:
 
 
 def _prior(services: Services, groups: Iterable[str]) -> list[GroupMoves]:
-    """Return what groups have committed, as moves to no commit."""
+    """Return the commits of groups, as moves to no commit."""
     prior = []
     for name, found in services.kafka.groups.read_offsets(sorted(groups), stable=True):
         if isinstance(found, KopsError):

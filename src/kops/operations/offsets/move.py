@@ -121,7 +121,7 @@ class Mover(Mutation[M]):
     def apply(self, services: Services, plan: Plan[M]) -> Iterator[ItemResult]:
         """Compare each group with the plan, and commit.
 
-        :raises Refused: when every group has changed since the plan or has got members, so that nothing was changed
+        :raises Refused: when every group has changed since the plan or was joined, so that nothing was changed
         """
         groups = {group.group: group for group in _moving(plan) if group.changed}
         problems = (
@@ -215,7 +215,7 @@ class Mover(Mutation[M]):
         return (f"the stores of {which} are as they were: `kops state verify` compares them",)
 
     def _problems(self, services: Services, groups: Collection[GroupMoves]) -> dict[str, KopsError]:
-        """Return the groups that must not be moved now, and why: they have got members, or were deleted or created since the plan."""
+        """Return the groups that must not be moved now, and why: they were joined, deleted or created since the plan."""
         now = states_now(services, [group.group for group in groups])
         problems: dict[str, KopsError] = {}
         for group in groups:

@@ -38,7 +38,6 @@ class EntryStatus(str, Enum):
 
     @classmethod
     def of(cls, status: Status) -> EntryStatus:
-        """Return the status of an entry for the status of a result."""
         return {Status.PARTIAL: cls.PARTIAL, Status.FAILED: cls.FAILED, Status.UNKNOWN: cls.UNKNOWN}.get(status, cls.DONE)
 
 
