@@ -286,7 +286,7 @@ def test_a_reset_application_computes_everything_again_and_its_neighbour_is_left
         assert "--topology" in refused.err
     done = kops("streams", "reset", name, "--topology", topology_file(protocol), "--confirm", name, "-o", "json").ok()
     assert f"results are sent again to {prefix}-out, read by group {prefix}-reader" in done.err
-    assert f"delete <state.dir>/{name}" in done.err
+    assert f"delete the local state of {name} on every instance" in done.err
     assert set(cluster.topics(name)) == set(neighbours)
     assert cluster.committed(name) == beginning
     undone = kops("undo", done.json["journal_id"], "--yes").ok()

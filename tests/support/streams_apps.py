@@ -30,6 +30,8 @@ LONGEST_PAUSE = 0.25
 """Between two looks at what takes long: a look may start a client."""
 _SOCKETS, _CLOSE_WAIT = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "08"
 """The system's list of sockets, and the state of one whose other side has closed it (``TCP_CLOSE_WAIT`` of Linux)."""
+_CLOSING = {"04", "05", "09", "0B"}
+"""States of a socket that its own side has closed, with data that is yet to be sent or acknowledged (``TCP_FIN_WAIT1`` and after it)."""
 NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
@@ -365,14 +367,18 @@ class Cluster:
         """Let the broker read what a client that was killed had sent it, slowed down until now; what is deleted then stays so.
 
         A request names topics: one that is read late goes into whatever has that name by then. Until the broker has read the end of a
-        connection, its socket is in CLOSE_WAIT; where the system shows no sockets, nothing is waited for.
+        connection, its socket is in CLOSE_WAIT; while the dead client's system still has data to send, that side is in FIN_WAIT1. Where
+        the system shows no sockets, nothing is waited for.
         """
         self.slow_down(client_id, 10**9)
         ports = {f"{int(server.rpartition(':')[2]):04X}" for server in self.servers.split(",")}
 
         def is_read() -> bool:
             found = (line.split() for path in _SOCKETS if path.exists() for line in path.read_text(encoding="ascii").splitlines()[1:])
-            return not any(local.rpartition(":")[2] in ports and state == _CLOSE_WAIT for _, local, _, state, *_ in found)
+            return not any(
+                (local.rpartition(":")[2] in ports and state == _CLOSE_WAIT) or (remote.rpartition(":")[2] in ports and state in _CLOSING)
+                for _, local, remote, state, *_ in found
+            )
 
         wait_for("the broker to have read what the dead client sent", is_read, 2 * SECONDS)
 
