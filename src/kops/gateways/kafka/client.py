@@ -35,7 +35,7 @@ REFRESH_SECONDS = 0.5
 """KRaft brokers name any broker as the controller, for some seconds even one that just died, and librdkafka waits for that one
 until it reads new metadata. So a wait refreshes the metadata after this time, and again each time that its length has doubled."""
 AGAIN_SECONDS = 5.0
-"""A read that is not answered within this time is sent again over new connections; later reads are sent twice at once."""
+"""A read that is not answered within this time is sent again over new connections; once those exist, later reads use both at once."""
 
 _QUIET = logging.getLogger("kops.librdkafka")
 

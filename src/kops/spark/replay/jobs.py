@@ -181,9 +181,9 @@ class MisplacedRecord(ValueError):
 def send_partition(
     job: Job, part: PartitionRange, slices_from: Callable[[int], Iterable[Slice]], report: Callable[[int, bool], None] | None = None
 ) -> Outcome:
-    """Send a range of a partition and return how that went; runs in the tasks.
+    """Send a range of a partition and return how that went; runs in tasks.
 
-    :param slices_from: gives the slices from an offset on
+    :param slices_from: returns the slices from an offset on
     :param report: see ``PartitionSender``
     """
     from kops.gateways.wire.kafka_python import kafka_error

@@ -106,7 +106,7 @@ def _buffer_of(slices: Iterable[Slice]) -> _TransactionBuffer:
 
 @dataclass
 class PartitionSender:
-    """Sends slices in order; keeps everything until it is committed.
+    """Sends slices in order; keeps everything since the last commit until it is committed.
 
     :param start: and ``end``: offsets of the source
     :param most: total number of records to send; None: all

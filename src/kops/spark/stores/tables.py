@@ -70,7 +70,7 @@ class Topics:
         return sum(int(watch.get["late"]) for watch in self._expired.values())
 
     def newest(self, table: Table, source: Source) -> DataFrame:
-        """Return at least the last record of every key that counts; tasks find those if they can (``partial_aggregates``)."""
+        """Return, of the records that count, at least the last one per key; tasks find those if they can (``partial_aggregates``)."""
         batches, wanted = self.kafka.batches, self.range_of(source)
         if batches is None or self.clocks or table.history_ms is not None or source.extracts:
             return self.records(table, source)
