@@ -55,7 +55,7 @@ class Client:
         self.asking_about_topics = RLock()
         """Held from a request about topics until its answer; see ``Offsets._asked``."""
         self.second: KafkaAdminClient | None = None
-        """kafka-python's client, for what librdkafka does not support; see ``groups_wire``."""
+        """kafka-python's client, for what librdkafka does not support; see ``admin``."""
 
     def close(self) -> None:
         """Release connections and threads in a process that continues; librdkafka's end with the last reference."""

@@ -1,7 +1,7 @@
 """Tumbling and hopping windows whose records tasks aggregate themselves, column by column (``partial_aggregates``).
 
 A task reads a whole partition in order, so stream time is a running maximum over what it reads, and late records are recognized at once.
-The rules are those of ``windows_time``: ``TimeWindows.windowsFor`` and ``KStreamWindowAggregate``.
+The rules are those of ``windows.time_windows``: ``TimeWindows.windowsFor`` and ``KStreamWindowAggregate``.
 """
 
 from __future__ import annotations

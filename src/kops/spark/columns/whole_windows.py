@@ -1,4 +1,4 @@
-"""Which windows of one partition have expired, and which may be missing: ``windows_keys.Horizon`` on columns."""
+"""Which windows of one partition have expired, and which may be missing: ``windows.keys.Horizon`` on columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import Piece
 
 EXPIRY = ("expired", "hidden", "uncovered", "unaligned")
-"""The counts; see ``windows_view.NOTED``."""
+"""The counts; see ``job.NOTED``."""
 
 
 @dataclass

@@ -25,7 +25,7 @@ _BITS = 32
 class RoutedFrames:
     """Records, each with its destination.
 
-    :param topics: index into ``Places.counts``
+    :param topics: index into ``Destinations.counts``
     """
 
     frames: Frames
