@@ -178,7 +178,7 @@ def test_a_log_that_is_trimmed_between_plan_and_apply(kops, cluster, group, orde
     kops("offsets", "seek", group, f"{orders}:0=1", "--plan-out", file).ok()
     cluster.trim(orders, {0: 3})
     outcome = kops("apply", file, "--yes")
-    assert (outcome.code, "has no offset 1 any more, it has 3 to 10" in outcome.err) == (5, True)
+    assert (outcome.code, "no longer has offset 1, it has 3 to 10" in outcome.err) == (5, True)
     assert offsets(cluster, group) == {0: 5, 1: 5}
 
 

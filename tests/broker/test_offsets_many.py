@@ -159,7 +159,7 @@ def test_a_log_that_was_trimmed_since_the_plan(kops, cluster, world, tmp_path):
     kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one", "--to-offset", "1", "--plan-out", file).ok()
     cluster.trim(f"{world}-one", {1: 3})
     refused = kops("apply", file, "--yes")
-    assert (refused.code, f"{world}-one:1 has no offset 1 any more, it has 3 to 10" in refused.err) == (5, True)
+    assert (refused.code, f"{world}-one:1 no longer has offset 1, it has 3 to 10" in refused.err) == (5, True)
     assert standing(cluster, world) == BEFORE
 
 

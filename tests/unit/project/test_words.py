@@ -1,4 +1,4 @@
-"""The phrases that docs/glossary.md replaces stay out of the folders that are free of them."""
+"""The phrases that docs/glossary.md replaces stay out of the code and the pages."""
 
 from __future__ import annotations
 
@@ -34,21 +34,11 @@ BANNED = {
     r"\bone (?:length|row|line|object|document|file|folder) a \w+": "one per x",
 }
 
-SOURCE = (
-    "cli/*.py", "cli/connect/*.py", "cli/context/*.py", "cli/sandbox/*.py", "core/[!p]*.py", "core/progress.py", "core/connect/*.py",
-    "core/topics/*.py", "core/cluster/*.py", "core/diagnosis/*.py", "operations/topics/*.py", "operations/cluster/*.py",
-    "operations/diagnose/*.py", "cli/topics/*.py",
-    "gateways/connect/*.py", "gateways/machine/*.py", "operations/*.py", "operations/connect/*.py", "operations/contexts/*.py",
-    "operations/sandbox/*.py", "plugins/*.py", "sandbox/*.py", "cli/changelog/*.py", "cli/state/*.py", "cli/streams/*.py",
-    "core/changelog/*.py", "core/statefile/*.py", "core/streams/*.py", "operations/archive/*.py", "operations/changelog/*.py",
-    "operations/engine/*.py", "operations/state/*.py", "operations/streams/*.py", "spark/windows/*.py",
-)  # fmt: skip
-"""Below ``src/kops``. A folder is added once it is free of the phrases."""
 PAGES = ("*.md", "docs/**/*.md", "plugins/*/src/**/*.py")
 
 
 def clean_files():
-    found = [file for pattern in SOURCE for file in (ROOT / "src" / "kops").glob(pattern)]
+    found = [*(ROOT / "src" / "kops").rglob("*.py")]
     found += [file for pattern in PAGES for file in ROOT.glob(pattern)]
     return sorted(str(file.relative_to(ROOT)) for file in found if file.name != "glossary.md")
 

@@ -44,7 +44,7 @@ def approve(plan: Plan, approval: Approval, connection: Connection, show: Callab
 
 
 def _compared(names: Sequence[str], given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the names that were not given, and what was given that is none of them; a name may be given as it is shown."""
+    """Return the names that were not given, and what was given that is not among them; a name may be given as it is shown."""
     missing, wrong = list(names), []
     for each in filter(None, given):
         found = next((name for name in missing if each in (name, visible(name))), None)

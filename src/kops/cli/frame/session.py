@@ -61,7 +61,7 @@ class Session:
 
     @property
     def quiet(self) -> bool:
-        """Tell whether stderr carries errors and questions only."""
+        """Whether stderr carries errors and questions only."""
         return bool(self.settings.get("quiet"))
 
     @cached_property

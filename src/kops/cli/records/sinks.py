@@ -51,7 +51,7 @@ class Sink:
 def sink_for(session: Session, shown: Shown, stream: Stream) -> Sink:
     """Return what writes records as they are to be shown.
 
-    :raises UsageProblem: when that is said twice
+    :raises UsageProblem: when that is given twice
     """
     if shown.raw and shown.template is not None:
         raise UsageProblem("--raw and --format are mutually exclusive", hint=r"--format '%s\n' is what --raw writes")

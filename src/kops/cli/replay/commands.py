@@ -105,7 +105,7 @@ def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 def _in_context(session: Session, name: str | None) -> tuple[Session, str | None]:
     """Return the session of the target, and the context of the source where that is another.
 
-    :raises UsageProblem: when the source is no context, which a later run could not reach again
+    :raises UsageProblem: when the source is not a context: a later run could not reach it again
     """
     if name is None:
         return Session(session.settings), None

@@ -48,12 +48,12 @@ def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
         fitting = sum(_fits(check, record) for record in live)
         if fitting >= _ENOUGH * len(live):
             share = "all" if fitting == len(live) else f"{fitting} of"
-            found.append(Evidence(kind, _WEIGHTS.get(kind, _FITS), f"{share} {len(live)} records that were looked at {words}"))
+            found.append(Evidence(kind, _WEIGHTS.get(kind, _FITS), f"{share} {len(live)} examined records {words}"))
         else:
-            found.append(Evidence(kind, _AGAINST, f"only {fitting} of {len(live)} records that were looked at {words}"))
+            found.append(Evidence(kind, _AGAINST, f"only {fitting} of {len(live)} examined records {words}"))
     asides = _asides(keyed, live, topic)
     if live and not any(each.type and each.weight > _SPELLING for each in [*found, *asides]):
-        why = "no key and value that was looked at has the parts of another type"
+        why = "no examined key and value has the parts of another type"
         plain = (
             (types.KEY_VALUE, types.VERSIONED) if topic.endswith("-changelog") else (types.KEY_VALUE, types.VERSIONED, types.REPARTITION)
         )

@@ -106,7 +106,7 @@ class Offsets:
             now, left = time.monotonic(), []
             for partition, answer in answers.items():
                 patience = self._patience(answer)
-                # Counted from the first such answer: a slow answer is no reason to give up.
+                # Counted from the first such answer: a slow answer does not use up patience.
                 if now + pause - since.setdefault((partition, patience), now) < patience:
                     left.append(partition)
             if not left:

@@ -77,7 +77,7 @@ def _refuse_outside(partition: TopicPartition, offset: int | None, bounds: Mappi
         raise found
     if not found.log_start_offset <= offset <= found.log_end_offset:
         has = f"{found.log_start_offset} to {found.log_end_offset}"
-        raise StateMoved(f"{partition} has no offset {offset} any more, it has {has}", hint="run the command again")
+        raise StateMoved(f"{partition} no longer has offset {offset}, it has {has}", hint="run the command again")
 
 
 def outside_log(services: Services, group: GroupMoves) -> list[str]:
@@ -89,7 +89,7 @@ def outside_log(services: Services, group: GroupMoves) -> list[str]:
     warnings = []
     for partition, bounds in services.kafka.offsets.bounds_or_errors(offsets).items():
         if isinstance(bounds, KopsError):
-            raise Refused(f"{partition}: {bounds.message}", hint="it cannot be committed for any more")
+            raise Refused(f"{partition}: {bounds.message}", hint="offsets can no longer be committed for it")
         if not bounds.log_start_offset <= offsets[partition] <= bounds.log_end_offset:
             has = f"{bounds.log_start_offset} to {bounds.log_end_offset}"
             warnings.append(f"{partition}: the log has {has}, not {offsets[partition]}: consumers will follow auto.offset.reset")

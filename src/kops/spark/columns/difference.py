@@ -107,7 +107,7 @@ class _Pairs:
             rows = rows.take(pyarrow.array(numpy.flatnonzero(actions != _SAME)))
         times = compute.coalesce(rows["after_timestamp"], rows["before_timestamp"])
         hashes = column_hashes(rows["key"], rows["after_value"], times.to_numpy())
-        told = {
+        staged = {
             **{name: rows[name] for name in columns},
             "partition": partition_column(partition, rows.num_rows),
             "action": pyarrow.array(APPENDED).take(rows["action"]),
@@ -115,7 +115,7 @@ class _Pairs:
             "high": pyarrow.array((hashes >> numpy.uint64(32)).astype(numpy.int64)),
             "low": pyarrow.array((hashes & numpy.uint64(0xFFFFFFFF)).astype(numpy.int64)),
         }
-        return pyarrow.RecordBatch.from_pydict({name: told[name] for name in (*STAGE_COLUMNS, "timestamp", "high", "low")})
+        return pyarrow.RecordBatch.from_pydict({name: staged[name] for name in (*STAGE_COLUMNS, "timestamp", "high", "low")})
 
 
 def _taken(column: pyarrow.ChunkedArray, rows: Rows) -> pyarrow.Array:

@@ -37,10 +37,10 @@ def by_partition(condition: str, partitions: int) -> str:
     return f"to_json(histogram_numeric(if({condition}, cast(partition as double), null), {partitions + 1}))"
 
 
-def counts_by_partition(told: str | None) -> dict[int, int]:
+def counts_by_partition(observed: str | None) -> dict[int, int]:
     """Parse the result of ``by_partition``; empty if there was no such row."""
     found: dict[int, int] = {}
-    for each in json.loads(told or "[]"):
+    for each in json.loads(observed or "[]"):
         number = round(each["x"])
         found[number] = found.get(number, 0) + round(each["y"])
     return found

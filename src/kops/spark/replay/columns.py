@@ -242,7 +242,7 @@ def _destinations(
         topic = columns["topic"][row].as_py() if "topic" in columns else destinations.topic
         given = columns["target_partition"][row].as_py() if "target_partition" in columns else part.partition
         where = f"{topic}:{given}" if topics[row] >= 0 else f"the topic {topic}"
-        raise MisplacedRecord(int(frames.offsets[row]), f"it goes to {where}, which is none of the targets")
+        raise MisplacedRecord(int(frames.offsets[row]), f"it goes to {where}, which is not a target")
     return numbers, topics
 
 

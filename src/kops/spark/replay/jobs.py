@@ -164,7 +164,7 @@ def _refuse_misplaced(rows: pyarrow.Table, destinations: Destinations) -> None:
     if found:
         row = found[0]
         where = f"{row['topic']}:{row['target_partition']}" if row["topic"] in destinations.counts else f"the topic {row['topic']}"
-        raise MisplacedRecord(row["offset"], f"it goes to {where}, which is none of the targets")
+        raise MisplacedRecord(row["offset"], f"it goes to {where}, which is not a target")
 
 
 class MisplacedRecord(ValueError):

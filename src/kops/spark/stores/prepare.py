@@ -259,7 +259,7 @@ class Place:
         if kind.name in BY_PYTHON:
             fields = f" ({ddl(column_of(kind)[0])})"
         if kind.plugin:
-            fields = " (text; JSON of what is no text)"
+            fields = " (text; JSON for anything else)"
         headers = ", headers (in from.timestamp)" if self.store.source.extracts else ""
         return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset{headers}"
 

@@ -30,7 +30,7 @@ def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # no
     """
     table = job.store.table
     if table is None:
-        raise TypeError(f"{job.store.name} is no table")
+        raise TypeError(f"{job.store.name} is not a table")
     topics = Topics(kafka, job, clocks=len(job.sources) > 1 and (table.needs_order or bool(job.store.key_by)))
     place = Expressions(job.state_file, job.store, table)
     if job.store.key_by:

@@ -67,8 +67,10 @@ def _versions(taken: DataFrame, history_ms: int) -> DataFrame:
     )
     valid = known.selectExpr("*", f"lead(timestamp) {_OF_KEY} as until").where(f"until is null or until > newest - {history_ms}")
     # The first version with a partition's newest timestamp stays even if it deletes nothing: it records the stream time of the store.
-    told = valid.selectExpr("*", f"lag(value) {_OF_KEY} as before").where("value is not null or before is not null or timestamp = newest")
-    return told.select("partition", "key", "value", "timestamp")
+    changed = valid.selectExpr("*", f"lag(value) {_OF_KEY} as before").where(
+        "value is not null or before is not null or timestamp = newest"
+    )
+    return changed.select("partition", "key", "value", "timestamp")
 
 
 def as_rows(found: DataFrame) -> DataFrame:
