@@ -156,6 +156,17 @@ def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     sys.stderr.write("\n".join(wrapped(text, sys.stderr) for text in (*lines, *remarks(plan))) + "\n")
 
 
+def approve_if_protected(session: Presenter, plan: Plan, confirm: str | None) -> None:
+    """Ask about a plan that only a protected context asks about: the command itself says what it does.
+
+    :param confirm: the context's name, where it is given
+    :raises ApprovalRequired: as ``approve`` does
+    """
+    if session.connection.protected:
+        approval = Approval(confirm=(confirm,) if confirm else ())
+        approve(plan, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking))
+
+
 def show_plan_as_data(session: Presenter, plan: Plan) -> None:
     """Write the plan to stdout in the chosen format, for --dry-run."""
     if session.output_format == "json":

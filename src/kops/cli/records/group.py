@@ -8,9 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from kops.cli.frame.approve import approve
-from kops.cli.frame.carry_out import show_plan
-from kops.cli.frame.options import Approval
+from kops.cli.frame.carry_out import approve_if_protected
 from kops.cli.frame.session import Session
 from kops.cli.records.sinks import Sink, report
 from kops.core.errors import ExitCode, Terminated
@@ -44,13 +42,7 @@ def consume_as_group(
     reading = _Reading(choose, sink, stream)
 
     def agreed(shown: Plan) -> None:
-        if session.connection.protected:
-            approve(
-                shown,
-                Approval(confirm=(confirm,) if confirm else ()),
-                session.connection,
-                lambda it, asking: show_plan(session, it, always=asking),
-            )
+        approve_if_protected(session, shown, confirm)
         session.note(f"joining group {group_id}: what is read of {wanted.selection.topic} is committed")
 
     result, entry = carry_out(session, plan, ConsumeAsGroup(reading.drain, single=single), approve=agreed, journal=session.journal)

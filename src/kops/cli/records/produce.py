@@ -10,9 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
-from kops.cli.frame.approve import approve
-from kops.cli.frame.carry_out import show_plan
-from kops.cli.frame.options import Approval
+from kops.cli.frame.carry_out import approve_if_protected
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode, Terminated, UsageProblem
 from kops.core.models import NewRecord
@@ -102,13 +100,7 @@ def _send(session: Session, topic: str, outgoing: Outgoing, *, dry_run: bool, co
     outgoing.progress = session.progress
 
     def agreed(shown: Plan) -> None:
-        if session.connection.protected:
-            approve(
-                shown,
-                Approval(confirm=(confirm,) if confirm else ()),
-                session.connection,
-                lambda it, asking: show_plan(session, it, always=asking),
-            )
+        approve_if_protected(session, shown, confirm)
         if typing:
             session.note("one record a line; Ctrl-D ends")
 

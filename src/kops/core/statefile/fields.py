@@ -19,7 +19,7 @@ class Fields:
     """A mapping with a place in a file.
 
     :param place: its path, such as ``stores.totals.from``; empty at the top
-    :param plugin_formats: returns the names of the formats that plugins provide; called only for a name that is not one of kops' own
+    :param plugin_formats: lists the formats that plugins provide; called only if kops has no format of that name
     """
 
     def __init__(

@@ -47,7 +47,7 @@ def parse_state_file(path: str, body: Any, plugin_formats: Callable[[], Collecti
 
     :param path: for messages
     :param body: the parsed YAML
-    :param plugin_formats: returns the names of the formats that plugins provide
+    :param plugin_formats: lists the formats that plugins provide
     :raises ConfigError: naming the file, the field and the most similar name
     """
     top = Fields(path, "", body, _TOP, plugin_formats=plugin_formats)

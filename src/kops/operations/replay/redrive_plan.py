@@ -213,7 +213,9 @@ def _refuse_topics(topic: str, named: Sequence[str], request: RedriveRequest) ->
     others = [name for name in named if not any(fnmatch.fnmatchcase(name, pattern) for pattern in request.to_topics)]
     if others:
         given = (
-            f"--to-topics does not name ({', '.join(request.to_topics)})" if request.to_topics else "with --yes nobody approves the plan"
+            f"--to-topics does not name ({', '.join(request.to_topics)})"
+            if request.to_topics
+            else "were not approved (--yes skips the question)"
         )
         allow = " ".join(f"--to-topics {shlex.quote(name)}" for name in others)
         raise Refused(
