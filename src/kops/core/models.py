@@ -127,6 +127,18 @@ class GroupOffsets:
     epochs: dict[str, dict[int, int]] = field(default_factory=dict)
     metadata: dict[str, dict[int, str | None]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, commits: Mapping[TopicPartition, Committed]) -> GroupOffsets:
+        """Return commits as ``commits`` yields them, by topic again."""
+        found = cls()
+        for place, committed in commits.items():
+            found.offsets.setdefault(place.topic, {})[place.partition] = committed.offset
+            if committed.leader_epoch is not None:
+                found.epochs.setdefault(place.topic, {})[place.partition] = committed.leader_epoch
+            if committed.metadata != "":
+                found.metadata.setdefault(place.topic, {})[place.partition] = committed.metadata
+        return found
+
     def columns(self) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
         """Yield each topic with the partitions that have a commit, and their offsets; in order."""
         for topic in sorted(self.offsets):

@@ -69,6 +69,13 @@ class SkipRecords:
     count: int
 
 
+@dataclass(frozen=True)
+class Stay:
+    """The partition keeps its commit, or has none; shown with the reason. Its bounds are not read."""
+
+    reason: str
+
+
 Strategy: TypeAlias = ToEarliest | ToLatest | ToCurrent | ToOffset | ToTime | ShiftBy
 
 

@@ -16,8 +16,9 @@ from kops.core.selection import parse_selection
 from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of, position_of
 from kops.operations.connect.offsets_change import Move, OffsetMoves, plan_moves
 from kops.operations.connect.select import select
-from kops.operations.offsets.plan import at_times, selected
+from kops.operations.offsets.plan import selected
 from kops.operations.offsets.strategies import seeks_of
+from kops.operations.offsets.targets import at_times
 from kops.operations.services import Services
 
 Pair = tuple[Mapping[str, Any], Mapping[str, Any] | None]

@@ -11,10 +11,10 @@ from kops.core.offsets.moves import group_moves
 from kops.core.plan import Plan
 from kops.operations.groups.matching import find_group
 from kops.operations.offsets.checks import state_of
+from kops.operations.offsets.choose import committed_now, ready_group
 from kops.operations.offsets.move import plan_move
-from kops.operations.offsets.plan import at_times, group_to_move
-from kops.operations.offsets.reset import committed_now, wait
 from kops.operations.offsets.rules import included, narrowing
+from kops.operations.offsets.targets import at_times
 from kops.operations.services import Services
 
 BY_OFFSET, BY_TIME = "offset", "time"
@@ -48,14 +48,12 @@ def plan_copy(
     except NotFound as missing:
         raise Refused(missing.message, hint=missing.hint, group=source) from missing
     commits = _chosen(services, source, topics, names)
-    wait(services, target, wait_empty)
-    group = group_to_move(services, target, new_group=new_group)
+    group, current = ready_group(services, target, new_group=new_group, wait_empty=wait_empty)
     places = {partition: TopicPartition(names.get(partition.topic, partition.topic), partition.partition) for partition in commits}
     _refuse_twice(places)
     strategies = _by_time(services, commits) if by == BY_TIME else {p: ToOffset(found.offset) for p, found in commits.items()}
     bounds = services.kafka.offsets.bounds_or_errors(places.values())
     times = at_times(services, {places[p]: strategy for p, strategy in strategies.items() if isinstance(bounds[places[p]], Bounds)})
-    current = committed_now(services, target) if group is not None else {}
     wanted: dict[TopicPartition, tuple[Committed | None, str]] = {}
     unchanged: dict[TopicPartition, str] = {}
     for partition, committed in commits.items():

@@ -8,12 +8,11 @@ from typing import Any
 
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets.arithmetic import Strategy
 from kops.core.plan import Plan
 from kops.core.selection import Selection, parse_selection
 from kops.core.visible import visible
-from kops.operations.offsets.plan import group_to_move, plan_strategies, selected
-from kops.operations.offsets.reset import committed_now, wait
+from kops.operations.offsets.choose import committed_now, group_to_move, ready_group
+from kops.operations.offsets.plan import plan_group, selected
 from kops.operations.offsets.rules import included, narrowing
 from kops.operations.offsets.skip import behind_records
 from kops.operations.offsets.strategies import Seek, seek_of
@@ -73,10 +72,8 @@ def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str 
     :raises StateMoved: when a changed partition has moved while the sheet was edited
     """
     seeks = changes_of(sheet, edited, services)
-    wait(services, sheet.group, wait_empty)
-    group = group_to_move(services, sheet.group, new_group=False)
+    group, current = ready_group(services, sheet.group, wait_empty=wait_empty)
     selected(services, [Selection(partition.topic, (partition.partition,)) for partition in seeks])
-    current = committed_now(services, sheet.group)
     moved = next((p for p in sorted(seeks) if p in sheet.offsets and _offset(current.get(p)) != sheet.offsets[p]), None)
     if moved is not None:
         raise StateMoved(
@@ -84,8 +81,8 @@ def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str 
             hint="edit again from where it is now",
             group=sheet.group,
         )
-    strategies: dict[TopicPartition, Strategy] = behind_records(services, seeks, current)
-    return plan_strategies(services, sheet.group, group, strategies, current, summary=f"edit group {sheet.group}")
+    strategies = behind_records(services, seeks, current)
+    return plan_group(services, sheet.group, group, strategies, current, summary=f"edit group {sheet.group}")
 
 
 def changes_of(sheet: Sheet, edited: str, services: Services) -> dict[TopicPartition, Seek]:

@@ -13,7 +13,7 @@ from typing import Any
 from kops.core.errors import NotFound, Refused
 from kops.core.groups.history import CommitEvent, GroupHistory, moves_of_tools
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets.arithmetic import Strategy, ToOffset
+from kops.core.offsets.arithmetic import Stay, Strategy, ToOffset
 from kops.core.times import parse_time, time_text
 from kops.formats.groups.consumer_offsets import TOPIC
 from kops.operations.groups.log import read_group_log
@@ -107,28 +107,27 @@ def history_time(text: str, now: datetime) -> int:
 
 def history_strategies(
     services: Services, group_id: str, at: int, partitions: Iterable[TopicPartition], *, every: bool = False
-) -> tuple[dict[TopicPartition, Strategy], dict[TopicPartition, str]]:
-    """Return the offsets that partitions had at a time, and why they are not known for the others.
+) -> dict[TopicPartition, Strategy | Stay]:
+    """Return the offsets that partitions had at a time; those for which it is not known stay where they are.
 
     :param at: milliseconds since the epoch
     :param every: include partitions that had a commit then and have none now
     :raises Refused: when none is known
     """
     stood = standing(read_history(services, [group_id])[group_id], at)
-    strategies: dict[TopicPartition, Strategy] = {}
-    unknown: dict[TopicPartition, str] = {}
+    strategies: dict[TopicPartition, Strategy | Stay] = {}
     for partition in {*partitions, *(stood if every else ())}:
         event = stood.get(partition)
         if event is None:
-            unknown[partition] = f"where it stood at {time_text(at)} is no longer known"
+            strategies[partition] = Stay(f"where it stood at {time_text(at)} is no longer known")
         elif event.committed is None:
-            unknown[partition] = f"had no commit at {time_text(at)}: `kops offsets delete` takes it away"
+            strategies[partition] = Stay(f"had no commit at {time_text(at)}: `kops offsets delete` removes it")
         else:
             strategies[partition] = _strategy(event.committed, event.time)
-    if not strategies:
+    if all(isinstance(strategy, Stay) for strategy in strategies.values()):
         hint = f"`kops offsets history {group_id}` shows what is known; {TOPIC} is compacted"
         raise Refused(f"where group {group_id} stood at {time_text(at)} is not known", hint=hint, group=group_id)
-    return strategies, unknown
+    return strategies
 
 
 def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow: Sequence[Rule] = ()) -> list[Rule]:

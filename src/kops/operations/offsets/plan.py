@@ -1,103 +1,134 @@
-"""Plans to move a group: its current commits, and per partition the new offset and the reason for it."""
+"""Plans to move offsets: of one group, each partition by its strategy, or of many, by rules.
+
+Both resolve strategies in the same way; one group is the case n = 1. Only the plan of one group names its items by partition alone.
+"""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
-from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, Group, TopicPartition
-from kops.core.offsets.arithmetic import Strategy, Target, ToTime, metadata_after, resolve
-from kops.core.offsets.moves import group_moves
+from kops.core.errors import GroupActive, KopsError, NotFound, Refused
+from kops.core.findings import counted
+from kops.core.models import Committed, Group, GroupOffsets, TopicPartition
+from kops.core.offsets.arithmetic import Stay, Strategy
+from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.core.streams.topics import looks_like_streams
-from kops.operations.groups.matching import find_group, refuse_active, similar
-from kops.operations.offsets.arguments import OneMove
+from kops.operations.groups.unlisted import unlisted
+from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.checks import state_of
-from kops.operations.offsets.move import plan_move
+from kops.operations.offsets.choose import Chosen
+from kops.operations.offsets.move import plan_move, plan_moves
+from kops.operations.offsets.rules import Places, Rule, existing_partitions, places_of
 from kops.operations.offsets.skip import passed_transactions
-from kops.operations.offsets.targets import without_commit
+from kops.operations.offsets.targets import Targets, read_targets, topic_moves
 from kops.operations.services import Services
 
+EXPLAINED = 3
+"""How many groups a warning names; it counts the others."""
 
-def plan_strategies(
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to move in one group.
+
+    :param group: None: it is to be created
+    :param places: by topic
+    :param strict: refuse the plan if a strategy cannot be resolved for a partition, rather than leave that partition unchanged
+    """
+
+    group: Group | None
+    committed: GroupOffsets
+    places: Mapping[str, Places]
+    strict: bool = True
+
+
+def plan_group(
     services: Services,
     group_id: str,
     group: Group | None,
-    strategies: Mapping[TopicPartition, Strategy],
+    strategies: Mapping[TopicPartition, Strategy | Stay],
     current: Mapping[TopicPartition, Committed],
     *,
     summary: str,
     skip_gone: bool = False,
-    unchanged: Mapping[TopicPartition, str] | None = None,
 ) -> Plan[OneMove]:
     """Plan to move the partitions of a group, each by its strategy.
 
     :param skip_gone: skip partitions that no longer exist
-    :param unchanged: partitions to show as unchanged, with the reason
     """
-    bounds: dict[TopicPartition, Bounds] = {}
-    gone = dict(unchanged or {})
-    for partition, found in services.kafka.offsets.bounds_or_errors(strategies).items():
-        if isinstance(found, NotFound) and skip_gone:
-            gone[partition] = "no longer exists"
-        elif isinstance(found, KopsError):
-            raise found
+    rules = list(dict.fromkeys(strategies.values()))
+    numbers = {strategy: number for number, strategy in enumerate(rules)}
+    places: dict[str, Places] = {}
+    for topic, some in groupby(sorted(strategies), attrgetter("topic")):
+        partitions = tuple(some)
+        places[topic] = Places(tuple(one.partition for one in partitions), tuple(numbers[strategies[one]] for one in partitions))
+    wanted = {group_id: Wanted(group, GroupOffsets.of(current), places)}
+    targets = read_targets(services, rules, places.items(), skip_gone=skip_gone)
+    (moves,) = _resolved(wanted, targets)
+    after = {partition: committed.offset for partition, committed in moves.writes().items() if committed is not None}
+    warnings = [*_kept_behind(wanted, [moves]), *passed_transactions(services, after, current, targets.bounds)]
+    return plan_move(services, moves, summary=summary, warnings=warnings)
+
+
+def plan_groups(services: Services, chosen: Chosen, rules: Sequence[Rule], *, summary: str) -> Plan[Moves]:
+    """Plan to move groups by rules.
+
+    :raises Refused: when a topic or partition that is named does not exist, or every group has members
+    """
+    _collect_less()
+    idle = {name: group for name, group in chosen.groups.items() if name not in chosen.active}
+    if chosen.active and not idle:
+        raise next(iter(chosen.active.values()))
+    committed: dict[str, GroupOffsets] = {}
+    problems: dict[str, KopsError] = {}
+    services.progress.step(f"reading the offsets of {counted(len(idle), 'group')}")
+    for name, answer in services.kafka.groups.read_offsets(idle, stable=True):
+        if isinstance(answer, KopsError):
+            problems[name] = answer
         else:
-            bounds[partition] = found
-    times = at_times(services, {partition: strategies[partition] for partition in bounds})
-    wanted: dict[TopicPartition, tuple[Committed, str]] = {}
-    for partition, ends in bounds.items():
-        target = _target(partition, strategies[partition], current.get(partition), ends, times.get(partition))
-        after = Committed(target.offset, metadata_after(current.get(partition), target.offset))
-        wanted[partition] = (after, target.reason)
-    moves = any(current.get(partition) is None or current[partition].offset != after.offset for partition, (after, _) in wanted.items())
-    warnings = _warnings(group_id, group, current) if moves else []
-    warnings += passed_transactions(services, {partition: after.offset for partition, (after, _) in wanted.items()}, current, bounds)
-    kept = {partition: (current.get(partition), reason) for partition, reason in gone.items()}
-    planned = group_moves(group_id, state_of(group), {**kept, **wanted}, current)
-    return plan_move(services, planned, summary=summary, warnings=warnings)
+            committed[name] = answer
+    for name in sorted(problems):
+        if name in chosen.named or not committed:
+            raise problems[name]
+    existing = existing_partitions(services, rules, {topic for offsets in committed.values() for topic in offsets.offsets})
+    common = [(number, rule) for number, rule in enumerate(rules) if rule.group is None]
+    own: dict[str, list[tuple[int, Rule]]] = {}
+    for number, rule in enumerate(rules):
+        if rule.group is not None:
+            own.setdefault(rule.group, []).append((number, rule))
+    wanted: dict[str, Wanted] = {}
+    for name, offsets in sorted(committed.items()):
+        named = name in chosen.named
+        places = places_of([*common, *own.get(name, ())], offsets.offsets, existing, named=named)
+        if places:
+            wanted[name] = Wanted(idle[name], offsets, places, strict=named)
+        elif named:
+            raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
+    every = (place for one in wanted.values() for place in one.places.items())
+    groups = _resolved(wanted, read_targets(services, [rule.strategy for rule in rules], every))
+    left = [GroupMoves(name, str(problem.details.get("state")), left=_members(problem)) for name, problem in chosen.active.items()]
+    left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
+    warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups)]
+    if chosen.groups.keys() != chosen.named and (missing := unlisted(services)):
+        warnings.append(missing.message)
+    return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings)
 
 
-def group_to_move(services: Services, group_id: str, *, new_group: bool) -> Group | None:
-    """Return a group whose offsets may be moved; None if it is to be created.
-
-    :raises Refused: when it has members, or does not exist although it must
-    """
-    if not group_id:
-        raise UsageProblem("the name of the group is empty", hint="`kops groups list` shows the groups")
-    try:
-        group = find_group(services, group_id)
-    except NotFound as missing:
-        if new_group:
-            return None
-        near = similar(group_id, services.kafka.groups.ids())
-        meant = f"did you mean {' or '.join(near)}? " if near else ""
-        raise Refused(missing.message, hint=f"{meant}--new-group makes a new one", group=group_id) from missing
-    refuse_active(group, can_wait=True)
-    return group
-
-
-def _target(partition: TopicPartition, strategy: Strategy, current: Committed | None, bounds: Bounds, at_time: int | None) -> Target:
-    try:
-        target = resolve(strategy, current, bounds, at_time)
-    except UsageProblem as problem:
-        raise UsageProblem(
-            f"{partition}: {problem.message}", hint=problem.hint, topic=partition.topic, partition=partition.partition
-        ) from None
-    return Target(target.offset, without_commit(target.reason)) if current is None else target
-
-
-def at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:
-    """Return the first offset at or after the time of each strategy that is a time; None if the partition has none."""
-    asked: dict[int, list[TopicPartition]] = {}
-    for partition, strategy in strategies.items():
-        if isinstance(strategy, ToTime):
-            asked.setdefault(strategy.milliseconds, []).append(partition)
-    found: dict[TopicPartition, int | None] = {}
-    for milliseconds, partitions in asked.items():
-        found |= services.kafka.offsets.at_time(partitions, milliseconds)
-    return found
+def _resolved(wanted: Mapping[str, Wanted], targets: Targets) -> list[GroupMoves]:
+    return [
+        GroupMoves(
+            name,
+            state_of(one.group),
+            tuple(topic_moves(targets, one.committed, topic, places, strict=one.strict) for topic, places in sorted(one.places.items())),
+        )
+        for name, one in wanted.items()
+    ]
 
 
 def selected(services: Services, selections: Sequence[Selection]) -> list[tuple[TopicPartition, ...]]:
@@ -112,11 +143,46 @@ def selected(services: Services, selections: Sequence[Selection]) -> list[tuple[
         raise Refused(missing.message, hint=missing.hint, **missing.details) from missing
 
 
-def _warnings(group_id: str, group: Group | None, current: Mapping[TopicPartition, Committed]) -> list[str]:
+def _collect_less() -> None:
+    """Let Python collect garbage rarely.
+
+    Hundreds of thousands of objects follow, none of them is part of a cycle, and each collection costs time.
+    """
+    gc.set_threshold(200_000, 50, 100)
+
+
+def _members(problem: GroupActive) -> str:
+    return f"has members ({problem.details.get('state', 'active')})"
+
+
+def _kept_behind(wanted: Mapping[str, Wanted], groups: Sequence[GroupMoves]) -> list[str]:
+    """Warn about what does not move with offsets: stores of Kafka Streams, and metadata that cannot be read."""
+    streams, unread = [], 0
+    for name in (moves.group for moves in groups if moves.changed):
+        one = wanted[name]
+        texts = [text for texts in one.committed.metadata.values() for text in texts.values()]
+        unread += texts.count(None)
+        if looks_like_streams(name, one.group, one.committed.offsets, texts):
+            streams.append(name)
     warnings = []
-    if looks_like_streams(group_id, group, {p.topic for p in current}, (found.metadata for found in current.values())):
-        warnings.append(f"{group_id} is a Kafka Streams application: its stores do not move with its offsets, see `kops state rebuild`")
-    unread = sum(found.metadata is None for found in current.values())
+    if streams:
+        whose = "is a Kafka Streams application: its stores do not move with its offsets"
+        if len(streams) > 1:
+            whose = "are Kafka Streams applications: their stores do not move with their offsets"
+        warnings.append(f"{_some(streams)} {whose}, see `kops state rebuild`")
     if unread:
         warnings.append(f"the metadata of {unread} offsets cannot be read with these connection settings, and is not kept")
+    return warnings
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:EXPLAINED]) + (f" and {len(names) - EXPLAINED} more" if len(names) > EXPLAINED else "")
+
+
+def _left_alone(chosen: Chosen, left: Sequence[GroupMoves]) -> list[str]:
+    warnings = []
+    if left:
+        warnings.append(f"left alone, as they have members or cannot be read: {_some([group.group for group in left])}")
+    if chosen.left_out:
+        warnings.append(f"{chosen.left_out} groups of types without committed offsets are left out")
     return warnings

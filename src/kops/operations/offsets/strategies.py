@@ -38,13 +38,6 @@ class Choice:
     from_file: Path | None = None
 
 
-def only_one(choice: Choice) -> None:
-    """Refuse a choice with no strategy or with several."""
-    _refuse_unless_one(
-        [field.name for field in fields(choice) if (value := getattr(choice, field.name)) is not None and value is not False]
-    )
-
-
 def mixes_of(steps: Sequence[tuple[str, Any]]) -> list[tuple[tuple[str, ...], Choice]]:
     """Assign strategies to topics: each strategy applies to the topics before it, a single one to all topics.
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from kops.core.errors import UsageProblem
+from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import Bounds, Committed, GroupOffsets, TopicPartition
-from kops.core.offsets.arithmetic import ShiftBy, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
+from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
 from kops.core.offsets.moves import Column, TopicMoves
 from kops.operations.offsets.columns import current_column
 from kops.operations.offsets.rules import Places
+from kops.operations.services import Services
 
 NO_COMMIT = "no commit yet"
-OF_THE_GROUP = (ShiftBy, ToCurrent)
+OF_THE_GROUP = (ShiftBy, ToCurrent, Stay)
 """Strategies whose target depends on the committed offset of the group."""
 
 
@@ -26,11 +27,12 @@ class Targets:
 
     def __init__(
         self,
-        strategies: Sequence[Strategy],
+        strategies: Sequence[Strategy | Stay],
         bounds: Mapping[TopicPartition, Bounds],
         times: Mapping[int, Mapping[TopicPartition, int | None]],
     ) -> None:
         self.strategies = strategies
+        self.bounds = bounds
         self._bounds = {(partition.topic, partition.partition): found for partition, found in bounds.items()}
         self._times = {at: {(p.topic, p.partition): offset for p, offset in found.items()} for at, found in times.items()}
         self._known: dict[tuple[str, int, int], Target] = {}
@@ -38,15 +40,15 @@ class Targets:
         """By topic and places, the moves of groups with a commit in every partition: partitions, offsets, reasons."""
 
     def of(self, topic: str, partition: int, rule: int, committed: int | None) -> Target | None:
-        """Return the new offset of a partition; None if the partition no longer exists.
+        """Return the new offset of a partition; None if it stays, or no longer exists.
 
         :param rule: its number
         :raises UsageProblem: when the strategy cannot be resolved for this partition
         """
-        bounds = self._bounds.get((topic, partition))
-        if bounds is None:
-            return None
         strategy = self.strategies[rule]
+        bounds = self._bounds.get((topic, partition))
+        if bounds is None or isinstance(strategy, Stay):
+            return None
         if isinstance(strategy, OF_THE_GROUP):
             return resolve(strategy, None if committed is None else Committed(committed), bounds)
         found = self._known.get((topic, partition, rule))
@@ -81,10 +83,11 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
         if target is None:
             whole = False  # the partition keeps this group's offset
             after.append(offset)
-            reasons.append("no longer exists")
+            strategy = targets.strategies[rule]
+            reasons.append(strategy.reason if isinstance(strategy, Stay) else "no longer exists")
         else:
             after.append(target.offset)
-            reasons.append(target.reason if offset is not None else without_commit(target.reason))
+            reasons.append(target.reason if offset is not None or NO_COMMIT in target.reason else _and_no_commit(target.reason))
     kept = {}
     for partition in before.metadata:
         at = partitions.index(partition)
@@ -98,6 +101,49 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
     return TopicMoves(topic, partitions, before, column, alike)
 
 
-def without_commit(reason: str) -> str:
-    """Add to the reason of a new offset that the partition has no commit yet, unless it says so already."""
-    return reason if NO_COMMIT in reason else f"{reason}; {NO_COMMIT}".removeprefix("; ")
+def _and_no_commit(reason: str) -> str:
+    return f"{reason}; {NO_COMMIT}".removeprefix("; ")
+
+
+def read_targets(
+    services: Services, strategies: Sequence[Strategy | Stay], places: Iterable[tuple[str, Places]], *, skip_gone: bool = True
+) -> Targets:
+    """Read the bounds of every partition, and the offsets for the times in strategies.
+
+    :param strategies: by number of the rule
+    :param places: topics and their partitions
+    :raises NotFound: without ``skip_gone``, for a partition that no longer exists
+    """
+    known: dict[tuple[str, int], TopicPartition] = {}
+    times: dict[int, set[TopicPartition]] = {}
+    for topic, some in set(places):
+        for number, rule in zip(some.partitions, some.rules, strict=True):
+            strategy = strategies[rule]
+            if isinstance(strategy, Stay):
+                continue
+            partition = known.get((topic, number)) or known.setdefault((topic, number), TopicPartition(topic, number))
+            if isinstance(strategy, ToTime):
+                times.setdefault(strategy.milliseconds, set()).add(partition)
+    bounds: dict[TopicPartition, Bounds] = {}
+    for partition, found in services.kafka.offsets.bounds_or_errors(known.values()).items():
+        if isinstance(found, Bounds):
+            bounds[partition] = found
+        elif not (skip_gone and isinstance(found, NotFound)):
+            raise found
+    at = {
+        milliseconds: services.kafka.offsets.at_time([partition for partition in partitions if partition in bounds], milliseconds)
+        for milliseconds, partitions in times.items()
+    }
+    return Targets(strategies, bounds, at)
+
+
+def at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:
+    """Return the first offset at or after the time of each strategy that is a time; None if the partition has none."""
+    asked: dict[int, list[TopicPartition]] = {}
+    for partition, strategy in strategies.items():
+        if isinstance(strategy, ToTime):
+            asked.setdefault(strategy.milliseconds, []).append(partition)
+    found: dict[TopicPartition, int | None] = {}
+    for milliseconds, partitions in asked.items():
+        found |= services.kafka.offsets.at_time(partitions, milliseconds)
+    return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from kops.core.durations import parse_duration
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, Group, TopicPartition
-from kops.core.offsets.arithmetic import ShiftBy, Strategy
+from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy
 from kops.core.plan import Item, Plan, Severity
 from kops.core.selection import Selection, parse_selection
 from kops.core.streams.topology import Topology
@@ -22,7 +22,7 @@ from kops.operations.offsets.arguments import OneMove
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.files import file_offsets
 from kops.operations.offsets.items import partition_of, places
-from kops.operations.offsets.plan import plan_strategies, selected
+from kops.operations.offsets.plan import plan_group, selected
 from kops.operations.offsets.strategies import Choice, strategy_of
 from kops.operations.services import Services
 from kops.operations.streams.find import find_application
@@ -110,13 +110,12 @@ def _plan_offsets(services: Services, look: Inspection, group: Group | None, cho
         chosen = selections or [Selection(topic) for topic in input_topics(look) if topic in look.partitions]
         _refuse_foreign(look, chosen)
         strategies = {partition: strategy for some in selected(services, chosen) for partition in some}
-    kept = {
-        partition: "no commit yet, so nothing to shift"
+    staying = Stay("no commit yet, so nothing to shift")
+    moving = {
+        partition: staying if isinstance(strategy, ShiftBy) and partition not in look.committed else strategy
         for partition, strategy in strategies.items()
-        if isinstance(strategy, ShiftBy) and partition not in look.committed
     }
-    moving = {partition: strategy for partition, strategy in strategies.items() if partition not in kept}
-    plan = plan_strategies(services, name, group, moving, look.committed, summary=f"reset {name}", unchanged=kept)
+    plan = plan_group(services, name, group, moving, look.committed, summary=f"reset {name}")
     return _without_stream_time(replace(plan, warnings=()), look.committed)
 
 

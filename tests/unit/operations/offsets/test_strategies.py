@@ -6,7 +6,7 @@ from kops.core.errors import UsageProblem
 from kops.core.offsets.arithmetic import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection
 from kops.operations.offsets.files import file_offsets
-from kops.operations.offsets.strategies import Choice, only_one, seek_of, seeks_of, strategy_of
+from kops.operations.offsets.strategies import Choice, mixes_of, seek_of, seeks_of, strategy_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 NOW_MS = 1795262400000
@@ -34,14 +34,12 @@ NOW_MS = 1795262400000
     ],
 )
 def test_strategies(choice, strategy):
-    only_one(choice)
     assert strategy_of(choice, NOW) == strategy
 
 
-@pytest.mark.parametrize("choice", [Choice(), Choice(to_earliest=True, to_latest=True), Choice(to_offset=0, shift_by=0)])
-def test_one_strategy_is_needed(choice):
-    with pytest.raises(UsageProblem):
-        only_one(choice)
+def test_a_strategy_is_needed():
+    with pytest.raises(UsageProblem, match="none is given"):
+        mixes_of([("topic", "orders")])
 
 
 @pytest.mark.parametrize(

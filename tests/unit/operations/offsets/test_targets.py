@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, Committed, GroupOffsets, TopicPartition
-from kops.core.offsets.arithmetic import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
+from kops.core.offsets.arithmetic import ShiftBy, Stay, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
 from kops.operations.offsets.rules import Places
 from kops.operations.offsets.targets import Targets, topic_moves
 
@@ -62,3 +62,10 @@ def test_a_group_that_was_named_is_refused_where_it_cannot_be_shifted():
         topic_moves(targets, GroupOffsets(), "t", Places((0,), (0,)), strict=True)
     left = topic_moves(targets, GroupOffsets(), "t", Places((0,), (0,)), strict=False)
     assert (left.after.offsets, left.reasons) == ((None,), ("there is no committed offset to shift from",))
+
+
+def test_a_partition_that_stays_keeps_the_commit_of_each_group():
+    targets = Targets([ToEarliest(), Stay("not known")], {TopicPartition("t", 0): Bounds(0, 9)}, {})
+    for committed in ({0: 5, 1: 7}, {0: 5, 1: 8}, {0: 5}):
+        moves = topic_moves(targets, GroupOffsets({"t": committed}), "t", Places((0, 1), (0, 1)), strict=True)
+        assert (moves.after.offsets, moves.reasons) == ((0, committed.get(1)), ("log start", "not known"))

@@ -1,0 +1,116 @@
+"""The groups that ``kops offsets reset`` moves, from their names and patterns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kops.core.durations import parse_duration
+from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
+from kops.core.findings import counted
+from kops.core.models import Committed, Group, TopicPartition
+from kops.core.own_names import may_match
+from kops.core.selection import is_glob, names_matching
+from kops.operations.groups.matching import POLL_SECONDS, WITH_OFFSETS, find_group, matching_groups, refuse_active, wait_until_empty
+from kops.operations.services import Services
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Groups to move.
+
+    :param groups: None: a group that is to be created
+    :param named: those that were named in full
+    :param active: those with members, which only a pattern matched
+    :param left_out: number of matched groups whose type has no committed offsets
+    """
+
+    groups: Mapping[str, Group | None]
+    named: frozenset[str]
+    active: Mapping[str, GroupActive] = field(default_factory=dict)
+    left_out: int = 0
+
+
+def choose_groups(
+    services: Services,
+    names: Sequence[str],
+    *,
+    regex: bool = False,
+    every: bool = False,
+    new_group: bool = False,
+    wait_milliseconds: int = 0,
+) -> Chosen:
+    """Resolve names and patterns to groups, and check whether they may be moved.
+
+    :param every: all groups of the cluster except those that kops keeps for itself
+    :param new_group: groups named in full need not exist
+    :param wait_milliseconds: how long to wait for their members to leave
+    :raises Refused: for a group named in full that has members, has no committed offsets, or does not exist
+    """
+    deadline = time.monotonic() + wait_milliseconds / 1000
+    plain = frozenset(() if regex else (name for name in names if not is_glob(name)))
+    while True:
+        listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
+        absent = plain - listed.keys()
+        if absent and not new_group:
+            try:
+                matching_groups(services, [min(absent)])
+            except NotFound as missing:
+                raise _absent(missing) from missing
+        patterns = [name for name in names if name not in absent]
+        matched = sorted(listed) if every else names_matching(patterns, listed, regex=regex, what="group") if patterns else []
+        found = {name: listed[name] for name in matched if listed[name].type in WITH_OFFSETS or name in plain}
+        active: dict[str, GroupActive] = {}
+        for name, group in found.items():
+            try:
+                refuse_active(group, can_wait=True)
+            except GroupActive as problem:
+                active[name] = problem
+        if not active or time.monotonic() >= deadline:
+            break
+        services.progress.step(f"waiting for {counted(len(active), 'group')} to empty")
+        time.sleep(POLL_SECONDS)
+    for name in sorted(plain & active.keys()):
+        raise active[name]
+    return Chosen({**found, **dict.fromkeys(absent)}, plain, active, len(matched) - len(found))
+
+
+def ready_group(
+    services: Services, group_id: str, *, new_group: bool = False, wait_empty: str | None = None
+) -> tuple[Group | None, dict[TopicPartition, Committed]]:
+    """Return a group whose offsets may be moved, None if it is to be created, and its commits.
+
+    :param wait_empty: how long to wait for its members to leave
+    :raises Refused: as for ``group_to_move``
+    """
+    if wait_empty is not None:
+        wait_until_empty(services, group_id, parse_duration(wait_empty))
+    return group_to_move(services, group_id, new_group=new_group), committed_now(services, group_id)
+
+
+def committed_now(services: Services, group_id: str) -> dict[TopicPartition, Committed]:
+    """Return the group's commits with their metadata, once its pending transactional commits are completed."""
+    return services.kafka.groups.committed([group_id], stable=True)[group_id]
+
+
+def group_to_move(services: Services, group_id: str, *, new_group: bool) -> Group | None:
+    """Return a group whose offsets may be moved; None if it is to be created.
+
+    :raises Refused: when it has members, or does not exist although it must
+    """
+    if not group_id:
+        raise UsageProblem("the name of the group is empty", hint="`kops groups list` shows the groups")
+    try:
+        group = find_group(services, group_id)
+    except NotFound as missing:
+        if new_group:
+            return None
+        raise _absent(missing) from missing
+    refuse_active(group, can_wait=True)
+    return group
+
+
+def _absent(missing: NotFound) -> Refused:
+    meant = f"{missing.hint} " if missing.hint and missing.hint.startswith("did you mean") else ""
+    return Refused(missing.message, hint=f"{meant}--new-group makes a new one", **missing.details)
