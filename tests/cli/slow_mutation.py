@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kops.core.errors import StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.protocol.registry import MUTATIONS
 
 WAITS_AFTER = 2

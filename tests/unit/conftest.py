@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 
 from kops.config.connection import Connection
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.protocol.engine import Mutation
 from kops.operations.protocol.journal import Journal
+from kops.operations.protocol.mutation import Mutation
 from support.skipped import QUICK
 
 HERE = Path(__file__).parent

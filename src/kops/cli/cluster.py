@@ -92,7 +92,7 @@ def brokers(session: Session, /) -> int:
 
     PREFERRED is how many partitions a broker is the first replica of: what it leads when leaders are where they should be.
     """
-    from kops.operations.cluster.brokers import brokers as find
+    from kops.operations.cluster.describe import brokers as find
 
     rows, gaps = find(session)
     if session.output_format == "table":

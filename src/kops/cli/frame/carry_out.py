@@ -18,7 +18,7 @@ from kops.cli.frame.plan_view import MOST_ITEMS, MOVING, plan_text, table_rows
 from kops.core.errors import Terminated, UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
 from kops.core.visible import indented, visible
-from kops.operations.protocol.engine import refuse_read_only
+from kops.operations.protocol.mutation import refuse_read_only
 from kops.operations.protocol.registry import MUTATIONS, mutation_named
 from kops.operations.protocol.run import carry_out as run_protocol
 from kops.operations.protocol.run import mark_covered

@@ -1,4 +1,4 @@
-"""``kops offsets``: show, export, seek; the other verbs have files of their own."""
+"""``kops offsets``: every verb but reset, which has a file of its own."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import sys
 import click
 
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import Approval
+from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
-from kops.cli.offsets.copy import copy
-from kops.cli.offsets.delete import delete
-from kops.cli.offsets.edit import edit
-from kops.cli.offsets.history import history
 from kops.cli.offsets.options import moving, named
 from kops.cli.offsets.reset import reset
 from kops.output.guard import for_data
@@ -24,6 +20,121 @@ def group() -> None:
 
     Partitions are named like orders, orders:0 or orders:0,3-5; times like @-1h, @2026-11-20T14:05 (UTC) or @1700000000000.
     """
+
+
+group.add_command(reset)
+
+
+@group.command("history")
+@named
+@click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
+@click.option("--at", metavar="TIME", help="Where each partition stood at a time such as @-1h or @2026-11-20T14:05.")
+@click.option("--since", metavar="TIME", help="Only what was committed then or later: @-1h, 14:45 (local time).")
+@click.option("--jumps", is_flag=True, help="Only commits that tools made, such as resets, and deletions.")
+@click.pass_obj
+def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str | None, since: str | None, jumps: bool) -> None:
+    """Show where a group stood, and when.
+
+    Every commit that the cluster still knows, from __consumer_offsets. That topic is compacted: how far back it goes depends on the
+    brokers' log cleaner. `kops offsets reset GROUP --all-topics --to-history TIME` goes back to where the group stood.
+    """
+    from kops.operations.offsets.history import history_rows, history_time
+
+    moment = None if at is None else history_time(at, session.now())
+    from kops.core.errors import UsageProblem
+
+    if moment is not None and (since is not None or jumps):
+        raise UsageProblem("--at shows where the group stood at one time", hint="leave --since and --jumps out, or --at")
+    begin = None if since is None else history_time(since, session.now())
+    rows, notes = history_rows(session, group_id, topics, moment, since=begin, only_jumps=jumps)
+    if moment is None:
+        columns = ["time", "topic", "partition", "event", "offset", "moved", "leader_epoch", "metadata"]
+    else:
+        columns = ["topic", "partition", "offset", "committed", "note"]
+    if session.output_format == "table":
+        columns = columns[:6] + [name for name in columns[6:] if any(row[name] not in (None, "") for row in rows)]
+    session.render(rows, columns)
+    for note in notes:
+        session.note(note)
+
+
+@group.command("delete")
+@named
+@click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="What to delete: orders, orders:0,3-5 or 'old-*'.")
+@click.option("--regex", is_flag=True, help="Topics are regular expressions that match whole names.")
+@mutation
+@click.pass_obj
+def delete(session: Session, *, group_id: str, topics: tuple[str, ...], regex: bool, approval: Approval) -> int:
+    """Delete offsets of topics that a group left.
+
+    The group may have members, as long as none reads the topic. `kops undo` puts the offsets back.
+    """
+    from kops.operations.offsets.delete import plan_delete
+
+    return session.carry_out(plan_delete(session, group_id, topics, regex=regex), approval)
+
+
+@group.command("edit")
+@named
+@click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the group to become empty, such as 60s.")
+@mutation
+@click.pass_obj
+def edit(session: Session, *, group_id: str, topics: tuple[str, ...], wait_empty: str | None, approval: Approval) -> int:
+    """Change a group's offsets in your editor: $VISUAL, or $EDITOR.
+
+    What you changed is a plan like any other: shown, approved, read back. A file that was not changed does nothing, and one that cannot be
+    read names the line and does nothing either.
+    """
+    from kops.operations.offsets.edit import plan_edit, sheet_of
+
+    sheet = sheet_of(session, group_id, topics, may_be_active=wait_empty is not None)
+    edited = click.edit(sheet.text, extension=".yaml", require_save=False)
+    if edited is None or edited == sheet.text:
+        session.note("nothing to do: the file was not changed")
+        return 0
+    return session.carry_out(plan_edit(session, sheet, edited, wait_empty=wait_empty), approval)
+
+
+@group.command("copy")
+@click.argument("source", metavar="GROUP")
+@click.argument("target", metavar="[TO_GROUP]", required=False)
+@click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these, or 'orders-*'; repeatable.")
+@click.option("--rename", "renames", metavar="TOPIC=OTHER", multiple=True, help="Copy to another topic; repeatable.")
+@click.option("--by", type=click.Choice(["offset", "time"]), default="offset", show_default=True, help="Same offsets, or times.")
+@moving
+@click.pass_obj
+def copy(
+    session: Session,
+    *,
+    source: str,
+    target: str | None,
+    topics: tuple[str, ...],
+    renames: tuple[str, ...],
+    by: str,
+    new_group: bool,
+    wait_empty: str | None,
+    approval: Approval,
+) -> int:
+    """Put a group where another group stands.
+
+    `kops offsets copy billing billing-v2 --new-group` makes a copy. With --rename, and TO_GROUP or without it, offsets of a topic go to
+    another one, such as that of a mirror or of a recreated topic; --by time finds the first record that is as old as the one that would be
+    read next.
+    """
+    from kops.operations.offsets.copy import parse_renames, plan_copy
+
+    plan = plan_copy(
+        session,
+        source,
+        source if target is None else target,
+        topics=topics,
+        renames=parse_renames(renames),
+        by=by,
+        new_group=new_group,
+        wait_empty=wait_empty,
+    )
+    return session.carry_out(plan, approval)
 
 
 @group.command("show")
@@ -87,7 +198,3 @@ def seek(
     from kops.operations.offsets.reset import plan_seek
 
     return session.carry_out(plan_seek(session, group_id, positions, new_group=new_group, wait_empty=wait_empty), approval)
-
-
-for command in (reset, copy, edit, delete, history):
-    group.add_command(command)

@@ -14,7 +14,7 @@ from kops.cli.records.sinks import Sink, report
 from kops.core.errors import ExitCode, Terminated
 from kops.core.plan import Plan, Status
 from kops.core.records.models import Record
-from kops.operations.protocol.engine import refuse_read_only
+from kops.operations.protocol.mutation import refuse_read_only
 from kops.operations.protocol.run import carry_out
 from kops.operations.records.consume import Stream, Wanted
 from kops.operations.records.group import ConsumeAsGroup, plan_consume

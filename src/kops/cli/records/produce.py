@@ -18,8 +18,8 @@ from kops.core.plan import Plan, Result
 from kops.core.times import parse_time
 from kops.core.visible import indented
 from kops.formats.base import Format
-from kops.operations.protocol.engine import refuse_read_only
 from kops.operations.protocol.journal import Entry
+from kops.operations.protocol.mutation import refuse_read_only
 from kops.operations.protocol.run import carry_out
 from kops.operations.records import input as records_input
 from kops.operations.records.formats import format_for

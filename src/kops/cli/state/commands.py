@@ -132,7 +132,7 @@ def rebuild(
 
     from kops.core.durations import parse_duration
     from kops.operations.groups.matching import wait_until_empty
-    from kops.operations.protocol.engine import refuse_read_only
+    from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.state.into import plan_into
     from kops.operations.state.rebuild import plan_rebuild
     from kops.operations.state.replace import plan_replace

@@ -45,7 +45,7 @@ def repartition(
     from kops.core.durations import parse_duration
     from kops.operations.engine.state_files import read_state_file
     from kops.operations.groups.matching import wait_until_empty
-    from kops.operations.protocol.engine import refuse_read_only
+    from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.state.repartition import forget_kept, plan_repartition
     from kops.operations.state.repartition_inputs import InputChoice, parse_instead
 

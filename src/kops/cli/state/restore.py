@@ -39,7 +39,7 @@ def restore(
     """
     from kops.core.durations import parse_duration
     from kops.operations.groups.matching import wait_until_empty
-    from kops.operations.protocol.engine import refuse_read_only
+    from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.state.restore import plan_restore
     from kops.operations.state.snapshot_manifest import read_manifest
 

@@ -66,7 +66,7 @@ def reset(
     deleted topics.
     """
     from kops.operations.offsets.strategies import Choice
-    from kops.operations.protocol.engine import refuse_read_only
+    from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.streams.inspection import read_topology
     from kops.operations.streams.reset import ResetOptions, plan_reset, split_topics
 

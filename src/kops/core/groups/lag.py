@@ -41,9 +41,6 @@ class TimeLag(NamedTuple):
     note: str = ""
 
 
-NOTHING_UNREAD = TimeLag(0)
-
-
 @dataclass(frozen=True)
 class OpenTransaction:
     """A transaction that has begun in a partition and has not ended there.

@@ -52,19 +52,6 @@ def read_offsets(text: str, *, name: str = "the file") -> list[OffsetRow]:
     return list(rows.values())
 
 
-def rows_of_group(rows: Iterable[OffsetRow], group: str, *, name: str = "the file") -> dict[TopicPartition, int]:
-    """Return the offsets of one group; lines without a group apply to any group.
-
-    :raises UsageProblem: if there are none for it
-    """
-    found = {row.partition: row.offset for row in rows if row.group in (None, group)}
-    if not found:
-        others = sorted({row.group or "" for row in rows})
-        hint = f"it has those of {', '.join(others[:5])}" if others else _HINT
-        raise UsageProblem(f"{name} has no offsets of group {group}", hint=hint)
-    return found
-
-
 def write_offsets(rows: Iterable[OffsetRow]) -> str:
     """Return Apache's CSV, byte for byte; like Jackson, it quotes any text longer than 24 characters."""
     lines = []

@@ -11,10 +11,9 @@ from kops.gateways.kafka.client import Client
 
 if TYPE_CHECKING:
     from kops.core.models import Cluster, NewRecord
-    from kops.gateways.kafka.cluster_details import ClusterDetails
+    from kops.gateways.kafka.cluster_details import ClusterDetails, LogDirs
     from kops.gateways.kafka.groups.groups import Groups
     from kops.gateways.kafka.groups.streams import StreamsGroups
-    from kops.gateways.kafka.log_dirs import LogDirs
     from kops.gateways.kafka.offsets import Offsets
     from kops.gateways.kafka.records import Records
     from kops.gateways.kafka.topics import Topics
@@ -62,7 +61,7 @@ class Kafka:
     @cached_property
     def log_dirs(self) -> LogDirs:
         """Log directories of brokers, and the sizes of replicas in them."""
-        from kops.gateways.kafka.log_dirs import LogDirs
+        from kops.gateways.kafka.cluster_details import LogDirs
 
         return LogDirs(self.client)
 
@@ -89,7 +88,7 @@ class Kafka:
 
     def produce(self, topic: str, records: Iterable[NewRecord]) -> int:
         """Produce a few records and wait until each is acknowledged; see ``producing.produce``."""
-        from kops.gateways.kafka.producing import produce
+        from kops.gateways.kafka.producing_stream import produce
 
         return produce(self.client, topic, records)
 

@@ -1,4 +1,4 @@
-"""Changing topics: creating, altering, adding partitions, deleting; and the requests of :class:`TopicsRead`."""
+"""Topics and their settings: read, created, altered, given more partitions, deleted."""
 
 from __future__ import annotations
 
@@ -7,18 +7,127 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from kops.core.errors import KopsError, TimedOut
-from kops.core.models import NewTopic, Topic, TopicPartition
-from kops.gateways.kafka.topics_read import TopicsRead
+from kops.core.durations import MILLISECONDS
+from kops.core.errors import KopsError, NotFound, TimedOut
+from kops.core.models import NewTopic, Partition, Setting, Topic, TopicPartition
+from kops.core.topics.names import topics_not_found
+from kops.gateways.kafka.client import Client, in_thread
+
+SETTINGS_BATCH = 500
+"""Topics per DescribeConfigs request: an answer of about 2 MB."""
+
+_URL_SAFE = str.maketrans("+/", "-_")
+"""librdkafka writes topic ids in plain base64, Kafka (``Uuid.toString``) in its URL-safe form."""
+_NO_ID = "A" * 22
+"""The zero id: from brokers that give topics no ids (before Kafka 2.8, or with an older inter.broker.protocol.version; other vendors)."""
+_SOURCES = {
+    "DYNAMIC_TOPIC_CONFIG": "topic",
+    "DYNAMIC_BROKER_CONFIG": "broker",
+    "STATIC_BROKER_CONFIG": "broker",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG": "broker default",
+    "DEFAULT_CONFIG": "default",
+}
+_UNITS = {".hours": MILLISECONDS["h"], ".minutes": MILLISECONDS["m"]}
+"""Topics use milliseconds for these settings, for which brokers may use other units: log.retention.hours, log.roll.hours."""
 
 VISIBLE_POLL_SECONDS = 0.05
-
 Changes = Mapping[str, "str | None"]
 """Settings by name: the value to set, or None to remove the topic's own value."""
 
 
-class Topics(TopicsRead):
+class Topics:
     """Requests about topics; every method waits for the answer."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.any_without_id = False
+        """Whether the brokers gave no id for a topic that was described: then it cannot be seen whether it was recreated."""
+
+    def names(self) -> list[str]:
+        """Return the names of all topics visible to us, sorted, including internal ones."""
+        with self._client.asking_about_topics:
+            metadata = self._client.wait(in_thread(lambda: self._client.admin.list_topics(timeout=self._client.timeout)), "list the topics")
+        return sorted(metadata.topics)
+
+    def describe(self, names: Iterable[str] | None = None) -> dict[str, Topic]:
+        """Return topics by name, in the given order, in one request; every topic if ``names`` is None.
+
+        :raises NotFound: when any of the names does not exist; lists all of them
+        """
+        if names is None:
+            return self.existing(self.names())  # a topic that is deleted meanwhile is left out
+        wanted = list(dict.fromkeys(names))
+        found = self.existing(wanted)
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            raise topics_not_found(missing, hint=self._nearest(missing))
+        return found
+
+    def existing(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Return the topics that exist, by name, in one request."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+        from confluent_kafka import TopicCollection
+
+        with self._client.asking_about_topics:
+            futures = self._client.admin.describe_topics(TopicCollection(wanted), request_timeout=self._client.timeout)
+            answers = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
+        found = {name: _topic(answer) for name in wanted if not isinstance(answer := _unless_missing(answers[name]), NotFound)}
+        self.any_without_id = self.any_without_id or any(topic.topic_id is None for topic in found.values())
+        return found
+
+    def rights(self, names: Iterable[str]) -> dict[str, frozenset[str] | None]:
+        """Return our permissions on existing topics (``WRITE``, ``DELETE``, ...); None if the brokers do not report them."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+        from confluent_kafka import TopicCollection
+
+        futures = self._client.admin.describe_topics(
+            TopicCollection(wanted), include_authorized_operations=True, request_timeout=self._client.timeout
+        )
+        answers = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
+        authorized = {name: answer.authorized_operations for name, answer in answers.items()}
+        return {name: frozenset(one.name for one in operations) if operations else None for name, operations in authorized.items()}
+
+    def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
+        """Return the effective settings of topics: all of them, with the source of each value.
+
+        :param missing_ok: leave out a topic that does not exist, or was deleted since it was listed
+        :raises NotFound: when a topic does not exist
+        """
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        wanted = list(dict.fromkeys(names))
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
+        return self._describe_configs(resources, "describe the settings of topic", missing_ok=missing_ok)
+
+    def broker_settings(self, broker_id: int) -> dict[str, Setting]:
+        """Return the settings of one broker, from which new topics get their defaults."""
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        resource = ConfigResource(ResourceType.BROKER, str(broker_id))
+        return self._describe_configs([resource], "describe the settings of broker")[str(broker_id)]
+
+    def _describe_configs(self, resources: Sequence[Any], doing: str, *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
+        batches = [resources[start : start + SETTINGS_BATCH] for start in range(0, len(resources), SETTINGS_BATCH)]
+        requests = [self._client.admin.describe_configs(batch, request_timeout=self._client.timeout) for batch in batches]
+        found = {}
+        for resource, future in ((resource, future) for futures in requests for resource, future in futures.items()):
+            answer = self._client.outcome(future, f"{doing} {resource.name}")
+            if isinstance(answer, KopsError):
+                if missing_ok and isinstance(answer, NotFound):
+                    continue
+                raise answer
+            found[resource.name] = {entry.name: _setting(entry) for entry in answer.values()}
+        return found
+
+    def _nearest(self, missing: Sequence[str]) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(missing[0], self.names(), n=1)
+        return f"did you mean {near[0]}?" if near else "`kops topics list` shows those that exist"
 
     def create(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> dict[str, KopsError | None]:
         """Create topics in one request, and wait until the cluster shows them with their leaders.
@@ -142,6 +251,43 @@ class Topics(TopicsRead):
                 break
             time.sleep(VISIBLE_POLL_SECONDS)
         return left
+
+
+def _unless_missing(answer: Any) -> Any:
+    if isinstance(answer, KopsError) and not isinstance(answer, NotFound):
+        raise answer
+    return answer
+
+
+def _topic(found: Any) -> Topic:
+    partitions = sorted((_partition(part) for part in found.partitions), key=lambda part: part.partition)
+    topic_id = str(found.topic_id).translate(_URL_SAFE)
+    return Topic(found.name, tuple(partitions), topic_id=None if topic_id == _NO_ID else topic_id, internal=found.is_internal)
+
+
+def _partition(found: Any) -> Partition:
+    leader = found.leader.id if found.leader is not None and found.leader.id >= 0 else None
+    return Partition(found.id, leader, tuple(node.id for node in found.replicas), tuple(node.id for node in found.isr))
+
+
+def _setting(entry: Any) -> Setting:
+    from confluent_kafka.admin import ConfigSource
+
+    source = _SOURCES.get(ConfigSource(entry.source).name, "unknown")
+    inherited = entry.value if source != "topic" else _inherited(entry.synonyms)
+    return Setting(entry.name, entry.value, source, entry.is_read_only, entry.is_sensitive, inherited)
+
+
+def _inherited(synonyms: Mapping[str, Any]) -> str | None:
+    """Return the value that a setting would have if the topic set none: the first one that does not come from the topic."""
+    from confluent_kafka.admin import ConfigSource
+
+    below = (one for one in synonyms.values() if ConfigSource(one.source) is not ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    found = next((one for one in below if one.value is not None), None)
+    if found is None:
+        return None
+    factor = next((factor for unit, factor in _UNITS.items() if found.name.endswith(unit)), 1)
+    return str(found.value) if factor == 1 or not found.value.isdigit() else str(int(found.value) * factor)
 
 
 def _new_topic(topic: NewTopic) -> Any:

@@ -17,7 +17,7 @@ from kops.operations.connect.redaction import Sealed, config_digest, digest_key,
 from kops.operations.connect.restart import Watch
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
-from kops.operations.protocol.engine import compare_guard
+from kops.operations.protocol.mutation import compare_guard
 from kops.operations.services import Services
 
 NAME = "connect.change"

@@ -12,7 +12,7 @@ from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.times import time_text
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
 from kops.operations.connect.select import matching
-from kops.operations.protocol.engine import failed
+from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
 
 NAME = "connect.loggers"

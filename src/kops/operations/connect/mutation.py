@@ -11,7 +11,7 @@ from kops.core.connect.models import FAILED, RUNNING, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.plan import Args, Item, ItemResult, Plan, Severity, Status
-from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 
 POLL_SECONDS = 0.25

@@ -21,7 +21,7 @@ from kops.operations.connect.mutation import (
     states_value,
 )
 from kops.operations.connect.select import named, select, select_some
-from kops.operations.protocol.engine import compare_guard
+from kops.operations.protocol.mutation import compare_guard
 from kops.operations.services import Services
 
 NAME = "connect.state"

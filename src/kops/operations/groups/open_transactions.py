@@ -29,9 +29,6 @@ class HeldBack:
         return partition in self.open or partition in self.unknown or partition not in self.stable
 
 
-NOTHING_HELD = HeldBack()
-
-
 def stable_offsets(services: Services, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """Return the last stable offsets of the partitions that answer."""
     answers = services.kafka.offsets.bounds_or_errors(partitions, isolation=READ_COMMITTED)

@@ -18,7 +18,7 @@ from kops.operations.offsets.arguments import Moves, moves_json, moves_of_json
 from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.columns import current_column, moved_back, moved_since, state_moved
 from kops.operations.offsets.move import plan_moves
-from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 
 NAME = "groups.delete"

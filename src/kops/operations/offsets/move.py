@@ -35,7 +35,7 @@ from kops.operations.offsets.columns import (
     wrong_results,
 )
 from kops.operations.offsets.items import places, some_of
-from kops.operations.protocol.engine import Mutation
+from kops.operations.protocol.mutation import Mutation
 from kops.operations.services import Services
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from kops.operations.protocol.registry import MUTATIONS, mutation_named, typed
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.operations.protocol.engine import Mutation
+    from kops.operations.protocol.mutation import Mutation
 
 
 def read_plan(file: Path) -> Plan:

@@ -12,7 +12,7 @@ from kops.core.errors import UsageProblem
 
 if TYPE_CHECKING:
     from kops.core.plan import Plan
-    from kops.operations.protocol.engine import Mutation
+    from kops.operations.protocol.mutation import Mutation
 
 MUTATIONS = {
     "topics.create": "kops.operations.topics.change:CHANGE_TOPICS",

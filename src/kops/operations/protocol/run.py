@@ -6,8 +6,9 @@ that happens here, so it is written and tested once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kops.core.errors import (
@@ -23,12 +24,13 @@ from kops.core.errors import (
 )
 from kops.core.plan import ItemResult, Json, Plan, Result, Status
 from kops.operations.protocol.aftermath import Traces, look
-from kops.operations.protocol.engine import Mutation, refuse_other_cluster, refuse_read_only
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.protocol.locks import exclusive
-from kops.operations.protocol.undisturbed import undisturbed
+from kops.operations.protocol.mutation import Mutation, refuse_other_cluster, refuse_read_only
 from kops.operations.services import Services
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class InterruptedMutation(KopsError):
@@ -214,3 +216,18 @@ def _some(names: Sequence[str], limit: int = 5) -> str:
         return "none"
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore signals until the block ends: the work that they would stop is over. Has no effect outside the main thread."""
+    try:
+        before = {number: signal.signal(number, lambda _number, _frame: None) for number in _SIGNALS}
+    except ValueError:  # not the main thread, the only one that can handle signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)

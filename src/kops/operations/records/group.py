@@ -15,7 +15,7 @@ from kops.operations.offsets.arguments import OneMove
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.items import committed_json, committed_of_json, offset_of
 from kops.operations.offsets.move import MOVE
-from kops.operations.protocol.engine import Mutation
+from kops.operations.protocol.mutation import Mutation
 from kops.operations.records.consume import Wanted
 from kops.operations.services import Services
 

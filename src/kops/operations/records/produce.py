@@ -13,7 +13,7 @@ from kops.core.murmur2 import partition_for
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.progress import NoProgress, Progress
 from kops.core.topics.names import is_kafkas_own
-from kops.operations.protocol.engine import Mutation
+from kops.operations.protocol.mutation import Mutation
 from kops.operations.records.input import Entry
 from kops.operations.services import Services
 

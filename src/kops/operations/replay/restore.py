@@ -11,7 +11,7 @@ from kops.core.errors import NotFound, OperationFailed, StateMoved
 from kops.core.models import TopicPartition
 from kops.core.plan import Arguments, ItemResult, Plan, Status
 from kops.operations.archive.place import Place
-from kops.operations.protocol.engine import failed
+from kops.operations.protocol.mutation import failed
 from kops.operations.replay.arguments import RestoreArguments
 from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
 from kops.operations.replay.proof import proven

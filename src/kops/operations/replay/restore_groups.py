@@ -14,7 +14,7 @@ from kops.operations.archive.manifest import Archive
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.items import not_as_written, offset_of
-from kops.operations.protocol.engine import failed
+from kops.operations.protocol.mutation import failed
 from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
 from kops.operations.replay.work import Work
 from kops.operations.services import Services

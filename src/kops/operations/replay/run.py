@@ -13,7 +13,7 @@ from kops.core.models import TopicPartition
 from kops.core.plan import Arguments, Item, ItemResult, Plan, Status
 from kops.operations.archive.source import refuse_gone, source_of
 from kops.operations.offsets.items import partition_of
-from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.replay.arguments import Given, ReplayArguments
 from kops.operations.replay.progress import begin_progress, finished_by, forget_progress, progress_of, refuse_forgotten
 from kops.operations.replay.proof import OTHERS, proven

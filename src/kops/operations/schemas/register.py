@@ -12,7 +12,7 @@ from kops.core.errors import KopsError, NotFound, Refused, StateMoved, Verificat
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.schemas.models import FORMAT_OF, PROTOBUF, Schema, SchemaVersion, references_of
 from kops.gateways.registry.subjects import Subjects
-from kops.operations.protocol.engine import Mutation, compare_guard, failed
+from kops.operations.protocol.mutation import Mutation, compare_guard, failed
 from kops.operations.schemas.subjects import Check, checked, parsed
 from kops.operations.services import Services
 

@@ -17,7 +17,7 @@ from kops.core.streams.local_state import delete_local_state
 from kops.operations.engine.spark import start_engine
 from kops.operations.offsets.items import offset_of, verified
 from kops.operations.protocol.aftermath import Traces
-from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.state.arguments import GROW, StateArguments, log_starts
 from kops.operations.state.changelog_writes import append, judged, refuse_incomplete, refuse_without_stages, wrong_partitions

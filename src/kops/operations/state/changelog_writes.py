@@ -11,7 +11,7 @@ from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Status
 from kops.operations.engine.spark import Engine
 from kops.operations.engine.stable import wait_until_stable
-from kops.operations.protocol.engine import failed
+from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
 from kops.operations.state.arguments import Contents, StateArguments, StoreWrite
 from kops.operations.state.guard import log_ends

@@ -12,7 +12,7 @@ from kops.core.models import TopicPartition
 from kops.core.offsets.moves import ABSENT
 from kops.core.plan import Plan
 from kops.operations.offsets.items import offset_of
-from kops.operations.protocol.engine import compare_guard
+from kops.operations.protocol.mutation import compare_guard
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.input_offsets import refuse_alive

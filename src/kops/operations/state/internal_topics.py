@@ -17,7 +17,7 @@ from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.topics.changes import new_topic_json
 from kops.core.topics.settings import same_value
-from kops.operations.protocol.engine import failed
+from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
 
 CREATE, DELETE, REPLACE = "create", "delete", "replace"

@@ -12,7 +12,7 @@ from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.changes import Changes
 from kops.operations.offsets.arguments import OneMove
 from kops.operations.offsets.move import MOVE
-from kops.operations.protocol.engine import Mutation
+from kops.operations.protocol.mutation import Mutation
 from kops.operations.services import Services
 from kops.operations.streams.reset import NAME, compose, with_metadata
 from kops.operations.topics.change import CHANGE_TOPICS

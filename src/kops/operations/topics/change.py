@@ -11,7 +11,7 @@ from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.topics.changes import Changes, still_to_alter
 from kops.operations.protocol.aftermath import Traces
-from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.topics.plan import CHANGE, CREATE, DELETE, guard_of, plan_changes
 from kops.operations.topics.read_back import created, deleted, not_as_planned, settled

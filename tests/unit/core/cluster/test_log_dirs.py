@@ -5,7 +5,7 @@ from kops.core.cluster.log_dirs import LogDir, ReplicaOnDisk, sizes_by_replica
 from kops.core.errors import AuthorizationFailed
 from kops.core.models import TopicPartition
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.log_dirs import LogDirs
+from kops.gateways.kafka.cluster_details import LogDirs
 
 
 def part(number, size, **more):

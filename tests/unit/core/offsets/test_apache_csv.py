@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
-from kops.core.offsets.apache_csv import OffsetRow, read_offsets, rows_of_group, write_offsets
+from kops.core.offsets.apache_csv import OffsetRow, read_offsets, write_offsets
 
 topics = st.from_regex(r"[a-zA-Z0-9._-]{1,40}", fullmatch=True)
 groups = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=40)  # Python 3.10 reads no NUL
@@ -18,16 +18,12 @@ tables = st.dictionaries(places, st.integers(0, 2**63 - 1), min_size=1)
 def test_offsets_of_one_group_come_back(table):
     rows = [OffsetRow(None, partition, offset) for partition, offset in table.items()]
     assert read_offsets(write_offsets(rows)) == rows
-    assert rows_of_group(rows, "any") == table
 
 
 @given(st.dictionaries(groups.filter(lambda name: not name.startswith("\ufeff")), tables, min_size=1, max_size=4))
 def test_offsets_of_many_groups_come_back(tables_by_group):
     rows = [OffsetRow(group, p, offset) for group, table in tables_by_group.items() for p, offset in table.items()]
-    read = read_offsets(write_offsets(rows))
-    assert read == rows
-    for group, table in tables_by_group.items():
-        assert rows_of_group(read, group) == table
+    assert read_offsets(write_offsets(rows)) == rows
 
 
 def test_what_apache_writes():
@@ -67,12 +63,6 @@ def test_broken_files_name_the_line(text, says):
 
 def test_line_ends_and_a_byte_order_mark_do_no_harm():
     assert [row.offset for row in read_offsets("\ufefforders,0,1\r\norders, 1, 2\r\n")] == [1, 2]
-
-
-def test_a_file_of_another_group():
-    with pytest.raises(UsageProblem) as problem:
-        rows_of_group(read_offsets("billing,orders,0,1\n"), "audit")
-    assert problem.value.hint == "it has those of billing"
 
 
 @given(st.text(max_size=60))

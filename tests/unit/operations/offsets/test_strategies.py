@@ -92,3 +92,11 @@ def test_broken_files(tmp_path, content):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(UsageProblem, match="No such file"):
         file_offsets(tmp_path / "none", "g", (), NOW)
+
+
+def test_a_file_of_another_group_names_the_groups_that_it_has(tmp_path):
+    file = tmp_path / "offsets.csv"
+    file.write_text("billing,orders,0,1\n")
+    with pytest.raises(UsageProblem) as problem:
+        file_offsets(file, "audit", (), NOW)
+    assert problem.value.hint == "it has those of billing"

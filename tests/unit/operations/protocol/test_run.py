@@ -14,8 +14,8 @@ from kops.core.errors import (
     Unreachable,
 )
 from kops.core.plan import Status
-from kops.operations.protocol.engine import compare_guard
 from kops.operations.protocol.journal import EntryStatus
+from kops.operations.protocol.mutation import compare_guard
 from kops.operations.protocol.run import InterruptedMutation, carry_out
 
 

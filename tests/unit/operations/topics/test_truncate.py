@@ -7,7 +7,7 @@ import pytest
 from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.times import Position
-from kops.core.topics.offsets_file import read_offsets_file
+from kops.operations.topics.truncate import read_offsets_file
 
 
 def part(topic="t", partition=0, offset=5):
