@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
-from kops.core.models import TopicPartition
+from kops.core.models import TopicPartition, numbers_by_topic
 
 SHOWN_PLACES = 4
 
@@ -83,29 +83,28 @@ def any_at_least(findings: Iterable[Finding], least: Severity) -> bool:
 
 def partitions_text(partitions: Iterable[TopicPartition], most: int = SHOWN_PLACES) -> str:
     """Format partitions for people: ``orders:0,3-5, payments:1 and 3 more topics``."""
-    numbers: dict[str, list[int]] = {}
-    for partition in sorted(set(partitions)):
-        numbers.setdefault(partition.topic, []).append(partition.partition)
+    numbers = numbers_by_topic(partitions)
     shown = ", ".join(f"{topic}:{ranges_text(some)}" for topic, some in list(numbers.items())[:most])
     rest = len(numbers) - most
     return f"{shown} and {rest} more topic{'s' if rest > 1 else ''}" if rest > 0 else shown
 
 
-def ranges_text(numbers: Sequence[int]) -> str:
-    """Format ascending numbers as ranges: ``0,3-5``."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1] = [parts[-1][0], number]
+def ranges_text(numbers: Iterable[int]) -> str:
+    """Format partition numbers as people write them: ``0,3-5``."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
         else:
-            parts.append([number])
-    return ",".join("-".join(map(str, part)) for part in parts)
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def names_text(names: Sequence[str], most: int = SHOWN_PLACES) -> str:
+def names_text(names: Iterable[object], most: int = SHOWN_PLACES) -> str:
     """Format names for people: ``a, b and 3 more``."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    texts = list(map(str, names))
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 READ_COMMITTED, READ_UNCOMMITTED = ISOLATIONS = ("read_committed", "read_uncommitted")
@@ -22,6 +22,14 @@ class TopicPartition:
 
     def __str__(self) -> str:
         return f"{self.topic}:{self.partition}"
+
+
+def numbers_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the partition numbers of each topic, in order and without duplicates."""
+    numbers: dict[str, list[int]] = {}
+    for one in sorted(set(partitions)):
+        numbers.setdefault(one.topic, []).append(one.partition)
+    return numbers
 
 
 @dataclass(frozen=True)

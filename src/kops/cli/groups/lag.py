@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kops.cli.frame.session import Session
 from kops.core.durations import parse_duration
 from kops.core.errors import ExitCode, UsageProblem
+from kops.core.findings import names_text
 from kops.core.groups.lag import Limits, age_text
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def _once(session: Session, question: Question) -> int:
     session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(question.names)}")
     matched = report.groups or report.problems or report.without_offsets or set(question.names) & EVERY
     if report.without_offsets:
-        named, more = report.without_offsets[: Exceeded.NAMED], len(report.without_offsets) - Exceeded.NAMED
-        session.note(f"without committed offsets, and left out: {', '.join(named)}{f' and {more} more' if more > 0 else ''}")
+        session.note(f"without committed offsets, and left out: {names_text(report.without_offsets)}")
     for sentence in report.details.warnings:
         session.note(f"warning: {sentence}")
     for name, problem in report.problems.items():

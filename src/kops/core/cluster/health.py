@@ -65,7 +65,7 @@ def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterato
         yield _about(Severity.WARNING, "at_min_isr", at_edge, text)
     if thin:
         out_of_sync = sorted({broker for place, part in observed.partitions() if place in thin for broker in _out_of_sync(part)})
-        where = f" on broker{'s' if len(out_of_sync) > 1 else ''} {names_text(list(map(str, out_of_sync)))}" if out_of_sync else ""
+        where = f" on broker{'s' if len(out_of_sync) > 1 else ''} {names_text(out_of_sync)}" if out_of_sync else ""
         text = f"{_are(len(thin), 'under-replicated')}: replicas{where} are not in sync"
         yield _about(Severity.WARNING, "under_replicated", trouble.under_replicated, text, brokers=out_of_sync)
 

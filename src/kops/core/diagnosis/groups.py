@@ -117,7 +117,7 @@ def _past_end(look: GroupLook) -> Iterator[Finding]:
     if some:
         name = look.group.group_id
         text = f"has committed past the end of {where(some)}: the topic was recreated or lost data; new records may be skipped"
-        reset = command("offsets", "reset", name, *topic_options(some), "--to-earliest")
+        reset = command("offsets", "reset", name, *topic_options(one.partition for one in some), "--to-earliest")
         yield finding_about(look, Severity.WARNING, "past_the_end", some, text, commands=[command("groups", "lag", name), reset])
 
 
@@ -125,5 +125,5 @@ def _gone(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.gone]
     if some:
         text = f"has committed offsets of {where(some)}, which no longer exist"
-        forget = command("offsets", "delete", look.group.group_id, *topic_options(some))
+        forget = command("offsets", "delete", look.group.group_id, *topic_options(one.partition for one in some))
         yield finding_about(look, Severity.NOTE, "topic_gone", some, text, commands=[forget])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from kops.core.diagnosis.parts import longest, unread_text
-from kops.core.findings import Finding, Severity, command, counted, partitions_text, ranges_text
+from kops.core.diagnosis.parts import longest, topic_options, unread_text
+from kops.core.findings import Finding, Severity, command, counted, partitions_text
 from kops.core.groups.history import Deletion, Jump, deletions, jumps
 from kops.core.groups.lag import age_text
 from kops.core.groups.look import CRASHES_WITHIN_MS, GroupLook, PartitionLook
-from kops.core.models import Bounds, TopicPartition
+from kops.core.models import Bounds
 from kops.core.times import time_text
 
 TOGETHER_MS = 60_000
@@ -91,13 +91,6 @@ def _rest(jump: Jump, look: PartitionLook) -> int:
     return min(jump.rest, look.unread)
 
 
-def _options(partitions: Iterable[TopicPartition]) -> list[str]:
-    numbers: dict[str, list[int]] = {}
-    for one in sorted(set(partitions)):
-        numbers.setdefault(one.topic, []).append(one.partition)
-    return [word for topic, some in numbers.items() for word in ("--topic", f"{topic}:{ranges_text(some)}")]
-
-
 def _jumped(look: GroupLook, some: Sequence[Jump], rest: int) -> Finding:
     name, first = look.group.group_id, min(jump.time for jump in some)
     places = partitions_text(jump.partition for jump in some)
@@ -106,7 +99,7 @@ def _jumped(look: GroupLook, some: Sequence[Jump], rest: int) -> Finding:
     how, left = ("forward", "skipped unread") if forward else ("back", "still to be read again")
     text = f"commits of {places} were moved {how} by {counted(by, 'offset')} at {time_text(first)}, by a tool and not by reading"
     text += f": {counted(rest, 'offset')} {left}"
-    back = command("offsets", "reset", name, *_options(jump.partition for jump in some), "--to-history", f"@{time_text(first - 1)}")
+    back = command("offsets", "reset", name, *topic_options(jump.partition for jump in some), "--to-history", f"@{time_text(first - 1)}")
     commands = (f"{back} --wait-empty 60s", command("offsets", "history", name, "--jumps"))
     facts = {
         "partitions": [str(jump.partition) for jump in some],
@@ -143,13 +136,13 @@ def _deleted(look: GroupLook, some: Sequence[Deletion], partitions: Sequence[Par
     else:
         text += f"; no commit since, {counted(count, 'record')} unread, and auto.offset.reset decides where it reads on"
     if recreated:
-        back = command("offsets", "reset", name, *_options(places), "--to-earliest", "--wait-empty", "60s")
+        back = command("offsets", "reset", name, *topic_options(places), "--to-earliest", "--wait-empty", "60s")
     else:
-        back = command("offsets", "reset", name, *_options(places), "--to-history", f"@{time_text(first - 1)}", "--wait-empty", "60s")
+        back = command("offsets", "reset", name, *topic_options(places), "--to-history", f"@{time_text(first - 1)}", "--wait-empty", "60s")
     facts = {"partitions": [str(place) for place in places], "at": time_text(first), "recreated": recreated, "missed": count}
     used = look.group.state != "EMPTY" or bool(again) or recreated
     severity = Severity.WARNING if used and count else Severity.NOTE
-    history = command("offsets", "history", name, *_options(places))
+    history = command("offsets", "history", name, *topic_options(places))
     yield Finding(severity, "commits_deleted", f"group {name}", text, (back, history), facts)
 
 

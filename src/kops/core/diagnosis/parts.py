@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kops.core.findings import Finding, Severity, counted, partitions_text, ranges_text
 from kops.core.groups.lag import age_text
 from kops.core.groups.look import GroupLook, PartitionLook
+from kops.core.models import TopicPartition, numbers_by_topic
 
 
 def finding_about(
@@ -35,12 +36,9 @@ def longest(some: Sequence[PartitionLook]) -> int:
     return max((one.waiting.milliseconds or 0 for one in some), default=0)
 
 
-def topic_options(some: Sequence[PartitionLook]) -> list[str]:
+def topic_options(partitions: Iterable[TopicPartition]) -> list[str]:
     """Return ``--topic orders:0,3`` for partitions, one option per topic."""
-    numbers: dict[str, list[int]] = {}
-    for one in sorted(some, key=lambda each: each.partition):
-        numbers.setdefault(one.partition.topic, []).append(one.partition.partition)
-    return [word for topic, those in numbers.items() for word in ("--topic", f"{topic}:{ranges_text(those)}")]
+    return [word for topic, some in numbers_by_topic(partitions).items() for word in ("--topic", f"{topic}:{ranges_text(some)}")]
 
 
 def unread_text(some: Sequence[PartitionLook]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kops.core.models import Group, Member
@@ -44,14 +43,3 @@ class WorkingGroup(Group):
 
     epoch: int | None = None
     subtopologies: tuple[Subtopology, ...] = ()
-
-
-def ranges_text(numbers: Iterable[int]) -> str:
-    """Format partition numbers as people write them: ``0,3-5``."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.durations import duration_text
+from kops.core.findings import names_text
 from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION, UNCLEAN, people_value
 
-SHOWN_NAMES = 5
 MAX_MESSAGE = "max.message.bytes"
 TOMBSTONES = "delete.retention.ms"
 SHORT_RETENTION_MS = 3_600_000
@@ -50,7 +50,7 @@ def grouped(found: Iterable[tuple[str, str]]) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, text in found:
         names.setdefault(text, []).append(name)
-    return [f"{_some(concerned)}: {text}" for text, concerned in names.items()]
+    return [f"{names_text(concerned)}: {text}" for text, concerned in names.items()]
 
 
 def _change(before: Effective, after: Effective, broker_count: int) -> Iterator[str]:
@@ -82,11 +82,6 @@ def _number(topic: Effective, name: str) -> int:
 
 def _settings(topic: Effective, broker_count: int) -> list[str]:
     return [*_replication(topic, broker_count), *_cleanup(topic), *_unclean(topic)]
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 def _replication(topic: Effective, broker_count: int) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.cluster.log_dirs import LogDir, ReplicaOnDisk
 from kops.core.cluster.models import Feature, Quorum, QuorumReplica, RegisteredBroker
 from kops.core.errors import AuthorizationFailed, KopsError, Unreachable
-from kops.core.models import TopicPartition
+from kops.core.models import TopicPartition, numbers_by_topic
 from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import Client
 from kops.gateways.wire.kafka_python import request_class, run, send
@@ -161,7 +161,7 @@ class LogDirs:
 
         :param partitions: list only the replicas of these; None lists all
         """
-        topics = None if partitions is None else _by_topic(partitions)
+        topics = None if partitions is None else numbers_by_topic(partitions)
         return {broker_id: self._of_broker(broker_id, topics) for broker_id in sorted(set(broker_ids))}
 
     def _of_broker(self, broker_id: int, topics: dict[str, list[int]] | None) -> tuple[LogDir, ...] | KopsError:
@@ -176,13 +176,6 @@ class LogDirs:
                 f"could not {doing}: it names none", hint="the principal of this context needs DESCRIBE on the cluster; ask for an ACL"
             )
         return tuple(_log_dir(broker_id, found) for found in answer["log_dirs"])
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for partition in partitions:
-        topics.setdefault(partition.topic, []).append(partition.partition)
-    return topics
 
 
 def _log_dir(broker_id: int, found: Mapping[str, Any]) -> LogDir:

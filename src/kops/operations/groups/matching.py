@@ -8,8 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, UsageProblem
-from kops.core.groups.models import WorkingGroup, WorkingMember, ranges_text
-from kops.core.models import Group, Member
+from kops.core.findings import names_text, ranges_text
+from kops.core.groups.models import WorkingGroup, WorkingMember
+from kops.core.models import Group, Member, TopicPartition, numbers_by_topic
 from kops.core.own_names import may_match
 from kops.core.selection import names_matching
 from kops.operations.groups.unlisted import is_settling
@@ -68,8 +69,7 @@ def list_groups(
 def unseen(rows: Sequence[Mapping[str, Any]], limit: int = 5) -> str:
     """Return a sentence about the listed groups of which the client library sees only the names; empty if there are none."""
     names = [f"{row['group']} ({row['type']})" for row in rows if row["state"] == "UNKNOWN"]
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return f"with these connection settings only the names are known of: {', '.join(names[:limit])}{more}" if names else ""
+    return f"with these connection settings only the names are known of: {names_text(names, limit)}" if names else ""
 
 
 def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
@@ -220,9 +220,7 @@ def member_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _assignment(partitions: Iterable[Mapping[str, Any]]) -> str | None:
-    topics: dict[str, list[int]] = {}
-    for one in partitions:
-        topics.setdefault(one["topic"], []).append(one["partition"])
+    topics = numbers_by_topic(TopicPartition(one["topic"], one["partition"]) for one in partitions)
     return " ".join(f"{topic}:{ranges_text(numbers)}" for topic, numbers in topics.items()) or None
 
 

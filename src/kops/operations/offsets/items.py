@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kops.core.errors import VerificationFailed
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import Committed, TopicPartition, numbers_by_topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.selection import Selection
 
@@ -65,17 +65,8 @@ def partition_of(target: str) -> TopicPartition:
 
 def places(partitions: Iterable[TopicPartition], limit: int = 3) -> str:
     """Summarize partitions for a plan's summary: ``orders:0,1, payments (120 partitions)``."""
-    topics: dict[str, list[int]] = {}
-    for partition in sorted(partitions):
-        topics.setdefault(partition.topic, []).append(partition.partition)
     named = [
         str(Selection(topic, tuple(numbers))) if len(numbers) <= _NAMED else f"{topic} ({len(numbers)} partitions)"
-        for topic, numbers in topics.items()
+        for topic, numbers in numbers_by_topic(partitions).items()
     ]
     return ", ".join(named[:limit]) + (f" and {len(named) - limit} more topics" if len(named) > limit else "")
-
-
-def some_of(partitions: Iterable[TopicPartition], limit: int = 5) -> str:
-    """Name up to ``limit`` partitions, and count the others."""
-    names = [str(partition) for partition in partitions]
-    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kops.core.errors import GroupActive, KopsError, Refused, StateMoved
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.models import Group, TopicPartition
 from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems, TopicMoves
 from kops.core.plan import ItemResult, Plan, Status
@@ -34,7 +34,7 @@ from kops.operations.offsets.columns import (
     strayed_from,
     wrong_results,
 )
-from kops.operations.offsets.items import places, some_of
+from kops.operations.offsets.items import places
 from kops.operations.protocol.mutation import Mutation
 from kops.operations.services import Services
 
@@ -196,7 +196,7 @@ class Mover(Mutation[M]):
         groups = []
         for group, state, found in _now(services, plan, idle=alone):
             if away := strayed_from(group, found):
-                raise StateMoved(f"{some_of(away)} of group {group.group} moved on since", hint="plan again from what is there now")
+                raise StateMoved(f"{names_text(away)} of group {group.group} moved on since", hint="plan again from what is there now")
             groups.append(replace(group, state=state, topics=tuple(left_over(topic, found) for topic in group.topics)))
         within_log, delete_groups = plan.arguments.within_log, plan.arguments.delete_groups
         if not alone:
@@ -327,7 +327,7 @@ def _losses(strayed: Mapping[str, Sequence[TopicPartition]]) -> tuple[str, ...]:
     if not strayed:
         return ()
     (name, first), *others = strayed.items()
-    where = counted(sum(map(len, strayed.values())), "partition") if others else f"{some_of(first)} of group {name}"
+    where = counted(sum(map(len, strayed.values())), "partition") if others else f"{names_text(first)} of group {name}"
     return (f"{where} moved on since: what was committed there is lost",)
 
 

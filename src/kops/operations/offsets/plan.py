@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.models import Committed, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy
 from kops.core.offsets.moves import GroupMoves
@@ -28,9 +28,6 @@ from kops.operations.offsets.rules import Places, Rule, existing_partitions, pla
 from kops.operations.offsets.skip import passed_transactions
 from kops.operations.offsets.targets import Targets, read_targets, topic_moves
 from kops.operations.services import Services
-
-EXPLAINED = 3
-"""How many groups a warning names; it counts the others."""
 
 
 @dataclass(frozen=True)
@@ -169,20 +166,16 @@ def _kept_behind(wanted: Mapping[str, Wanted], groups: Sequence[GroupMoves]) -> 
         whose = "is a Kafka Streams application: its stores do not move with its offsets"
         if len(streams) > 1:
             whose = "are Kafka Streams applications: their stores do not move with their offsets"
-        warnings.append(f"{_some(streams)} {whose}, see `kops state rebuild`")
+        warnings.append(f"{names_text(streams)} {whose}, see `kops state rebuild`")
     if unread:
         warnings.append(f"the metadata of {unread} offsets cannot be read with these connection settings, and is not kept")
     return warnings
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:EXPLAINED]) + (f" and {len(names) - EXPLAINED} more" if len(names) > EXPLAINED else "")
-
-
 def _left_alone(chosen: Chosen, left: Sequence[GroupMoves]) -> list[str]:
     warnings = []
     if left:
-        warnings.append(f"left alone, as they have members or cannot be read: {_some([group.group for group in left])}")
+        warnings.append(f"left alone, as they have members or cannot be read: {names_text([group.group for group in left])}")
     if chosen.left_out:
         warnings.append(f"{chosen.left_out} groups of types without committed offsets are left out")
     return warnings

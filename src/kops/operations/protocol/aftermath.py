@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import KopsError, Refused, StateMoved
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.models import Bounds, TopicPartition
 from kops.operations.services import Services
 
-_NAMED = 5
 _MOST_READ = 1_000
 """How many records per partition are read to count their keys."""
 
@@ -102,7 +101,7 @@ def _grown(services: Services, topic: str, ranges: Mapping[TopicPartition, Bound
     total = sum(bound.log_end_offset - bound.log_start_offset for bound in ranges.values())
     where = [f"{at} from {bound.log_start_offset} to {bound.log_end_offset}" for at, bound in sorted(ranges.items())]
     keys = _keys(services, ranges)
-    return f"{topic} has {counted(total, 'more record')}{keys} ({_some(where)})"
+    return f"{topic} has {counted(total, 'more record')}{keys} ({names_text(where)})"
 
 
 def _keys(services: Services, ranges: Mapping[TopicPartition, Bounds]) -> str:
@@ -132,8 +131,4 @@ def _committed_since(group: str, allowed: Mapping[str, list[int | None]], now: M
         if here not in known:
             moved.append(f"{target} from {'no commit' if known[-1] is None else known[-1]} to {'no commit' if here is None else here}")
     if moved:
-        yield f"group {group} moved on: {_some(moved)}"
-
-
-def _some(texts: list[str]) -> str:
-    return ", ".join(texts[:_NAMED]) + (f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else "")
+        yield f"group {group} moved on: {names_text(moved)}"

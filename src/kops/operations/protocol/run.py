@@ -22,6 +22,7 @@ from kops.core.errors import (
     Unreachable,
     VerificationFailed,
 )
+from kops.core.findings import names_text
 from kops.core.plan import ItemResult, Json, Plan, Result, Status
 from kops.operations.protocol.aftermath import Traces, look
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
@@ -48,7 +49,8 @@ class InterruptedMutation(KopsError):
         reported = {result.target for result in results}
         left = [item.target for item in plan.changes if item.target not in reported]
         super().__init__(
-            f"interrupted: {len(done)} of {len(plan.changes)} done ({_some(done)}); not known to be done: {_some(left)}",
+            f"interrupted: {len(done)} of {len(plan.changes)} done ({names_text(done) or 'none'});"
+            f" not known to be done: {names_text(left) or 'none'}",
             hint="; ".join(ways),
             journal_id=entry.id,
             done=done,
@@ -209,13 +211,6 @@ def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: M
     if isinstance(failure, Refused) and not results:
         return EntryStatus.REFUSED
     return EntryStatus.PARTIAL if mutation.leaves_parts else EntryStatus.FAILED
-
-
-def _some(names: Sequence[str], limit: int = 5) -> str:
-    if not names:
-        return "none"
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kops.core.groups.models import ranges_text
+from kops.core.findings import ranges_text
 from kops.core.streams.models import Instance, Part, Task
 from kops.core.streams.subtopologies import StoreLook, task_count
 from kops.core.streams.topics import CHANGELOG, store_of

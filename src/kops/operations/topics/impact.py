@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kops.core.errors import KopsError, Unreachable
+from kops.core.findings import names_text
 from kops.core.models import Bounds, Committed, Group, Topic, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.sizes import size_text
@@ -20,7 +21,6 @@ from kops.operations.groups.matching import is_live_streams
 from kops.operations.services import Services
 from kops.operations.topics.listing import places_of
 
-SHOWN_GROUPS = 5
 RETENTION_SIZE = "retention.bytes"
 
 
@@ -86,8 +86,7 @@ def _note(into: dict[str, list[str]], group_id: str, topics: Iterable[str]) -> N
 
 def group_names(group_ids: Sequence[str]) -> str:
     """Format the names of groups: ``groups a, b and 3 more``."""
-    more = f" and {len(group_ids) - SHOWN_GROUPS} more" if len(group_ids) > SHOWN_GROUPS else ""
-    return f"group{'s' if len(group_ids) > 1 else ''} {', '.join(group_ids[:SHOWN_GROUPS])}{more}"
+    return f"group{'s' if len(group_ids) > 1 else ''} {names_text(group_ids)}"
 
 
 def streams_uses(services: Services, topics: Collection[str], readers: Readers) -> dict[str, list[str]]:

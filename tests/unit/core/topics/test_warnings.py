@@ -92,5 +92,5 @@ def test_unsafe_topics(made, text):
 def test_a_warning_names_all_topics_that_it_is_true_of():
     topics = [Effective(f"t{number}", 1, SAFE | {"min.insync.replicas": "1"}, {}) for number in range(7)]
     assert warnings_for(topics, 3) == [
-        "t0, t1, t2, t3, t4 and 2 more: replication factor 1 on a cluster of 3 brokers: records are lost with the disk of one of them"
+        "t0, t1, t2, t3 and 3 more: replication factor 1 on a cluster of 3 brokers: records are lost with the disk of one of them"
     ]

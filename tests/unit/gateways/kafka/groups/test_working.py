@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kops.core.groups.models import ranges_text
+from kops.core.findings import ranges_text
 from kops.gateways.kafka.groups.working import connect_work
 
 
