@@ -68,14 +68,14 @@ def test_every_codec_reads_as_librdkafka_does(broker, topic, codec):
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_what_the_broker_compresses_itself(broker, topic, codec):
+def test_batches_that_the_broker_recompressed_are_read(broker, topic, codec):
     """It is Java that compresses here: its snappy has frames of its own."""
     name = topic(config={"retention.ms": "-1", "compression.type": codec})
     produce(broker.client, name, some_records(300))
     assert read(broker, name, 0, 900) == whole_partition(broker.client, name)
 
 
-def test_a_range_begins_and_ends_within_batches(broker, topic):
+def test_a_range_may_begin_and_end_within_batches(broker, topic):
     name = topic(config={"retention.ms": "-1"})
     produce(broker.client, name, some_records(300))
     everything = whole_partition(broker.client, name)
@@ -83,13 +83,13 @@ def test_a_range_begins_and_ends_within_batches(broker, topic):
     assert read(broker, name, 7, 7) == []
 
 
-def test_the_time_of_appending(broker, topic):
+def test_log_append_time_is_the_time_of_each_record(broker, topic):
     name = topic(config={"message.timestamp.type": "LogAppendTime"})
     produce(broker.client, name, some_records(50))
     assert read(broker, name, 0, 150) == whole_partition(broker.client, name)
 
 
-def test_transactions_that_were_aborted(broker, topic):
+def test_aborted_transactions_read_as_librdkafka_reads_them(broker, topic):
     name = topic(config={"retention.ms": "-1"})
     records = some_records(40)
     producers = [Producer({**broker.client, "transactional.id": f"{name}-{number}", "linger.ms": 0}) for number in range(2)]
@@ -131,7 +131,7 @@ def test_a_damaged_batch_is_an_error(broker, topic):
         decode(bytes(data), batches_of(bytes(data)))
 
 
-def test_the_newest_of_each_key_of_what_fits(monkeypatch):
+def test_the_newest_record_of_each_key_is_kept(monkeypatch):
     monkeypatch.setattr("kops.spark.reading.gathering.GATHERED_RECORDS", 100)
     rng = random.Random(3)
     rows = [(rng.choice([None, *(b"%d" % number for number in range(400))]), number) for number in range(3000)]
@@ -147,7 +147,7 @@ def test_the_newest_of_each_key_of_what_fits(monkeypatch):
     assert last == dict(rows)
 
 
-def test_rows_for_spark(broker, topic):
+def test_rows_for_spark_are_those_of_librdkafka(broker, topic):
     name = topic(config={"retention.ms": "-1"})
     produce(broker.client, name, some_records(20))
     consumer = BatchConsumer(name, librdkafka_settings(broker.connection))

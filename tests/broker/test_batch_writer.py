@@ -87,7 +87,7 @@ def test_the_next_writer_undoes_what_is_open_and_shuts_the_last_one_out(broker, 
     assert read(broker.client, first.topic) == expected(0, 150)
 
 
-def test_what_the_topic_does_not_take(broker, writer):
+def test_records_that_the_topic_does_not_take_are_refused(broker, writer):
     ours = writer()
     ours.begin()
     send(ours, 0, 10)

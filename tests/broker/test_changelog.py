@@ -30,7 +30,7 @@ def double(value):
 
 
 @pytest.mark.streams
-def test_a_real_application(inspect, cluster, unique, tmp_path):
+def test_changelogs_of_a_real_application_are_read(inspect, cluster, unique, tmp_path):
     program = Program("concat_or_delete", "string", value="string").named(unique("app"))
     try:
         cluster.create(program.topic, 3)
@@ -85,7 +85,7 @@ def test_rows_are_the_last_record_of_each_key(inspect, cluster, topic):
     assert f"{name}: 5 records read, 2 keys, 1 tombstone" in found.err
 
 
-def test_a_table_of_eighty_columns(inspect, cluster, topic):
+def test_a_table_fits_eighty_columns(inspect, cluster, topic):
     name = topic(config=COMPACTED)
     cluster.produce(name, [put(b"laptop", double(6000)), put(b"tv", None), put(b"two\nlines\x1b[31m", double(1))])
     found = inspect(name, "--key", "string", "--value", "double", "--tombstones").ok()
@@ -100,7 +100,7 @@ def test_a_table_of_eighty_columns(inspect, cluster, topic):
     assert inspect(name, "--key", "string", "--value", "double", "-q", "-o", "name").out.splitlines()[0] == "laptop"
 
 
-def test_only_some_of_it(inspect, cluster, topic):
+def test_a_listing_is_narrowed_by_options(inspect, cluster, topic):
     name = topic(partitions=3, config=COMPACTED)
     cluster.produce(name, [put(b"%d" % n, b"v%d" % n, partition=n % 3) for n in range(30)])
 
@@ -179,7 +179,7 @@ def test_misplaced_keys_are_counted(inspect, cluster, topic):
     assert "keys in another partition than murmur2 of the key gives: 1 of 21;" in inspect(name).ok().err
 
 
-def test_many_keys(inspect, broker, topic):
+def test_each_of_many_keys_is_listed_once(inspect, broker, topic):
     name = topic(partitions=2, config=COMPACTED)
     producer = Producer({**broker.client, "partitioner": "murmur2_random", "linger.ms": 20})
     for number in range(60_000):
@@ -193,7 +193,7 @@ def test_many_keys(inspect, broker, topic):
     assert "murmur2" not in found.err
 
 
-def test_an_empty_topic(inspect, topic):
+def test_an_empty_topic_has_no_rows(inspect, topic):
     found = inspect(topic(config=COMPACTED), "-o", "json").ok()
     assert found.json == []
     assert "0 records read, 0 keys" in found.err
@@ -214,13 +214,13 @@ def test_an_empty_topic(inspect, topic):
         (["--application", "no-such-app", "--store", "s"], 1, "no changelog begins with no-such-app-"),
     ],
 )
-def test_bad_input(inspect, arguments, code, message):
+def test_invalid_input_is_refused(inspect, arguments, code, message):
     found = inspect(*arguments)
     assert found.code == code, found.err
     assert message in found.err
 
 
-def test_a_partition_that_is_not_there(inspect, topic):
+def test_a_partition_that_does_not_exist_is_refused(inspect, topic):
     found = inspect(f"{topic(partitions=2)}:2")
     assert found.code == 2
     assert "it has 2: 0 to 1" in found.err

@@ -57,7 +57,7 @@ def test_one_key_is_read_from_its_own_partition(changelog, cluster, topic):
     assert "--all-partitions" in missing.err
 
 
-def test_another_partitioner(changelog, cluster, topic):
+def test_a_key_is_found_where_another_partitioner_put_it(changelog, cluster, topic):
     name = topic(partitions=3, config=COMPACTED)
     wrong = (partition_for(b"k", 3) + 1) % 3
     cluster.produce(name, [put(b"k", b"v", partition=wrong)])
@@ -111,7 +111,7 @@ def test_an_open_transaction_ends_the_reading_and_is_said(changelog, cluster, to
         producer.abort_transaction(30)
 
 
-def test_compacted_history(changelog, cluster, topic):
+def test_history_shows_what_compaction_left(changelog, cluster, topic):
     name = topic(config={**COMPACTED, "segment.ms": "100", "min.cleanable.dirty.ratio": "0.001", "delete.retention.ms": "100"})
     now = int(time.time() * 1000)
     cluster.produce(name, [put(b"k", b"%d" % n, now - 60_000 + n) for n in range(50)])
@@ -129,7 +129,7 @@ def test_compacted_history(changelog, cluster, topic):
     assert "no longer have a record, by compaction" in found.err
 
 
-def test_stats_beside_what_was_written(changelog, cluster, topic, broker):
+def test_stats_equal_what_was_written(changelog, cluster, topic, broker):
     name = topic(partitions=2)
     good = [put(b"a", b"1", TIME + 5, 0), put(b"a", b"22", TIME + 1, 0), put(b"b", None, TIME, 0), put(b"c", b"x" * 99, TIME + 9, 1)]
     bad = [put(b"\xff", b"v", TIME, 1), put(b"d", b"\xfe", TIME, 1), put(b"d", b"\xfe\xfe", TIME, 1)]
@@ -154,7 +154,7 @@ def test_stats_beside_what_was_written(changelog, cluster, topic, broker):
     assert total["wrong_partition"] == len(wrong)
 
 
-def test_poison_among_windows(changelog, cluster, topic):
+def test_an_undecodable_key_among_windows_is_reported(changelog, cluster, topic):
     name = topic(config={"cleanup.policy": "compact,delete", "retention.ms": "-1"})
     keys = [b"k" + struct.pack(">qi", TIME + n * 60_000, 0) for n in range(30)]
     cluster.produce(name, [put(key, struct.pack(">q", n), TIME + n * 60_000) for n, key in enumerate(keys)] + [put(b"poison", b"x")])
@@ -267,7 +267,7 @@ def test_neighbours_are_not_mixed_up(changelog, cluster, unique):
         (["stats", "t", "--type", "windowed"], "--type"),
     ],
 )
-def test_bad_input(changelog, arguments, message):
+def test_invalid_input_is_refused(changelog, arguments, message):
     found = changelog(*arguments)
     assert found.code == 2, found.err
     assert message in found.err

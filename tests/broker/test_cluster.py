@@ -79,7 +79,7 @@ def test_sizes_are_those_of_apache(kops, apache, topic, broker):
     wait_for("the same sizes, while others write and delete", both)
 
 
-def test_leaders_and_replicas(kops, topic, admin):
+def test_leaders_and_replicas_are_counted_per_broker(kops, topic, admin):
     name = topic(partitions=3)
     wait_for("the topic", lambda: name in admin.list_topics(timeout=30).topics)
 
@@ -96,7 +96,7 @@ def test_leaders_and_replicas(kops, topic, admin):
     wait_for("the same counts, while others make and delete topics", counted)
 
 
-def test_what_programs_rely_on(kops):
+def test_json_keys_are_stable(kops):
     described = kops("cluster", "describe", "-o", "json").ok().json
     assert set(described) == {
         *("cluster_id", "controller", "kafka_version", "metadata_version", "quorum", "features", "brokers", "not_known")
@@ -119,7 +119,7 @@ def test_what_programs_rely_on(kops):
     assert set(row["log_dirs"][0]) == {"path", "replicas", "future_replicas", "size_bytes", "total_bytes", "usable_bytes", "problem"}
 
 
-def test_for_people(kops, monkeypatch):
+def test_tables_fit_eighty_columns(kops, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     described = kops("cluster", "describe").ok().out
     assert "ROLE" in described
@@ -157,7 +157,7 @@ def test_what_counts_as_unhealthy_may_be_chosen(kops, topic):
     assert kops("cluster", "health", "--fail-on", "note").code == 1
 
 
-def test_no_broker(run_kops):
+def test_an_unreachable_cluster_is_exit_3(run_kops):
     for verb in ("describe", "health", "brokers"):
         assert run_kops("cluster", verb, "-B", "127.0.0.1:1").code == 3
 

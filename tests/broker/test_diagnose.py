@@ -56,7 +56,7 @@ def about(body, group):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_partition_that_is_stuck_and_the_record_that_it_is_at(diagnose, broker, group, filled, cluster, protocol):
+def test_a_stuck_partition_is_reported_with_its_next_record(diagnose, broker, group, filled, cluster, protocol):
     name = filled()
     cluster.commit(group, {(name, 0): 3, (name, 1): 10})
     with member(broker.bootstrap_servers, group, name, client_id="app", group_protocol=protocol):
@@ -87,7 +87,7 @@ def test_a_group_that_works_is_left_alone(diagnose, broker, group, filled, clust
         assert about(diagnose(group), group) == {}
 
 
-def test_nobody_reads(diagnose, group, filled, cluster):
+def test_a_group_without_consumers_is_reported(diagnose, group, filled, cluster):
     name = filled()
     cluster.commit(group, {(name, 0): 3})
     spelt = [diagnose("--group", group, code=1), diagnose("--topic", name, code=1)]
@@ -98,7 +98,7 @@ def test_nobody_reads(diagnose, group, filled, cluster):
     assert about(diagnose(f"{group}", "--regex", code=1), group).keys() == {"no_members"}
 
 
-def test_more_partitions_than_can_be_read(diagnose, group, filled, cluster, monkeypatch):
+def test_more_partitions_than_can_be_read_are_reported_as_such(diagnose, group, filled, cluster, monkeypatch):
     monkeypatch.setattr("kops.operations.diagnose.looks.MOST_PLACES", 1)
     name = filled()
     cluster.commit(group, {(name, 0): 3, (name, 1): 2})
@@ -109,7 +109,7 @@ def test_more_partitions_than_can_be_read(diagnose, group, filled, cluster, monk
     assert "of 2 places where groups have something to read, the 1 with most" in gap["error"]["message"]
 
 
-def test_unread_data_that_will_be_deleted(diagnose, group, filled, cluster):
+def test_unread_records_that_will_be_deleted_are_reported(diagnose, group, filled, cluster):
     name = filled(config={"retention.ms": str(HOUR + 600_000)})
     cluster.commit(group, {(name, 0): 3, (name, 1): 10})
     found = about(diagnose(group, code=1), group)["expiring_unread"]
@@ -118,7 +118,7 @@ def test_unread_data_that_will_be_deleted(diagnose, group, filled, cluster):
     assert "expiring_unread" not in about(diagnose(group, "--within", "1m"), group)
 
 
-def test_offsets_that_the_log_does_not_have(diagnose, broker, group, filled, cluster):
+def test_offsets_outside_the_log_are_reported(diagnose, broker, group, filled, cluster):
     name = filled(age_ms=0)
     cluster.trim(name, {1: 6})
     cluster.commit(group, {(name, 0): 15, (name, 1): 2})
@@ -130,7 +130,7 @@ def test_offsets_that_the_log_does_not_have(diagnose, broker, group, filled, clu
     assert abandoned["abandoned"]["severity"] == "note"
 
 
-def test_a_transaction_that_holds_readers_back(diagnose, broker, filled, unique, monkeypatch):
+def test_a_transaction_that_holds_readers_back_is_reported(diagnose, broker, filled, unique, monkeypatch):
     name = filled(age_ms=0)
     producer = Producer({**broker.client, "transactional.id": unique("tx"), "transaction.timeout.ms": 120_000})
     producer.init_transactions(30)
@@ -150,7 +150,7 @@ def test_a_transaction_that_holds_readers_back(diagnose, broker, filled, unique,
     assert 300_000 <= found["facts"]["age_ms"] < 400_000
 
 
-def test_the_whole_cluster(diagnose, group, filled, cluster):
+def test_the_whole_cluster_is_examined_without_a_group(diagnose, group, filled, cluster):
     name = filled()
     cluster.commit(group, {(name, 0): 3})
     body = diagnose("--sample", "0s")
@@ -161,7 +161,7 @@ def test_the_whole_cluster(diagnose, group, filled, cluster):
     assert [found["severity"] for found in body["findings"]] == sorted((one["severity"] for one in body["findings"]), key=order.index)
 
 
-def test_exit_codes(run_kops, broker, group, filled, cluster):
+def test_the_exit_code_follows_the_findings(run_kops, broker, group, filled, cluster):
     name = filled(age_ms=0)
     cluster.commit(group, {(name, 0): 10, (name, 1): 10})
     servers = ("-B", broker.bootstrap_servers)
@@ -183,7 +183,7 @@ def test_exit_codes(run_kops, broker, group, filled, cluster):
     assert run_kops("diagnose", group, "-o", "name", *servers).out == f"group {group}\n"
 
 
-def test_connectors_that_failed(diagnose, run_kops, broker, topic, cluster, monkeypatch):
+def test_failed_connectors_are_reported(diagnose, run_kops, broker, topic, cluster, monkeypatch):
     name = topic()
     wait_for("the topic", lambda: name in cluster.topics(name))
     trace = "org.apache.kafka.connect.errors.ConnectException: Exiting\nCaused by: java.sql.SQLException: no such column"

@@ -82,7 +82,7 @@ class Counting:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_consumers(broker, look, group, topic, cluster, protocol):
+def test_live_consumers_are_described(broker, look, group, topic, cluster, protocol):
     name = topic("t", partitions=3)
     cluster.produce(name, [Record(None, b"x", 1_000_000, partition=at % 3) for at in range(30)])
     tool = ["--describe", "--members", "--verbose", "--group", group]
@@ -96,7 +96,7 @@ def test_consumers(broker, look, group, topic, cluster, protocol):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "streams"])
-def test_a_kafka_streams_application(broker, look, unique, cluster, tmp_path, protocol):
+def test_a_live_kafka_streams_application_is_described(broker, look, unique, cluster, tmp_path, protocol):
     program = COUNT.named(unique())
     group = program.application
     cluster.create_all({program.topic: 2, program.output: 1})
@@ -123,7 +123,7 @@ def test_a_kafka_streams_application(broker, look, unique, cluster, tmp_path, pr
         cluster.delete_all([name for name in cluster.topics() if name.startswith((program.topic, program.output, f"{group}-"))])
 
 
-def test_a_share_group(broker, look, topic, group, cluster, run_kops, groups):
+def test_a_live_share_group_is_described(broker, look, topic, group, cluster, run_kops, groups):
     name = topic("s", partitions=2)
     consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "client.id": "sharer"})
 
@@ -142,7 +142,7 @@ def test_a_share_group(broker, look, topic, group, cluster, run_kops, groups):
     assert only["epoch"] > 0
 
 
-def test_a_connect_worker(broker, look, group, cluster, tmp_path, jdk, groups):
+def test_a_live_connect_worker_is_described(broker, look, group, cluster, tmp_path, jdk, groups):
     """A worker without connectors: what its assignment says is in tests/unit/gateways/kafka/groups/test_working.py."""
     settings = {
         "bootstrap.servers": broker.bootstrap_servers,

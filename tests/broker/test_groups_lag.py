@@ -101,7 +101,7 @@ def test_time_lag_by_the_brokers_clock_is_told(lag, group, topic, cluster):
     assert row["note"] == "by log append time"
 
 
-def test_markers_are_no_records(lag, group, topic, cluster, transaction):
+def test_transaction_markers_do_not_count_as_records(lag, group, topic, cluster, transaction):
     """A committed offset at a transaction's marker: the record after it counts, and without one nothing is known."""
     name = topic("t", partitions=2)
     producer, _ = transaction(name, 0, 1)
@@ -136,7 +136,7 @@ def test_an_open_transaction_holds_readers_back(lag, group, topic, cluster, tran
     wait_for("it to be told", lambda: said in lag(group).ok().out)
 
 
-def test_what_retention_will_delete_unread(lag, group, topic, cluster):
+def test_records_that_retention_will_delete_unread_are_counted(lag, group, topic, cluster):
     name = topic("t", partitions=2, config={"retention.ms": str(2 * HOUR), "segment.bytes": "1048576"})
     cluster.produce(name, [Record(None, b"x", now() - 105 * 60_000 + at * 10 * 60_000, partition=0) for at in range(10)])
     cluster.commit(group, {(name, 0): 2, (name, 1): 0})
@@ -149,7 +149,7 @@ def test_what_retention_will_delete_unread(lag, group, topic, cluster):
     assert "8 expire" in lag(group, "--within", "3h").ok().out
 
 
-def test_what_size_will_delete_unread(lag, group, topic, cluster):
+def test_records_that_a_size_limit_will_delete_unread_are_counted(lag, group, topic, cluster):
     name = topic("t", config={"retention.bytes": "20000", "retention.ms": "-1"})
     cluster.produce(name, [Record(None, b"x" * 1000, now() - HOUR, partition=0) for _ in range(40)])
     cluster.commit(group, {(name, 0): 0})
@@ -184,7 +184,7 @@ def test_limits_end_with_1_and_name_what_exceeds_them(lag, group, topic, cluster
     assert lag().code == 2
 
 
-def test_many_places_in_the_same_partitions(lag, group, topic, cluster):
+def test_many_offsets_in_the_same_partitions_are_read(lag, group, topic, cluster):
     """Each group stands elsewhere: all are read in one pass over each partition."""
     name, then = topic("t", partitions=2), now() - HOUR
     cluster.produce(name, [Record(None, b"x" * 100, then + at, partition=part) for at in range(3000) for part in range(2)])
@@ -224,7 +224,7 @@ def test_watching_in_a_pipe_is_a_line_a_look(lag, group, topic, cluster, kops_pr
     assert lag(group, "--watch", "-o", "csv").code == 2
 
 
-def test_watching_on_a_terminal(group, topic, cluster, kops_process, broker):
+def test_watching_on_a_terminal_redraws_the_screen(group, topic, cluster, kops_process, broker):
     import os
     import pty
 

@@ -26,7 +26,7 @@ def secured(own_brokers):
     return own
 
 
-def test_groups_of_every_coordinator(secured):
+def test_groups_of_every_coordinator_are_read(secured):
     groups = Kafka(secured.connection).groups
     names = [f"g{number}" for number in range(12)]
     for name in names:  # a cluster that has just started is still electing its coordinators
@@ -43,7 +43,7 @@ def test_groups_of_every_coordinator(secured):
     assert set(groups.delete(names[1:]).values()) == {None}
 
 
-def test_an_authority_that_is_given_as_text(secured):
+def test_a_certificate_authority_may_be_given_as_text(secured):
     """``ssl.truststore.certificates`` of Java's properties: every client of kops trusts it."""
     text = Path(secured.connection.ca_file).read_text(encoding="utf-8")
     kafka = Kafka(replace(secured.connection, ca_file=None, client={"ssl.ca.pem": text}))
@@ -53,7 +53,7 @@ def test_an_authority_that_is_given_as_text(secured):
     assert kafka.groups.committed(["by-text"])["by-text"] == {PARTITION: Committed(0, "some")}
 
 
-def test_without_the_second_client(secured, monkeypatch):
+def test_groups_are_read_without_kafka_python(secured, monkeypatch):
     """A PKCS12 key store cannot be given to kafka-python: groups are listed all the same, and metadata is not known."""
     groups = Kafka(secured.connection).groups
     groups.commit("plain", {PARTITION: Committed(0, "some")})
@@ -77,7 +77,7 @@ def test_without_the_second_client(secured, monkeypatch):
     ],
     ids=["password", "authority", "address"],
 )
-def test_what_is_wrong_with_the_connection(secured, changes, expected):
+def test_a_wrong_connection_is_reported_by_its_cause(secured, changes, expected):
     connection = replace(secured.connection, **changes)
     groups = Kafka(connection).groups
     for ask in (groups.listed, lambda: groups.commit("g", {PARTITION: Committed(0, "some")})):

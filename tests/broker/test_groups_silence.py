@@ -26,7 +26,7 @@ def frozen(own_broker):
     os.kill(pid, signal.SIGCONT)
 
 
-def test_a_broker_that_stops_answering(frozen, run_kops, kops_process, home):
+def test_a_broker_that_stops_answering_is_reported(frozen, run_kops, kops_process, home):
     own, switch = frozen
     servers = own.bootstrap_servers
 

@@ -78,7 +78,7 @@ def write(broker, unverified):
     client.close()
 
 
-def test_what_no_coordinator_ends(run_kops, broker, kafka, cluster, group, topic, unique, write):
+def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, group, topic, unique, write):
     name, transactional_id = topic("t", partitions=3), unique("tx")
     left, ended, nobodys = (TopicPartition(name, number) for number in range(3))
     cluster.commit(group, {(name, number): 0 for number in range(3)})

@@ -137,7 +137,7 @@ def test_a_consumer_in_a_crash_loop_stands_at_one_record(diagnose, kops, broker,
     assert "skip" not in advised(both)  # one of the two stops the consumer, and which one is not known
 
 
-def test_offsets_that_somebody_reset_to_the_end(diagnose, kops, broker, cluster, groups, group, records):
+def test_a_reset_to_the_end_is_reported(diagnose, kops, broker, cluster, groups, group, records):
     name = records(60, 60, 60)
     for offset in (10, 20):
         commit(groups, group, name, dict.fromkeys(range(3), offset))
@@ -163,7 +163,7 @@ def test_offsets_that_somebody_reset_to_the_end(diagnose, kops, broker, cluster,
     assert "commits_jumped" not in {finding["check"] for finding in findings}, findings  # taken back
 
 
-def test_a_topic_that_was_recreated_under_a_group(diagnose, kops, broker, cluster, groups, group, records):
+def test_a_topic_recreated_under_a_group_is_reported(diagnose, kops, broker, cluster, groups, group, records):
     name = records(40, 40)
     commit(groups, group, name, {0: 40, 1: 40})
     with member(broker.bootstrap_servers, group, name):
@@ -185,7 +185,7 @@ def test_a_topic_that_was_recreated_under_a_group(diagnose, kops, broker, cluste
     ]
 
 
-def test_readers_that_wait_for_an_open_transaction(diagnose, kops, broker, cluster, group, records, open_transaction, later):
+def test_readers_that_wait_for_an_open_transaction_are_reported(diagnose, kops, broker, cluster, group, records, open_transaction, later):
     name = records(6, 5, 4)
     cluster.commit(group, {(name, 0): 6, (name, 1): 5, (name, 2): 4})
     open_transaction(name, 0, 1, 2)
@@ -227,7 +227,7 @@ def test_a_reader_that_stopped_before_an_open_transaction_is_not_told_to_skip(di
     assert "skip" not in advised(findings)
 
 
-def test_unread_records_that_are_about_to_expire(diagnose, cluster, group, records):
+def test_unread_records_that_are_about_to_expire_are_reported(diagnose, cluster, group, records):
     name = records(50, age_ms=HOUR, config={"retention.ms": str(HOUR + 5 * MINUTE)})
     cluster.commit(group, {(name, 0): 10})
     first = diagnose(group)[0]
@@ -246,7 +246,7 @@ def test_a_hot_partition_is_what_a_group_is_behind_on(diagnose, broker, cluster,
     assert (first["facts"]["skew"], first["commands"]) == ({f"{name}:2": 0.96}, [f"kops groups lag {group}"])
 
 
-def test_a_changelog_that_was_deleted(diagnose, kops, cluster, groups, group, records):
+def test_a_deleted_changelog_is_reported(diagnose, kops, cluster, groups, group, records):
     name, changelog = records(5), f"{group}-totals-changelog"
     groups.commit(group, {TopicPartition(name, 0): Committed(5, STREAM_TIME_130, 0)})
     kops("topics", "create", changelog, "--partitions", "1", "--yes").ok()
@@ -273,7 +273,7 @@ def test_a_changelog_that_was_deleted(diagnose, kops, cluster, groups, group, re
         ("org.apache.kafka.common.errors.TimeoutException: no leader", "kops connect restart {sink} --failed"),
     ],
 )
-def test_a_connector_whose_task_failed(diagnose, kops, cluster, records, unique, monkeypatch, cause, command):
+def test_a_connector_whose_task_failed_is_reported(diagnose, kops, cluster, records, unique, monkeypatch, cause, command):
     name, sink = records(3), unique("orders-archive")
     trace = f"org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask\n\tat x\nCaused by: {cause}"
     status = {

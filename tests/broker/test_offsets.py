@@ -121,7 +121,7 @@ def test_a_group_that_does_not_exist_is_made_only_on_request(kops, cluster, grou
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_with_members_is_refused(kops, cluster, broker, group, orders, protocol):
+def test_reset_refuses_an_active_group(kops, cluster, broker, group, orders, protocol):
     with member(broker.bootstrap_servers, group, orders, group_protocol=protocol):
         for command in (["reset", group, "--topic", orders, "--to-earliest"], ["seek", group, f"{orders}:0=1"]):
             outcome = kops("offsets", *command, "--yes")
@@ -131,7 +131,7 @@ def test_a_group_with_members_is_refused(kops, cluster, broker, group, orders, p
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_member_that_joins_between_plan_and_apply(kops, cluster, broker, group, orders, tmp_path, protocol):
+def test_a_move_is_refused_when_a_member_joined_since_the_plan(kops, cluster, broker, group, orders, tmp_path, protocol):
     file = tmp_path / "plan.json"
     kops("offsets", "reset", group, "--topic", orders, "--to-earliest", "--plan-out", file).ok()
     with member(broker.bootstrap_servers, group, orders, group_protocol=protocol):
@@ -156,7 +156,7 @@ def test_a_member_that_joins_after_the_check_is_refused_by_the_broker(kops, clus
     assert offsets(cluster, group) == {0: 5, 1: 5}
 
 
-def test_offsets_that_move_between_plan_and_apply(kops, cluster, group, orders, tmp_path):
+def test_a_move_is_refused_when_offsets_moved_since_the_plan(kops, cluster, group, orders, tmp_path):
     file = tmp_path / "plan.json"
     kops("offsets", "seek", group, f"{orders}:0=0", "--plan-out", file).ok()
     cluster.commit(group, {(orders, 0): 6})
@@ -173,7 +173,7 @@ def test_other_partitions_may_move_between_plan_and_apply(kops, cluster, group, 
     assert offsets(cluster, group) == {0: 0, 1: 6}
 
 
-def test_a_log_that_is_trimmed_between_plan_and_apply(kops, cluster, group, orders, tmp_path):
+def test_a_move_is_refused_when_the_log_was_trimmed_since_the_plan(kops, cluster, group, orders, tmp_path):
     file = tmp_path / "plan.json"
     kops("offsets", "seek", group, f"{orders}:0=1", "--plan-out", file).ok()
     cluster.trim(orders, {0: 3})
@@ -182,7 +182,7 @@ def test_a_log_that_is_trimmed_between_plan_and_apply(kops, cluster, group, orde
     assert offsets(cluster, group) == {0: 5, 1: 5}
 
 
-def test_a_group_that_vanishes_between_plan_and_apply(kops, groups, group, orders, tmp_path):
+def test_a_move_is_refused_when_the_group_vanished_since_the_plan(kops, groups, group, orders, tmp_path):
     file = tmp_path / "plan.json"
     kops("offsets", "seek", group, f"{orders}:0=1", "--plan-out", file).ok()
     groups.delete([group])
@@ -190,7 +190,7 @@ def test_a_group_that_vanishes_between_plan_and_apply(kops, groups, group, order
     assert group not in groups.ids()
 
 
-def test_waiting_for_a_group_to_empty(kops, cluster, broker, group, orders):
+def test_wait_empty_waits_until_members_have_left(kops, cluster, broker, group, orders):
     with member(broker.bootstrap_servers, group, orders):
         outcome = kops("offsets", "seek", group, f"{orders}:0=1", "--wait-empty", "300ms", "--yes")
         assert (outcome.code, "after 0.3 s of waiting" in outcome.err) == (5, True)

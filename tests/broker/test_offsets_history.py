@@ -79,7 +79,7 @@ def test_commits_are_those_that_apaches_formatter_shows(kops, broker, cluster, g
     ]
 
 
-def test_where_a_group_stood_and_the_way_back(kops, cluster, groups, group, orders):
+def test_a_group_is_moved_back_to_where_it_stood(kops, cluster, groups, group, orders):
     cluster.commit(group, {(orders, 0): 1})
     time.sleep(0.02)
     cluster.commit(group, {(orders, 0): 5, (orders, 1): 7})
@@ -105,7 +105,7 @@ def test_where_a_group_stood_and_the_way_back(kops, cluster, groups, group, orde
     assert cluster.committed(group) == {(orders, 0): 9, (orders, 1): 9}
 
 
-def test_only_the_commits_that_tools_made(kops, cluster, groups, group, orders):
+def test_jumps_are_only_the_commits_that_tools_made(kops, cluster, groups, group, orders):
     zero = TopicPartition(orders, 0)
     for offset in (1, 2, 3):
         groups.commit(group, {zero: Committed(offset, "", 0)})
@@ -160,7 +160,7 @@ def test_commits_of_transactions_count_once_they_are_committed(kops, broker, clu
     assert [row["offset"] for row in history(kops, group)] == [3]
 
 
-def test_a_group_that_is_not_known_and_a_time_before_everything(kops, cluster, group, orders):
+def test_an_unknown_group_and_a_time_before_everything_are_refused(kops, cluster, group, orders):
     unknown = kops("offsets", "history", f"{group}-none")
     assert (unknown.code, "has no commits of a group" in unknown.err) == (1, True)
     cluster.commit(group, {(orders, 0): 5})

@@ -79,7 +79,7 @@ def test_a_pattern_moves_no_group_in_a_topic_that_it_has_not_read(kops, cluster,
     assert len(named["items"]) == 4
 
 
-def test_each_topic_by_its_own_strategy(kops, cluster, world):
+def test_each_topic_moves_by_its_own_strategy(kops, cluster, world):
     mix = ["--topic", f"{world}-one:0", "--to-earliest", "--topic", f"{world}-one:1", "--to", "@1970-01-01T00:16:40.007"]
     kops("offsets", "reset", f"{world}-a", *mix, "--topic", f"{world}-two", "--shift-by", "-2", "--yes").ok()
     assert offsets(cluster, f"{world}-a") == {"one:0": 0, "one:1": 7, "two:0": 3, "two:1": 3}
@@ -89,7 +89,7 @@ def test_each_topic_by_its_own_strategy(kops, cluster, world):
     assert (twice.code, "is named twice" in twice.err) == (2, True)
 
 
-def test_files_of_positions_and_of_exports_for_several_groups(kops, cluster, world, tmp_path):
+def test_files_move_several_groups(kops, cluster, world, tmp_path):
     positions = tmp_path / "positions.yaml"
     positions.write_text(
         f"- {{topic: {world}-one, partitions: 0, position: 9}}\n"
@@ -144,7 +144,7 @@ def test_one_group_that_moved_since_the_plan_does_not_hold_up_the_others(kops, c
     assert standing(cluster, world) == BEFORE | {"b": {**BEFORE["b"], "one:0": 6}}
 
 
-def test_a_member_that_joins_after_the_plan(kops, cluster, broker, world, tmp_path):
+def test_a_group_that_a_member_joined_since_the_plan_is_refused(kops, cluster, broker, world, tmp_path):
     file = tmp_path / "plan.json"
     kops("offsets", "reset", f"{world}-[ab]", "--all-topics", "--to-earliest", "--plan-out", file).ok()
     with member(broker.bootstrap_servers, f"{world}-a", f"{world}-one"):
@@ -154,7 +154,7 @@ def test_a_member_that_joins_after_the_plan(kops, cluster, broker, world, tmp_pa
     assert offsets(cluster, f"{world}-a") == BEFORE["a"]
 
 
-def test_a_log_that_was_trimmed_since_the_plan(kops, cluster, world, tmp_path):
+def test_a_plan_is_refused_when_the_log_was_trimmed_since(kops, cluster, world, tmp_path):
     file = tmp_path / "plan.json"
     kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one", "--to-offset", "1", "--plan-out", file).ok()
     cluster.trim(f"{world}-one", {1: 3})
@@ -184,7 +184,7 @@ def test_groups_that_are_new_go_again_with_undo(kops, cluster, groups, world):
     assert not set(new) & set(groups.ids())
 
 
-def test_waiting_for_several_groups_to_empty(kops, cluster, broker, world):
+def test_wait_empty_waits_for_several_groups(kops, cluster, broker, world):
     with visitor(broker.bootstrap_servers, f"{world}-a", f"{world}-one"):
         kops("offsets", "reset", f"{world}-*", "--all-topics", "--to-latest", "--wait-empty", "30s", "--yes").ok()
     assert offsets(cluster, f"{world}-a") == dict.fromkeys(BEFORE["a"], 10)
@@ -239,7 +239,7 @@ def test_of_two_kops_at_once_one_wins_and_one_is_refused(kops, kops_process, clu
             assert {offsets(cluster, f"{world}-{group}")[place] for place in ("one:0", "one:1")} == {winner}
 
 
-def test_say_which_groups(kops, world):
+def test_a_reset_without_groups_is_refused(kops, world):
     assert kops("offsets", "reset", "--all-topics", "--to-earliest").code == 2
     assert kops("offsets", "reset", f"{world}-a", "--all-groups", "--all-topics", "--to-earliest").code == 2
     assert kops("offsets", "reset", f"{world}-*", "--to-earliest").code == 2

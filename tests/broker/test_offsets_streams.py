@@ -14,7 +14,7 @@ COUNT = Program("count", "long")
 
 
 @pytest.mark.parametrize("protocol", ["classic", "streams"])
-def test_a_kafka_streams_application(broker, run_kops, unique, tmp_path, protocol):
+def test_a_kafka_streams_application_continues_after_a_move_and_its_undo(broker, run_kops, unique, tmp_path, protocol):
     cluster, program = Cluster(broker.bootstrap_servers), COUNT.named(unique())
     group = program.application
     groups = Kafka(Connection((broker.bootstrap_servers,))).groups

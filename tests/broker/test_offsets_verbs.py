@@ -51,7 +51,7 @@ def test_a_copy_of_a_group_is_the_same_commits(kops, groups, group, topics):
     assert f"{group}-2" not in groups.ids()
 
 
-def test_a_copy_to_another_topic_by_offset_and_by_time(kops, cluster, group, topics):
+def test_offsets_are_copied_to_another_topic_by_offset_and_by_time(kops, cluster, group, topics):
     orders, mirror = topics
     kops("offsets", "copy", group, "--rename", f"{orders}={mirror}", "--yes").ok()
     assert offsets(cluster, group, mirror) == {0: 5, 1: 7}
@@ -63,7 +63,7 @@ def test_a_copy_to_another_topic_by_offset_and_by_time(kops, cluster, group, top
     assert offsets(cluster, f"{group}-2", mirror) == {0: 13, 1: 3}
 
 
-def test_a_copy_of_some_partitions(kops, cluster, group, topics):
+def test_only_the_named_partitions_are_copied(kops, cluster, group, topics):
     kops("offsets", "copy", group, f"{group}-2", "--topic", f"{topics[0]}:1", "--new-group", "--yes").ok()
     assert cluster.committed(f"{group}-2") == {(topics[0], 1): 7}
     kops("offsets", "copy", group, f"{group}-2", "--topic", f"{topics[0][:8]}*:0", "--yes").ok()
@@ -148,7 +148,7 @@ def test_a_broken_file_names_the_line_and_changes_nothing(kops, cluster, group, 
     assert offsets(cluster, group, topics[0]) == {0: 5, 1: 7}
 
 
-def test_offsets_that_move_while_they_are_edited(kops, cluster, broker, group, topics, editor, monkeypatch):
+def test_an_edit_is_refused_when_offsets_moved_meanwhile(kops, cluster, broker, group, topics, editor, monkeypatch):
     import click
 
     def edited(text, **_options):
@@ -162,7 +162,7 @@ def test_offsets_that_move_while_they_are_edited(kops, cluster, broker, group, t
         assert kops("offsets", "edit", group, "--yes").code == 5
 
 
-def test_an_editor_that_is_not_there(kops, group, monkeypatch):
+def test_an_editor_that_does_not_exist_is_reported(kops, group, monkeypatch):
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", "/none/editor")
     assert kops("offsets", "edit", group, "--yes").code == 1

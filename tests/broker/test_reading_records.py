@@ -63,7 +63,7 @@ def test_the_time_of_the_broker_is_told_apart(kafka, broker, topic):
     assert record.timestamp > 1_700_000_000_000
 
 
-def test_a_part_of_a_log_that_goes_on(kafka, broker, topic):
+def test_a_range_is_read_without_what_follows(kafka, broker, topic):
     name = topic(partitions=2)
     produce(broker.bootstrap_servers, name, range(100))
     produce(broker.bootstrap_servers, name, range(100), partition=1)
@@ -79,7 +79,7 @@ def test_an_empty_range_asks_nothing(kafka, topic):
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
-def test_aborted_transactions_and_markers(kafka, broker, topic, unique, isolation):
+def test_markers_never_and_aborted_records_only_uncommitted_are_read(kafka, broker, topic, unique, isolation):
     name = topic()
     produce(broker.bootstrap_servers, name, range(10), **{"transactional.id": unique()}).commit_transaction(30)
     produce(broker.bootstrap_servers, name, range(10, 20), **{"transactional.id": unique()}).abort_transaction(30)
@@ -92,7 +92,7 @@ def test_aborted_transactions_and_markers(kafka, broker, topic, unique, isolatio
     assert (reader.done, reader.stable_until) == (33, {})
 
 
-def test_a_range_of_nothing_but_aborted_records(kafka, broker, topic, unique):
+def test_a_range_of_only_aborted_records_is_empty(kafka, broker, topic, unique):
     name = topic()
     produce(broker.bootstrap_servers, name, range(10), **{"transactional.id": unique()}).abort_transaction(30)
     produce(broker.bootstrap_servers, name, range(10, 12))
@@ -137,7 +137,7 @@ def test_no_group_is_left(kafka, broker, topic):
     assert not [group for group in listed.valid if group.group_id.startswith("kops-reader")]
 
 
-def test_many_partitions_and_records(kafka, broker, topic):
+def test_every_record_of_many_partitions_is_read_once(kafka, broker, topic):
     name = topic(partitions=20)
     for partition in range(0, 20, 2):
         produce(broker.bootstrap_servers, name, range(2_000), partition=partition)
@@ -150,14 +150,14 @@ def test_many_partitions_and_records(kafka, broker, topic):
     assert reader.records == reader.done == reader.total == 20_000
 
 
-def test_a_topic_that_is_deleted_meanwhile(kafka, topic):
+def test_a_topic_that_does_not_exist_is_an_error(kafka, topic):
     name = topic()
     with pytest.raises((NotFound, OperationFailed, TimedOut)) as caught:
         read(kafka, f"{name}-gone", 0, 5, timeout=2)
     assert f"{name}-gone:0" in caught.value.message
 
 
-def test_a_broker_that_comes_back_and_one_that_does_not(own_broker):
+def test_reading_outlives_a_broker_that_comes_back_and_not_one_that_stays_away(own_broker):
     own = own_broker()
     kafka = Kafka(own.connection)
     Cluster(own.bootstrap_servers).create("big")

@@ -45,7 +45,7 @@ def offsets(outcome):
     return [(row["partition"], row["offset"]) for row in objects(outcome)]
 
 
-def test_every_part_of_a_record(consume, broker, topic):
+def test_every_part_of_a_record_is_shown(consume, broker, topic):
     name = topic()
     headers = [("a", b"1"), ("a", None), ("raw", b"\xff")]
     produce(broker, name, [(0, b"k", "grüß\n".encode(), TIME, headers), (0, None, None, TIME), (0, b"", b"\x00", TIME)])
@@ -71,7 +71,7 @@ def test_every_part_of_a_record(consume, broker, topic):
     assert (third["key"], third["value"], third["value_encoding"]) == ("", "AA==", "base64")
 
 
-def test_the_newest_by_default(consume, broker, topic):
+def test_the_newest_records_are_shown_by_default(consume, broker, topic):
     name = topic(partitions=3)
     produce(broker, name, [*numbered(20), *numbered(3, 1, 17)])
     found = consume(name, "-o", "json")
@@ -103,7 +103,7 @@ def test_the_newest_by_default(consume, broker, topic):
         ("..@2023-11-15T05:13:20", range(5, 7)),
     ],
 )
-def test_ranges(consume, ranged, span, expected):
+def test_ranges_select_records(consume, ranged, span, expected):
     found = consume(ranged, span, "-o", "json")
     assert [row["offset"] for row in objects(found)] == list(expected)
     if span == "0..8":
@@ -144,7 +144,7 @@ def test_an_open_transaction_is_told_of(consume, broker, topic, unique):
     opened.abort_transaction(30)
 
 
-def test_the_last_of_each_key(consume, broker, topic):
+def test_only_the_last_record_of_each_key_is_shown(consume, broker, topic):
     name = topic(partitions=2)
     produce(
         broker, name, [(0, b"a", b"1", TIME), (0, b"b", b"5", TIME), (0, b"a", b"2", TIME), (1, b"c", b"3", TIME), (1, b"c", None, TIME)]
@@ -171,7 +171,7 @@ def test_filters_search_all_unless_a_range_says_less(consume, broker, topic):
     assert len(consume(name, "--filter", "header.even=null", "--limit", "4", "--raw").ok().out.splitlines()) == 4
 
 
-def test_formats_and_undecodable_records(consume, broker, topic):
+def test_formats_decode_and_undecodable_records_are_named(consume, broker, topic):
     name = topic()
     produce(broker, name, [(0, b"a", (7).to_bytes(8, "big"), TIME), (0, b"b", b"poison", TIME), (0, b"c", (9).to_bytes(8, "big"), TIME)])
     broken = consume(name, "start..", "--value", "long", "-o", "json")
@@ -195,7 +195,7 @@ def test_raw_bytes_are_untouched(broker, topic, kops_process):
     assert out == b"".join(value + b"\n" for value in values) + b"\n", "a tombstone is an empty line"
 
 
-def test_the_table_and_the_csv(consume, broker, topic):
+def test_table_and_csv_show_the_same_records(consume, broker, topic):
     name = topic()
     produce(broker, name, [(0, b"key", b"two\nlines\tand", TIME), (0, b"k", None, TIME, [("h", b"1")])])
     table = consume(name).ok().out.splitlines()
@@ -225,17 +225,17 @@ def test_the_table_and_the_csv(consume, broker, topic):
         (["t", "--group", "g", "--last", "3"], 2, "takes no range"),
     ],
 )
-def test_slips(consume, arguments, code, said):
+def test_mistakes_in_options_are_named(consume, arguments, code, said):
     outcome = consume(*arguments)
     assert (outcome.code, said in outcome.err) == (code, True), outcome.err
     assert outcome.out == ""
 
 
-def test_a_partition_that_is_not_there(consume, topic):
+def test_a_partition_that_does_not_exist_is_refused(consume, topic):
     assert "there is no partition" in consume(f"{topic()}:4").err
 
 
-def test_following_until_ctrl_c(broker, topic, kops_process):
+def test_following_ends_with_ctrl_c(broker, topic, kops_process):
     name = topic(partitions=2)
     produce(broker, name, numbered(3))
     process = kops_process("records", "consume", name, "--follow", "--last", "1", "--format", "%p:%o %s\\n", "-B", broker.bootstrap_servers)
@@ -249,7 +249,7 @@ def test_following_until_ctrl_c(broker, topic, kops_process):
     assert "Traceback" not in err
 
 
-def test_following_from_a_range_with_a_limit(broker, topic, kops_process):
+def test_following_ends_at_a_limit(broker, topic, kops_process):
     name = topic()
     produce(broker, name, numbered(3))
     process = kops_process("records", "consume", name, "1..", "--follow", "--limit", "3", "-o", "json", "-B", broker.bootstrap_servers)
@@ -260,7 +260,7 @@ def test_following_from_a_range_with_a_limit(broker, topic, kops_process):
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [3]
 
 
-def test_following_a_topic_that_grows(broker, topic, kops_process):
+def test_following_includes_new_partitions(broker, topic, kops_process):
     name, cluster = topic(), Cluster(broker.bootstrap_servers)
     produce(broker, name, numbered(1))
     process = kops_process("records", "consume", name, "--follow", "--format", "%p:%o %s\\n", "-B", broker.bootstrap_servers)

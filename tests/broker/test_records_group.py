@@ -117,7 +117,7 @@ def test_a_reader_that_goes_commits_no_more_than_it_took(broker, cluster, topic,
     assert process.stderr.read().splitlines() == [f"joining group {group}: what is read of {name} is committed"]
 
 
-def test_protected_and_read_only_contexts(run_kops, broker, cluster, topic, group):
+def test_protected_contexts_ask_and_read_only_contexts_refuse(run_kops, broker, cluster, topic, group):
     name = topic()
     produce(broker, name, values(1))
     for context, flag in (("guarded", "--protected"), ("looking", "--read-only")):
@@ -193,7 +193,7 @@ def test_peek_over_gaps_and_at_a_poison_pill(records, broker, cluster, topic, gr
     assert json.dumps(cluster.committed(group)[name, 0]) == "1"
 
 
-def test_peek_at_a_group_that_is_not_there(records, unique):
+def test_peek_refuses_a_group_that_does_not_exist(records, unique):
     missing = records("peek", unique("nobody"))
     assert (missing.code, "no such group" in missing.err or "there is no group" in missing.err) == (1, True)
 

@@ -23,7 +23,7 @@ def held(cluster, topic):
     return [(record.partition, record.key, record.value) for record in cluster.read(topic)]
 
 
-def test_lines_keys_nulls_and_headers(records, cluster, topic, run_kops):
+def test_lines_become_records_with_keys_nulls_and_headers(records, cluster, topic, run_kops):
     name = topic(partitions=3)
     flags = ("--key-separator", "\\t", "--null", "NULL", "--header", "h=1", "--header", "empty=", "--timestamp", f"@{TIME}")
     done = records("produce", name, *flags, input=b"a\t1\nb\tNULL\n\tempty key\nNULL\tno key\nb\xc3\xbc\t\xff\x00\n").ok()
@@ -50,7 +50,7 @@ def test_lines_keys_nulls_and_headers(records, cluster, topic, run_kops):
     assert (refused.code, "cannot be undone" in refused.err) == (5, True)
 
 
-def test_one_record_by_flags(records, cluster, topic):
+def test_flags_make_one_record(records, cluster, topic):
     name = topic(partitions=2)
     done = records("produce", name, "--key", "k", "--value", "hello", "--partition", "1", "-o", "json").ok()
     assert done.json | {"journal_id": ""} == {
@@ -65,7 +65,7 @@ def test_one_record_by_flags(records, cluster, topic):
     assert held(cluster, name) == [(1, b"k", b"hello"), (1, b"k", None), (1, (7).to_bytes(8, "big"), b"")]
 
 
-def test_files_and_whole_files(records, cluster, topic, tmp_path):
+def test_files_are_produced_by_line_or_whole(records, cluster, topic, tmp_path):
     name = topic()
     (tmp_path / "one").write_bytes(b"1\n2\n")
     (tmp_path / "two").write_bytes(b"3")
@@ -137,7 +137,7 @@ def test_dry_run_counts_and_sends_nothing(records, cluster, topic, run_kops):
     assert run_kops("journal", "list", "-o", "json").ok().json == []
 
 
-def test_protected_and_read_only_contexts(run_kops, broker, cluster, topic):
+def test_protected_contexts_ask_and_read_only_contexts_refuse(run_kops, broker, cluster, topic):
     name = topic()
     for context, flag in (("guarded", "--protected"), ("looking", "--read-only")):
         run_kops("context", "add", context, "--bootstrap-servers", broker.bootstrap_servers, flag).ok()
@@ -164,19 +164,19 @@ def test_protected_and_read_only_contexts(run_kops, broker, cluster, topic):
         (["__consumer_offsets", "--value", "a"], 5, "belongs to the brokers"),
     ],
 )
-def test_slips(records, arguments, code, said):
+def test_mistakes_in_options_are_named(records, arguments, code, said):
     outcome = records("produce", *arguments)
     assert (outcome.code, said in outcome.err) == (code, True), outcome.err
 
 
-def test_a_partition_that_is_not_there(records, cluster, topic):
+def test_a_partition_that_does_not_exist_is_refused(records, cluster, topic):
     name = topic(partitions=2)
     refused = records("produce", name, "--value", "x", "--partition", "2")
     assert (refused.code, f"{name} has no partition 2" in refused.err) == (2, True)
     assert held(cluster, name) == []
 
 
-def test_partitioners(records, cluster, topic):
+def test_partitioners_place_keys_as_other_clients_do(records, cluster, topic):
     name = topic(partitions=5)
     keys = [f"key-{n}" for n in range(40)]
     text = "".join(f"{key}:v\n" for key in keys)

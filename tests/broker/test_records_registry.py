@@ -47,7 +47,7 @@ def produce(broker, topic, *records):
     assert producer.flush(30) == 0
 
 
-def test_avro_with_a_reference_and_json(context, registry, broker, topic, unique, tmp_path):
+def test_avro_with_a_reference_and_json_are_decoded(context, registry, broker, topic, unique, tmp_path):
     address, order = unique("address"), unique("order")
     registry.register(address, json.dumps(ADDRESS))
     references = [{"name": "shop.Address", "subject": address, "version": 1}]
@@ -103,13 +103,13 @@ def test_an_unknown_id_names_the_record_and_may_be_passed_over(context, broker, 
     assert "undecodable and left out: 2" in skipped.err
 
 
-def test_without_a_registry(broker, run_kops, topic):
+def test_registry_formats_without_a_registry_are_refused(broker, run_kops, topic):
     name = topic()
     wrong = run_kops("records", "consume", name, "--value", "avro", "-B", broker.bootstrap_servers)
     assert (wrong.code, "there is no schema registry" in wrong.err) == (2, True)
 
 
-def test_a_registry_that_is_not_there(broker, run_kops, topic):
+def test_an_unreachable_registry_is_exit_3(broker, run_kops, topic):
     run_kops("context", "add", "gone", "--bootstrap-servers", broker.bootstrap_servers, "--registry-url", "http://127.0.0.1:9").ok()
     name = topic()
     produce(broker, name, (b"a", framed(1, b"\x02")))

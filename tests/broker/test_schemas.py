@@ -95,7 +95,7 @@ def test_a_subject_from_its_first_version_to_undo(schemas, registry, run_kops, u
     assert schemas("show", subject, "-o", "json").ok().json["id"] == second["id"]
 
 
-def test_what_is_not_there(schemas, run_kops, broker, unique, tmp_path):
+def test_a_subject_that_does_not_exist_is_not_found(schemas, run_kops, broker, unique, tmp_path):
     missing = schemas("show", unique("none"))
     assert (missing.code, "has no subject" in missing.err) == (1, True)
     assert schemas("show", "--id", "999999").code == 1
@@ -107,7 +107,7 @@ def test_what_is_not_there(schemas, run_kops, broker, unique, tmp_path):
     assert (without.code, "there is no schema registry" in without.err) == (2, True)
 
 
-def test_protobuf_with_an_import(schemas, registry, run_kops, broker, topic, unique, tmp_path):
+def test_protobuf_with_an_import_is_registered(schemas, registry, run_kops, broker, topic, unique, tmp_path):
     money, order, name = unique("money"), unique("order"), topic()
     schemas("register", money, file(tmp_path, MONEY, "money.proto"), "--yes").ok()
     done = schemas("register", order, file(tmp_path, PROTO, "order.proto"), "--reference", f"money.proto={money}:1", "--yes", "-o", "json")

@@ -73,7 +73,7 @@ def test_a_neighbour_without_a_group_ends_the_command_until_the_topics_are_named
     assert left.topics() == {left.topic, neighbour}
 
 
-def test_some_partitions_and_some_topics_only(left, kops):
+def test_only_the_named_partitions_and_topics_are_reset(left, kops):
     arguments = ("--input-topic", f"{left.topic}:1", "--to-offset", "3", "--internal-topic", f"{left.name}-counts-changelog")
     kops("streams", "reset", left.name, *arguments, "--confirm", left.name).ok()
     assert left.topics() == {left.topic, f"{left.name}-counts-repartition"}
@@ -89,7 +89,7 @@ def test_topics_that_are_not_its_own_are_refused(left, kops, wrong):
     assert left.internal <= left.topics()
 
 
-def test_one_strategy_at_a_time(left, kops):
+def test_two_strategies_are_refused(left, kops):
     refused = kops("streams", "reset", left.name, "--to-offset", "0", "--to-latest", "--confirm", left.name)
     assert (refused.code, "exclude each other" in refused.err) == (2, True)
     named_twice = kops("streams", "reset", left.name, "--application-id", left.name, "--confirm", left.name)

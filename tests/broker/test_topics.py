@@ -62,7 +62,7 @@ def test_the_plan_is_effective_and_a_dry_run_creates_nothing(topics, topic, uniq
     assert not (home / "state" / "kops" / "journal").exists()
 
 
-def test_many_at_once_like_another(topics, unique):
+def test_many_topics_are_created_like_another(topics, unique):
     model, one, two = unique("model"), unique("one"), unique("two")
     topics("create", model, "--partitions", "3", "--config", "retention.ms=3600000", "--config", "segment.ms=60000", "--yes").ok()
     result = topics("create", one, two, "--like", model, "--partitions", "2", "--compacted", "--yes", "-o", "json").ok().json
@@ -123,7 +123,7 @@ def test_what_the_broker_refuses_is_refused_before_anything_is_made(topics, uniq
     assert name not in admin.list_topics(timeout=30).topics
 
 
-def test_a_name_that_collides_with_an_existing_topic(topics, unique, topic):
+def test_a_name_that_collides_with_an_existing_topic_is_refused(topics, unique, topic):
     suffix = unique().replace("-", "")
     topic(name=f"a.{suffix}")
     refused = topics("create", f"a_{suffix}", "--yes")
@@ -168,7 +168,7 @@ def test_values_are_judged_as_the_broker_judges_them(admin, broker, topic, uniqu
     assert unlike == ({} if VERSION >= "4" else older)
 
 
-def test_a_topic_that_was_created_between_plan_and_apply(topics, unique, run_kops, tmp_path):
+def test_create_is_refused_when_the_topic_was_created_since_the_plan(topics, unique, run_kops, tmp_path):
     name, plan = unique(), tmp_path / "plan.json"
     topics("create", name, "--plan-out", plan).ok()
     topics("create", name, "--yes").ok()
@@ -190,7 +190,7 @@ def test_some_fail_and_the_others_are_made(topics, unique, run_kops, tmp_path):
     assert "collides" in result.json["errors"][0]["message"]
 
 
-def test_list_by_name_glob_and_expression(topics, topic, unique, admin):
+def test_topics_are_listed_by_name_glob_and_expression(topics, topic, unique, admin):
     prefix = unique("l")
     a, b, c = (topic(name=f"{prefix}-{end}", partitions=number) for number, end in enumerate(("a", "b", "xc"), 1))
     assert topics("list", f"{prefix}-?", "-o", "name").ok().out.split() == [a, b]
@@ -225,7 +225,7 @@ def test_the_brokers_own_topics_are_listed_on_demand(topics, topic, broker, uniq
     admin.delete_consumer_groups([group])[group].result(30)
 
 
-def test_describe_for_people_and_as_csv(topics, topic):
+def test_descriptions_are_tables_and_csv(topics, topic):
     name = topic(partitions=2, config={"retention.ms": "3600000"})
     text = topics("describe", "--topic", name).ok().out
     assert text.startswith(f"{name}: 2 partitions, replication factor 1, topic id ")

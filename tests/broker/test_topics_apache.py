@@ -28,7 +28,7 @@ def fill(broker, topic, timestamps):
     assert producer.flush(30) == 0
 
 
-def test_altered_settings_and_their_undo(topics, topic, apache, run_kops):
+def test_apache_shows_altered_settings_and_their_undo(topics, topic, apache, run_kops):
     one, two = topic(config={"segment.ms": "60000", "retention.ms": "5000"}), topic()
     wish = ("--config", "retention.ms=7200000", "--config", "cleanup.policy=delete, compact", "--delete-config", "segment.ms")
     done = topics("alter", one, two, *wish, "--yes", "-o", "json").ok().json
@@ -48,7 +48,7 @@ def test_a_policy_that_is_empty_is_set_and_not_taken_away(topics, topic, apache)
     assert apache.own_settings(name) == {"cleanup.policy": ""}
 
 
-def test_added_partitions(topics, topic, apache):
+def test_apache_shows_added_partitions(topics, topic, apache):
     one, two = topic(), topic(partitions=3)
     result = topics("add-partitions", one, two, "--partitions", "3", "--yes", "-o", "json").ok().json
     assert [(item["target"], item["status"]) for item in result["items"]] == [(one, "done")]
@@ -69,7 +69,7 @@ def test_offsets_are_those_of_apache(topics, topic, broker, apache):
     assert [(row["offset_at"], row["offsets_since"], row["note"]) for row in late] == [(None, 0, "no record since")] * 3
 
 
-def test_truncating_as_apaches_tool_does(topics, topic, broker, apache, tmp_path):
+def test_truncating_leaves_what_apaches_tool_leaves(topics, topic, broker, apache, tmp_path):
     """Both tools, the same request on twins: the same log start offsets."""
     mine, theirs, now = topic("mine", partitions=3), topic("theirs", partitions=3), int(time.time() * 1000)
     times = [now - minutes * MINUTE for minutes in range(30, 0, -1)]

@@ -83,7 +83,7 @@ def test_names_that_do_not_exist_and_patterns_that_match_nothing(topics, topic, 
     assert topics(verb, "(", *options, "--regex").code == 2
 
 
-def test_globs_and_expressions(topics, topic, unique, admin):
+def test_globs_and_expressions_choose_topics(topics, topic, unique, admin):
     prefix = unique("g")
     names = [topic(name=f"{prefix}-{end}") for end in "abc"]
     topics("alter", f"{prefix}-[ab]", "--config", "segment.ms=60000", "--yes").ok()
@@ -113,7 +113,7 @@ def test_the_plan_shows_what_changes_and_what_goes(topics, topic, broker, group,
     assert any("1 of 1 partitions hold more than retention.bytes 100 (100 B)" in warning for warning in small["warnings"])
 
 
-def test_nothing_changes_between_plan_and_apply(topics, topic, run_kops, tmp_path, admin):
+def test_a_change_is_refused_when_topics_changed_since_the_plan(topics, topic, run_kops, tmp_path, admin):
     name, plan = topic(), tmp_path / "plan.json"
     topics("alter", name, "--config", "segment.ms=60000", "--plan-out", plan).ok()
     topics("alter", name, "--config", "retention.ms=90000", "--yes").ok()  # another setting: not in the way

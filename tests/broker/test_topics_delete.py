@@ -66,7 +66,7 @@ def test_deleting_what_is_not_there_and_what_is_never_deleted(topics, unique):
     assert topics("delete", "__consumer_offsets", "--confirm", "__consumer_offsets").code == 5
 
 
-def test_a_topic_that_was_made_anew_between_plan_and_apply_is_not_deleted(topics, topic, run_kops, tmp_path, admin):
+def test_a_topic_recreated_since_the_plan_is_not_deleted(topics, topic, run_kops, tmp_path, admin):
     name, plan = topic(), tmp_path / "plan.json"
     topics("delete", name, "--plan-out", plan).ok()
     topics("delete", name, "--confirm", name).ok()

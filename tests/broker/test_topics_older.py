@@ -85,7 +85,7 @@ def own(topics, name):
     return {setting["name"]: setting["value"] for setting in body_of(topics, name)["settings"] if setting["source"] == "topic"}
 
 
-def test_a_plan_and_entries_of_create(older, topics, run_kops):
+def test_an_older_plan_and_entries_of_create_are_understood(older, topics, run_kops):
     a, b = older["a"], older["b"]
     topics("create", older["there"], "--partitions", "1", "--yes").ok()
     result = run_kops("apply", older.plan("create"), "--yes", "-o", "json").ok().json
@@ -105,7 +105,7 @@ def test_a_plan_and_entries_of_create(older, topics, run_kops):
     assert set(older.existing()) == {"there"}
 
 
-def test_a_plan_and_entries_of_delete(older, topics, run_kops, broker):
+def test_an_older_plan_and_entries_of_delete_are_understood(older, topics, run_kops, broker):
     a, b = older["a"], older["b"]
     topics("create", a, b, *TABLE).ok()
     plan = older.plan("delete")
@@ -136,7 +136,7 @@ def before(older, topics):
     topics("create", older["alter"], "--partitions", "1", *settings, "--yes").ok()
 
 
-def test_a_plan_and_entries_of_change(older, before, topics, run_kops):
+def test_an_older_plan_and_entries_of_change_are_understood(older, before, topics, run_kops):
     new, alter, old = older["new"], older["alter"], older["old"]
     interrupted, plan = older.read("change.interrupted.json"), older.plan("change")
     topics("create", new, "--partitions", "2", "--compacted", "--yes").ok()
@@ -156,13 +156,13 @@ def test_a_plan_and_entries_of_change(older, before, topics, run_kops):
     assert set(older.existing()) == {"old", "alter"}
 
 
-def test_a_plan_of_change_is_carried_out(older, before, run_kops):
+def test_an_older_plan_of_change_is_carried_out(older, before, run_kops):
     done = run_kops("apply", older.plan("change"), "--confirm", older["old"], "-o", "json").ok().json
     assert {item["status"] for item in done["items"]} == {"done"}
     assert set(older.existing()) == {"new", "alter"}
 
 
-def test_a_plan_and_an_entry_of_truncate(older, topics, run_kops, broker):
+def test_an_older_plan_and_entry_of_truncate_are_understood(older, topics, run_kops, broker):
     there = older["there"]
     topics("create", there, "--partitions", "1", "--yes").ok()
     produce(broker, there, 5)

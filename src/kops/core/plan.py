@@ -78,7 +78,6 @@ class Item:
 
     @property
     def changes(self) -> bool:
-        """Whether applying this item would change anything."""
         return self.action != "none"
 
     def as_json(self) -> dict[str, Json]:
@@ -277,7 +276,6 @@ class Result:
 
     @property
     def status(self) -> Status:
-        """The status of all items together: done, unchanged, partial, failed or unknown."""
         seen = {item.status for item in self.items}
         bad = seen & {Status.FAILED, Status.UNKNOWN, Status.PARTIAL}
         if not bad:

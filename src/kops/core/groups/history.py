@@ -102,11 +102,9 @@ class GroupHistory:
         return since
 
     def departures(self, since: int | None) -> int:
-        """Count the members that left, if ``since`` is given only from that time on."""
         return sum(len(event.left) for event in self.members if since is None or event.time >= since)
 
     def arrivals(self, since: int | None) -> int:
-        """Count the members that joined, if ``since`` is given only from that time on."""
         return sum(len(event.joined) for event in self.members if since is None or event.time >= since)
 
     @property

@@ -73,7 +73,6 @@ class PartitionLook:
 
     @property
     def past_end(self) -> int:
-        """How far the committed offset is past the end of the log."""
         return 0 if self.committed is None or self.bounds is None else max(0, self.committed.offset - self.bounds.log_end_offset)
 
 

@@ -81,8 +81,6 @@ Strategy: TypeAlias = ToEarliest | ToLatest | ToCurrent | ToOffset | ToTime | Sh
 
 @dataclass(frozen=True)
 class Target:
-    """The offset that a partition would get."""
-
     offset: int
     reason: str = ""
 

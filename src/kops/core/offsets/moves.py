@@ -152,7 +152,6 @@ class MoveItems(DerivedItems):
         return any(group.left or group.changed for group in self.groups)
 
     def deltas(self) -> Iterator[int]:
-        """Yield the change of each offset that moves."""
         pairs = (pair for group in self.groups for topic in group.topics for pair in topic.pairs())
         return (after - before for _, before, after in pairs if before is not None and after is not None)
 

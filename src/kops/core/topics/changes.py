@@ -78,7 +78,6 @@ class Changes(Arguments):
 
     @property
     def altered(self) -> tuple[str, ...]:
-        """The topics that are kept and changed, in order."""
         return tuple(dict.fromkeys((*self.alter, *self.grow)))
 
     @property
@@ -118,7 +117,6 @@ def new_topic_json(topic: NewTopic) -> dict[str, Any]:
 
 
 def still_to_alter(found: Mapping[str, Setting], target: Settings) -> dict[str, str | None]:
-    """Return the settings of a topic that do not have their target value."""
     own = own_settings(found)
     return {name: value for name, value in target.items() if not same_value(name, value, own.get(name))}
 

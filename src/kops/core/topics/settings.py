@@ -29,7 +29,6 @@ class Whole:
     special: int | None = None
 
     def read(self, text: str) -> str:
-        """Return the number as Kafka shows it."""
         if not re.fullmatch(r"[+-]?[0-9]+", text):
             raise ValueError("it must be a whole number")
         number = int(text)
@@ -47,7 +46,6 @@ class Ratio:
     """A number between 0 and 1: Java's DOUBLE."""
 
     def read(self, text: str) -> str:
-        """Return the number as Kafka shows it."""
         if not re.fullmatch(r"[0-9]*\.?[0-9]+", text) or not 0 <= float(text) <= 1:
             raise ValueError("it must be a number between 0 and 1")
         return text
@@ -82,7 +80,6 @@ class Words:
     words: tuple[str, ...]
 
     def read(self, text: str) -> str:
-        """Return the list as words separated by commas only, without duplicates."""
         parts = [part.strip() for part in text.split(",")] if text.strip() else []
         if not set(parts) <= set(self.words):
             raise ValueError(f"it must be a list of {' and '.join(self.words)}")

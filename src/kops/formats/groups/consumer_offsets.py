@@ -25,8 +25,6 @@ _NO_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class OffsetKey:
-    """The group and the partition of a commit."""
-
     group: str
     partition: TopicPartition
 

@@ -32,21 +32,18 @@ class Kafka:
 
     @cached_property
     def topics(self) -> Topics:
-        """Topics and their settings."""
         from kops.gateways.kafka.topics import Topics
 
         return Topics(self.client)
 
     @cached_property
     def offsets(self) -> Offsets:
-        """Log start and end offsets, and offsets by time."""
         from kops.gateways.kafka.offsets import Offsets
 
         return Offsets(self.client)
 
     @cached_property
     def groups(self) -> Groups:
-        """Consumer groups and their committed offsets."""
         from kops.gateways.kafka.groups.groups import Groups
 
         return Groups(self.client)
@@ -60,34 +57,29 @@ class Kafka:
 
     @cached_property
     def log_dirs(self) -> LogDirs:
-        """Log directories of brokers, and the sizes of replicas in them."""
         from kops.gateways.kafka.cluster_details import LogDirs
 
         return LogDirs(self.client)
 
     @cached_property
     def records(self) -> Records:
-        """Records of fixed offset ranges."""
         from kops.gateways.kafka.records import Records
 
         return Records(self.client)
 
     @cached_property
     def details(self) -> ClusterDetails:
-        """Quorum, features and registered brokers."""
         from kops.gateways.kafka.cluster_details import ClusterDetails
 
         return ClusterDetails(self.client)
 
     @cached_property
     def transactions(self) -> Transactions:
-        """Open transactions."""
         from kops.gateways.kafka.transactions import Transactions
 
         return Transactions(self.client)
 
     def produce(self, topic: str, records: Iterable[NewRecord]) -> int:
-        """Produce a few records and wait until each is acknowledged; see ``producing.produce``."""
         from kops.gateways.kafka.producing_stream import produce
 
         return produce(self.client, topic, records)

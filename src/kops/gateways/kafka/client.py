@@ -183,7 +183,6 @@ class Client:
         return self._make(AdminClient, {})
 
     def _raise_trouble(self, doing: str) -> None:
-        """Raise what librdkafka reported by callback."""
         if self._trouble is not None:
             raise translate(self._trouble[1], doing, self.connection.bootstrap_servers)
 

@@ -82,7 +82,6 @@ class Offsets:
         return partitions
 
     def partitions_or_errors(self, topics: Collection[str]) -> tuple[dict[str, tuple[TopicPartition, ...]], dict[str, KopsError]]:
-        """Return the partitions of topics, and the errors of those whose partitions are not known."""
         from confluent_kafka import TopicCollection
 
         if not topics:
@@ -119,7 +118,6 @@ class Offsets:
             answers |= self._asked(left, spec, isolation, doing)
 
     def _patience(self, answer: int | KopsError) -> float:
-        """Return for how many seconds to wait for a better answer."""
         if not isinstance(answer, KopsError):
             return 0
         timeout = self._client.timeout

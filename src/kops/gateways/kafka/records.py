@@ -73,7 +73,6 @@ class Records:
     def follow(
         self, starts: Mapping[TopicPartition, int], *, isolation: str = READ_COMMITTED, whole: str | None = None
     ) -> Iterator[list[Record]]:
-        """Return the records from these offsets on, including future ones; see ``records_follow.follow``."""
         from kops.gateways.kafka.records import follow
 
         return follow(self._client, starts, isolation, whole=whole)
@@ -81,7 +80,6 @@ class Records:
     def as_group(
         self, group_id: str, topic: str, ends: Mapping[TopicPartition, int] | None, *, isolation: str = READ_COMMITTED, single: bool = False
     ) -> GroupReader:
-        """Return the records of a topic from the group's position on, read as a member; see ``records_group.GroupReader``."""
         from kops.gateways.kafka.records_group import GroupReader
 
         return GroupReader(self._client, group_id, topic, isolation, ends, single=single)
@@ -225,7 +223,6 @@ class RangeReader(Generic[T]):
         return stable <= position < offsets.bounds([partition])[partition].log_end_offset
 
     def _fail(self, error: Any, place: tuple[str | None, int | None], offset: int | None) -> None:
-        """Raise an error that reading cannot recover from."""
         if error.name() in PASSING:
             self._trouble = error
         else:
@@ -305,7 +302,6 @@ class _Growth:
         self._looking: Future[tuple[TopicPartition, ...]] | None = None
 
     def seen(self) -> list[TopicPartition]:
-        """Return the new partitions, without waiting."""
         if self._looking is None:
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._looking = in_thread(lambda: self._offsets.partitions_or_errors([self._topic])[0].get(self._topic, ()))

@@ -49,7 +49,6 @@ def settings(client: Client, isolation: str) -> dict[str, Any]:
 
 
 def broken(client: Client, error: Any, place: tuple[str | None, int | None], offset: int | None) -> KopsError:
-    """Return the error when reading cannot recover."""
     where = f"read {place[0]}:{place[1]}"
     if error.name() != "_AUTO_OFFSET_RESET":
         return translate(error, f"{where} at offset {offset}", client.connection.bootstrap_servers)

@@ -20,8 +20,6 @@ Open = tuple[OpenTransaction, ...]
 
 
 class Transactions:
-    """Open transactions of a cluster."""
-
     def __init__(self, client: Client) -> None:
         self._wire = Wire(client)
 

@@ -65,7 +65,6 @@ _OF_KAFKA_PYTHON = {"KafkaTimeoutError": "_TIMED_OUT", "KafkaConnectionError": "
 
 
 def is_unreachable(error: Any) -> bool:
-    """Whether an error means that no broker can be reached."""
     return error.name() in ("_ALL_BROKERS_DOWN", "_RESOLVE")
 
 
@@ -139,5 +138,4 @@ def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsEr
 
 
 def group_not_found(group_id: str) -> NotFound:
-    """Return the error about a group that does not exist."""
     return NotFound(f"there is no group {group_id}", hint="`kops groups list` shows the groups of every type", group=group_id)

@@ -71,7 +71,6 @@ def gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
 
 
 def headline(health: Health, least: Severity) -> str:
-    """Return the state of the cluster in a sentence."""
     body = as_json(health, least)
     counts = ", ".join(counted(body[f"{noun}s"], noun) for noun in ("broker", "topic", "partition"))
     state = "healthy" if body["healthy"] else "unhealthy"

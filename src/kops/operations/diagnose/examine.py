@@ -106,7 +106,6 @@ def diagnose(
 
 
 def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis according to the JSON contract."""
     return {
         "cluster_id": diagnosis.cluster_id,
         "at": time_text(diagnosis.at),
@@ -218,7 +217,6 @@ def _concerned(connector: Connector, scope: Scope) -> bool:
 
 
 def streams_findings(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> list[Finding]:
-    """Return a finding per application whose internal topics are missing."""
     existing = (gaps.ask("topics", lambda: frozenset(services.kafka.topics.names())) if looks else None) or frozenset()
     if not existing:
         return []

@@ -167,7 +167,6 @@ def by_group(blocks: Iterable[Block]) -> list[Row]:
 
 
 def by_topic(blocks: Iterable[Block]) -> list[Row]:
-    """Sum rows up by topic, over all groups."""
     sums: dict[str, Sums] = defaultdict(Sums)
     for block in blocks:
         sums[block.common["topic"]].add(block)

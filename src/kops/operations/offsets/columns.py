@@ -17,7 +17,6 @@ Outcome = dict[TopicPartition, KopsError] | KopsError
 
 
 def refusal_of(group: GroupMoves) -> GroupActive:
-    """Return the error for a group that a plan skips."""
     return GroupActive(
         f"group {group.group} was left alone: it {group.left}", hint="stop its consumers, then run it again", group=group.group
     )
@@ -59,12 +58,10 @@ def offsets_now(found: GroupOffsets, topic: TopicMoves) -> tuple[int | None, ...
 
 
 def as_written(group: GroupMoves, found: GroupOffsets | KopsError) -> bool:
-    """Whether every offset of a group was read back as written."""
     return not isinstance(found, KopsError) and all(offsets_now(found, topic) == topic.after.offsets for topic in group.topics)
 
 
 def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadata: bool) -> Iterator[ItemResult]:
-    """Yield results for the partitions whose commit was not read back as written."""
     for topic in group.topics:
         prefix = group.prefix(topic.topic)
         for at in topic.places():
@@ -97,7 +94,6 @@ def left_over(topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
 
 
 def state_moved(name: str) -> StateMoved:
-    """Return the error for a group that has changed since the plan."""
     return StateMoved(
         f"group {name} changed since the plan was made", hint="run the command again to plan from what is there now", group=name
     )

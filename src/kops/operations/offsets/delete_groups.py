@@ -131,7 +131,6 @@ class DeleteGroups(Mutation[Deletion]):
             yield ItemResult(item.target, Status.DONE) if gone or error is None else failed(item, error)
 
     def verify(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
-        """Check that the groups and their offsets no longer exist."""
         left = set(services.kafka.groups.ids())
         asked = [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
         committed = {
@@ -140,7 +139,6 @@ class DeleteGroups(Mutation[Deletion]):
         return tuple(_verified(result, there=result.target in left or result.target in committed) for result in results)
 
     def resume(self, services: Services, plan: Plan[Deletion]) -> Plan[Deletion]:
-        """Plan to delete those that still exist."""
         left = set(services.kafka.groups.ids())
         return plan_delete_of(services, [item.target for item in plan.changes if item.target in left])
 
@@ -174,7 +172,6 @@ class DeleteGroups(Mutation[Deletion]):
         return any(group.partitions for group in plan.arguments.prior)
 
     def messages(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Report what undo restores."""
         gone = {result.target for result in results if result.status is Status.DONE}
         if not any(group.partitions for group in plan.arguments.prior if group.group in gone):
             return ()

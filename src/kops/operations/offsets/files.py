@@ -110,7 +110,6 @@ def _positions(text: str, path: Path) -> list[Mapping[str, Any]] | None:
 
 
 def _with_offset(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert an entry of an export to one of a list of positions."""
     renamed = {"offset": "position", "partition": "partitions"}
     return {renamed.get(key, key): value for key, value in row.items()}
 

@@ -168,7 +168,6 @@ class Mover(Mutation[M]):
         return tuple(wrong.get(result.target, result) if result.status is Status.DONE else result for result in results)
 
     def invert(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> Plan[Any]:
-        """Plan to restore the previous offsets with their metadata."""
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
         back: list[GroupMoves] = []
         strayed: dict[str, list[TopicPartition]] = {}
@@ -207,7 +206,6 @@ class Mover(Mutation[M]):
         return plan_move(services, moves, summary=summary, warnings=plan.warnings, within_log=within_log, delete_groups=delete_groups)
 
     def messages(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Report that the stores of Kafka Streams applications did not move with the offsets."""
         count = sum(map(has_streams_metadata, _moving(plan)))
         if not count:
             return ()

@@ -79,7 +79,6 @@ class Entry:
 
     @property
     def item_results(self) -> tuple[ItemResult, ...]:
-        """The results at the time when the entry was closed."""
         return tuple(ItemResult(**{**body, "status": Status(body["status"])}) for body in self.results)
 
 
@@ -113,7 +112,6 @@ class Journal:
         return entry
 
     def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None, left: Json = None) -> Entry:
-        """Write the outcome of an entry."""
         rest = ""
         if isinstance(entry.plan.items, DerivedItems) and status in (EntryStatus.DONE, EntryStatus.PARTIAL) and error is None:
             results, rest = [result for result in results if result.status is not Status.DONE], Status.DONE.value
@@ -123,7 +121,6 @@ class Journal:
         return closed
 
     def mark_undone(self, entry_id: str, *, by: str) -> None:
-        """Record in an entry that another one undid it."""
         self._write(replace(self.read(entry_id), undone_by=by))
 
     def mark_finished(self, entry_id: str, *, by: str) -> None:

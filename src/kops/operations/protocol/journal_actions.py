@@ -144,7 +144,7 @@ def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) ->
     :raises Refused: when it is done, running, or of an operation that is finished by running its command again
     """
     if entry.status is EntryStatus.DONE or entry.finished_by:
-        raise Refused(f"{entry.id} is done already", hint="`kops undo` would take it back")
+        raise Refused(f"{entry.id} is done already", hint="`kops undo` would undo it")
     if entry.undone_by:
         raise Refused(f"{entry.id} was undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
     mutation = mutation_named(entry.plan.operation)

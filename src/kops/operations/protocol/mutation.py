@@ -26,10 +26,10 @@ class Mutation(ABC, Generic[Args]):
     arguments: ClassVar[type[Arguments] | None] = None
     """The type of the arguments of its plans; None: plain JSON."""
 
-    gone_on_with: ClassVar[str] = ""
+    resume_command: ClassVar[str] = ""
     """The command that continues an interrupted change, if any; it takes the id of the journal entry."""
 
-    leaves_parts: ClassVar[bool] = False
+    can_leave_partial: ClassVar[bool] = False
     """Whether an error can leave an item half done: such an entry is unfinished, not failed."""
 
     def typed(self, plan: Plan[Any]) -> Plan[Args]:

@@ -41,10 +41,10 @@ class InterruptedMutation(KopsError):
 
     def __init__(self, plan: Plan, mutation: Mutation[Any], results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
         ways = [f"`kops journal show {entry.id}` has the details"]
-        if mutation.gone_on_with:
-            ways.insert(0, f"`{mutation.gone_on_with} {entry.id}` continues where it stopped")
+        if mutation.resume_command:
+            ways.insert(0, f"`{mutation.resume_command} {entry.id}` continues where it stopped")
         if mutation.can_be_undone(plan):
-            ways.append(f"`kops undo {entry.id}` takes it back")
+            ways.append(f"`kops undo {entry.id}` undoes it")
         done = [result.target for result in results if result.status is Status.DONE]
         reported = {result.target for result in results}
         left = [item.target for item in plan.changes if item.target not in reported]
@@ -108,7 +108,7 @@ def _carry_out(
         _close(journal, entry, _status_after(failure, results, mutation), results, error=failure.as_json(), failure=failure)
         raise
     except BaseException as bug:
-        status = EntryStatus.PARTIAL if mutation.leaves_parts else EntryStatus.FAILED
+        status = EntryStatus.PARTIAL if mutation.can_leave_partial else EntryStatus.FAILED
         with suppress(OSError, ConfigError):
             journal.close(entry, status, results, error={"code": "bug", "message": repr(bug)})
         raise
@@ -190,7 +190,7 @@ def _of_a_lost_request(failure: KopsError) -> None:
 def _closing_status(status: Status, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
     """Return the final status of an entry: PARTIAL rather than FAILED if something was written but read back wrong."""
     wrong = any((result.error or {}).get("code") == VerificationFailed.slug for result in results)
-    return EntryStatus.PARTIAL if mutation.leaves_parts and wrong else EntryStatus.of(status)
+    return EntryStatus.PARTIAL if mutation.can_leave_partial and wrong else EntryStatus.of(status)
 
 
 def _left(services: Services, plan: Plan, mutation: Mutation[Any], results: Sequence[ItemResult]) -> Json:
@@ -210,7 +210,7 @@ def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: M
         return EntryStatus.PARTIAL
     if isinstance(failure, Refused) and not results:
         return EntryStatus.REFUSED
-    return EntryStatus.PARTIAL if mutation.leaves_parts else EntryStatus.FAILED
+    return EntryStatus.PARTIAL if mutation.can_leave_partial else EntryStatus.FAILED
 
 
 @contextmanager

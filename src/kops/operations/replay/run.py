@@ -33,7 +33,7 @@ _NO_TRANSACTIONS = "WRITE on transactional ids that begin with kops-replay- is m
 class Replay(Mutation[Given]):
     name: ClassVar[str] = "replay.run"
     arguments: ClassVar[type[Arguments] | None] = ReplayArguments
-    gone_on_with: ClassVar[str] = "kops replay resume"
+    resume_command: ClassVar[str] = "kops replay resume"
 
     def locks(self, plan: Plan[Given]) -> Iterable[str]:
         """Lock the replay: the same one is not run twice at once."""

@@ -43,7 +43,7 @@ class StateChange(Mutation[StateArguments]):
 
     name: ClassVar[str] = REBUILD
     arguments: ClassVar[type[StateArguments]] = StateArguments
-    leaves_parts: ClassVar[bool] = True
+    can_leave_partial: ClassVar[bool] = True
 
     def locks(self, plan: Plan[StateArguments]) -> Iterable[str]:
         """Lock the group: only one kops at a time changes its offsets, its state and its topics."""

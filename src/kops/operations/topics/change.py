@@ -30,7 +30,6 @@ class ChangeTopics(Mutation[Changes]):
         return [f"topic {item.target}" for item in plan.changes]
 
     def check(self, services: Services, plan: Plan[Changes]) -> None:
-        """Refuse if a topic, or a setting to be changed, has changed since the plan."""
         planned = planned_of(plan)
         there = services.kafka.topics.existing(planned.absent)
         if there:
@@ -58,7 +57,6 @@ class ChangeTopics(Mutation[Changes]):
             yield _result(items[name], error)
 
     def verify(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Compare partitions and settings with the plan, and check that deleted topics no longer exist."""
         planned = planned_of(plan)
 
         def read() -> tuple[ItemResult, ...]:
@@ -122,7 +120,6 @@ class ChangeTopics(Mutation[Changes]):
         return replace(undo, losses=tuple(f"{name} was changed since: {', '.join(now)}" for name, now in strayed.items() if now))
 
     def messages(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Report what undo cannot restore."""
         done = {result.target for result in results if result.status is Status.DONE}
         texts = []
         if done & set(planned_of(plan).changes.grow):

@@ -119,7 +119,6 @@ def plan_apply(
 
 
 def spared_topics(comparison: Comparison) -> list[str]:
-    """Return a sentence per topic that pruning leaves alone."""
     return [f"{name} is not pruned: its name is that of an internal topic of Kafka Streams" for name in comparison.spared]
 
 

@@ -64,7 +64,6 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
 
 
 def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
-    """Return warnings about deleting the topics."""
     texts = []
     for topic in topics:
         application = streams_application(topic, readers.group_ids)

@@ -58,7 +58,6 @@ def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def total_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return one sentence with the totals of all rows."""
     known = [row for row in rows if row["offsets"] is not None]
     topics = len({row["topic"] for row in rows})
     text = f"{sum(row['offsets'] for row in known):,} offsets in {counted(len(rows), 'partition')} of {counted(topics, 'topic')}"

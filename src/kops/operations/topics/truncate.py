@@ -173,7 +173,6 @@ class TruncateTopics(Mutation[TruncationArgs]):
                 )
 
     def apply(self, services: Services, plan: Plan[TruncationArgs]) -> Iterator[ItemResult]:
-        """Delete the records, with one request per leader."""
         answers = services.kafka.topics.delete_records(plan.arguments.below)
         outcomes = {str(place): answer for place, answer in answers.items()}
         for item in plan.changes:
@@ -187,13 +186,11 @@ class TruncateTopics(Mutation[TruncationArgs]):
         return tuple(_verified(result, below[result.target][1], bounds[below[result.target][0]]) for result in results)
 
     def resume(self, services: Services, plan: Plan[TruncationArgs]) -> Plan[Any]:  # noqa: ARG002 - the contract
-        """Refuse: the same command, run again, finishes it."""
         raise Refused(
             "an interrupted truncation is finished by running it again", hint="partitions that are truncated already are left alone"
         )
 
     def can_be_finished(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
-        """Whether ``resume`` has a plan: never."""
         return False
 
     def can_be_undone(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never

@@ -93,11 +93,11 @@ def test_a_connection_lost_in_the_middle_leaves_the_outcome_unknown(run, mutatio
 def test_what_can_be_half_done_is_unfinished_when_it_fails(run, mutation, journal, monkeypatch):
     monkeypatch.setattr(type(mutation), "resume", lambda self, services, plan: plan)
     mutation.raises["apply a"] = OperationFailed("the writer gave up")
-    for leaves_parts in (False, True):
-        monkeypatch.setattr(type(mutation), "leaves_parts", leaves_parts)
+    for can_leave_partial in (False, True):
+        monkeypatch.setattr(type(mutation), "can_leave_partial", can_leave_partial)
         with pytest.raises(OperationFailed):
             run(journal)
-        assert is_unfinished(journal.read("last")) is leaves_parts
+        assert is_unfinished(journal.read("last")) is can_leave_partial
     mutation.raises.clear()
     wrong = VerificationFailed("read back different").as_json()
     monkeypatch.setattr(type(mutation), "verify", lambda *_: tuple(ItemResult(name, Status.FAILED, error=wrong) for name in "ac"))

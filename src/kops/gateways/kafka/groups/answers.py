@@ -58,7 +58,6 @@ def group_of(answer: Any) -> Group:
 
 
 def gathered(commits: Iterable[TopicCommits]) -> GroupOffsets:
-    """Return what a group has committed, from its commits by topic."""
     found = GroupOffsets()
     for one in commits:
         if one.partitions:
@@ -95,7 +94,6 @@ def offsets_of(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:
 
 
 def _unread(answers: Sequence[Any]) -> list[int]:
-    """Return the partitions whose commit has metadata."""
     try:
         if not any(map(_METADATA, answers)):
             return []

@@ -42,7 +42,6 @@ class CommittedOffsets:
         return all_good(self.committed_or_errors(group_ids, stable=stable))
 
     def committed_or_errors(self, group_ids: Iterable[str], *, stable: bool = False) -> dict[str, Offsets | KopsError]:
-        """Return each group's committed offsets, or why they are not known."""
         wanted = sorted(set(group_ids))
         found = dict(self.read_offsets(wanted, stable=stable))
         return {name: one if isinstance(one := found[name], KopsError) else dict(one.commits()) for name in wanted}
@@ -231,7 +230,6 @@ def is_unstable(answer: object) -> bool:
 
 
 def still_open(group_id: str) -> KopsError:
-    """Return the error for a group that has offsets in a transaction which stays open."""
     return Refused(
         f"an open transaction has offsets of group {group_id} to commit, and may yet",
         hint="an exactly-once application that was killed leaves it open until its transaction.timeout.ms is over: try again then",
@@ -240,7 +238,6 @@ def still_open(group_id: str) -> KopsError:
 
 
 def all_good(answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answers, or raise the first one that is an error."""
     for answer in answers.values():
         if isinstance(answer, KopsError):
             raise answer

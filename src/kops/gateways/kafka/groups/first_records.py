@@ -137,7 +137,6 @@ class _Assignment:
         self._consumer.seek(Librdkafka(*name, offset))
 
     def _give_up(self) -> None:
-        """Report a time-out for all places that are still open."""
         servers, seconds = self._client.connection.bootstrap_servers, self._client.timeout
         for name, offsets in self._left.items():
             for offset in offsets:

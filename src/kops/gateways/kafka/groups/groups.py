@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 class Groups(CommittedOffsets):
     def ids(self) -> list[str]:
-        """Return the id of every group of every type."""
         return [group.group_id for group in self.listed()]
 
     def listed(self) -> list[Group]:
@@ -69,7 +68,6 @@ class Groups(CommittedOffsets):
         return admin.describe_consumer_groups([group_id], request_timeout=self._client.timeout)[group_id]
 
     def first_records(self, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
-        """Return the first record at or after each place; see ``groups_first_records.first_records``."""
         from kops.gateways.kafka.groups.first_records import first_records
 
         return first_records(self._client, places, isolation=isolation)
