@@ -22,7 +22,7 @@ from kops.cli.records import produce as records_produce
 from kops.cli.replay import archive as replay_archive
 from kops.cli.state import commands as state
 from kops.cli.state import snapshot as state_snapshot
-from kops.cli.topics import files, look
+from kops.cli.topics import change, look
 from kops.output.table import Column, as_columns
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +48,7 @@ FROM_CODE = {
     "schemas list": [headings(schemas.COLUMNS)],
     "state snapshot": [headings(state_snapshot.STORE_COLUMNS)],
     "state verify": [headings(state.VERIFY_COLUMNS)],
-    "topics diff": [headings(files.COLUMNS)],
+    "topics diff": [headings(change.COLUMNS)],
     "topics describe": [headings((*look.PARTITION_COLUMNS, "size")), headings(look.SETTING_COLUMNS), headings(look.READER_COLUMNS)],
     "topics list": [headings((*look.LIST_COLUMNS, *look.TROUBLE_COLUMNS)), headings(("name", *look.LONG_COLUMNS, *look.TROUBLE_COLUMNS))],
 }

@@ -75,8 +75,7 @@ def list_groups(
     """List the groups of every type."""
     from kops.core.errors import ExitCode
     from kops.operations.groups.matching import list_groups as rows
-    from kops.operations.groups.matching import unseen
-    from kops.operations.groups.unlisted import unlisted
+    from kops.operations.groups.matching import unlisted, unseen
 
     found = rows(session, names, regex=regex, states=states, types=types, own=own)
     session.render(found, ["group", "type", "state"])

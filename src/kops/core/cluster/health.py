@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kops.core.cluster.log_dirs import LogDir
-from kops.core.cluster.models import Quorum
+from kops.core.cluster.models import LogDir, Quorum
 from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
 from kops.core.findings import Finding, Severity, command, counted, names_text, partitions_text
 from kops.core.models import Partition, Setting, Topic, TopicPartition

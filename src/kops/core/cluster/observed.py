@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kops.core.cluster.log_dirs import LogDir
-from kops.core.cluster.models import Quorum, RegisteredBroker
+from kops.core.cluster.models import LogDir, Quorum, RegisteredBroker
 from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition
 from kops.core.topics.settings import MIN_IN_SYNC
 

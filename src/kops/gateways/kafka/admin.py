@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kops.config.connection import Connection
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.errors import ConfigError, Unreachable
-from kops.gateways.kafka.releases import too_old
-from kops.gateways.kafka.translate import translate_kafka_python
+from kops.gateways.kafka.translate import too_old, translate_kafka_python
 from kops.gateways.wire.connections import client_settings
 from kops.gateways.wire.kafka_python import broker_release, forget_coordinators
 

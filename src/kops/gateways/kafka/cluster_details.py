@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kops.core.cluster.log_dirs import LogDir, ReplicaOnDisk
-from kops.core.cluster.models import Feature, Quorum, QuorumReplica, RegisteredBroker
+from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, RegisteredBroker, ReplicaOnDisk
 from kops.core.errors import AuthorizationFailed, KopsError, Unreachable
 from kops.core.models import TopicPartition, numbers_by_topic
 from kops.gateways.kafka.admin import Wire

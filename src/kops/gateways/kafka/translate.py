@@ -1,7 +1,8 @@
-"""Errors of both Kafka clients -> KopsError: the one place that knows Kafka's error codes, by their names."""
+"""Errors of both Kafka clients -> KopsError: the one place that knows Kafka's error codes by name, and the release of each request."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,8 +20,28 @@ from kops.core.errors import (
     UsageProblem,
 )
 from kops.core.rights import missing_right
-from kops.gateways.kafka.releases import OLDEST, TOO_OLD
 
+OLDEST = "2.8"
+"""The oldest Apache Kafka that kops supports: the first whose brokers give topics ids and report their registered brokers."""
+TOO_OLD = ("UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
+"""The clients' messages about a request, or a version of one, that a broker does not support."""
+_SINCE = {
+    "OffsetFetch": "2.5",
+    "OffsetDelete": "2.4",
+    "IncrementalAlterConfigs": "2.3",
+    "ListPartitionReassignments": "2.4",
+    "DescribeCluster": "2.8",
+    "DescribeProducers": "2.8",
+    "DescribeTransactions": "3.0",
+    "ListTransactions": "3.0",
+    "DescribeQuorum": "3.3",
+    "DescribeTopicPartitions": "3.8",
+    "ConsumerGroupDescribe": "4.0",
+    "ShareGroupDescribe": "4.1",
+    "StreamsGroupDescribe": "4.1",
+}
+"""By request name, the first release in which kops' use of it works, without early access."""
+_NAME = re.compile(r"'(\w+?)(?:Request)?' Kafka protocol")
 _UNREACHABLE = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION")
 _AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
 _TIMED_OUT = ("_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT", "_MSG_TIMED_OUT", "_WAIT_COORD", "COORDINATOR_LOAD_IN_PROGRESS")
@@ -139,3 +160,21 @@ def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsEr
 
 def group_not_found(group_id: str) -> NotFound:
     return NotFound(f"there is no group {group_id}", hint="`kops groups list` shows the groups of every type", group=group_id)
+
+
+def too_old(doing: str, error: Any, release: str) -> BrokersTooOld:
+    """Return the error for a request that the brokers do not know.
+
+    :param error: kafka-python's ``IncompatibleBrokerVersion``, which names the request
+    :param release: of the brokers, inferred from their requests
+    """
+    named = _NAME.search(str(error))
+    since = _SINCE.get(named[1] if named else "")
+    needs = f"this needs Kafka {since}" if since else "this needs a newer Kafka"
+    return BrokersTooOld(
+        f"cannot {doing}: {needs}, and the brokers speak the protocol of {release}",
+        hint=f"kops works with Kafka {OLDEST} and newer, and this request not with every one of those; upgrade the brokers to use it",
+        kafka_error=TOO_OLD[0],
+        kafka_version=release,
+        needs_version=since,
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.changelog.settings import Difference, differences
-from kops.core.cluster.log_dirs import LogDir, sizes_by_replica
+from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import TopicPartition
 from kops.core.streams.topics import doubts, is_internal_name, is_named_of, owner_of, store_of

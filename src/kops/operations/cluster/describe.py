@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kops.core.cluster.log_dirs import LogDir
-from kops.core.cluster.models import Feature, Quorum, QuorumReplica, RegisteredBroker
+from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, RegisteredBroker
 from kops.core.errors import KopsError
 from kops.core.models import Cluster, Topic
 from kops.core.times import time_text

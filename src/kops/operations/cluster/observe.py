@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kops.core.cluster.log_dirs import LogDir
+from kops.core.cluster.models import LogDir
 from kops.core.cluster.observed import Observed, is_under_replicated
 from kops.core.errors import AuthorizationFailed, KopsError, TimedOut, Unreachable
 from kops.core.models import Topic, TopicPartition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from kops.core.cluster.log_dirs import sizes_by_replica
+from kops.core.cluster.models import sizes_by_replica
 from kops.core.errors import KopsError
 from kops.core.groups.lag import Headroom, Place, Retention, TimeLag, headroom_by_age, headroom_by_size
 from kops.core.models import Bounds, Setting, TopicPartition

@@ -15,8 +15,7 @@ from kops.core.models import READ_UNCOMMITTED, Bounds, Group, GroupOffsets, Topi
 from kops.core.selection import is_glob
 from kops.operations.groups.details import NO_DETAILS, Details, details_of
 from kops.operations.groups.lag_rows import LagRows
-from kops.operations.groups.matching import WITH_OFFSETS, matching_listed
-from kops.operations.groups.unlisted import KEPT_IN, unlisted
+from kops.operations.groups.matching import KEPT_IN, WITH_OFFSETS, matching_listed, unlisted
 from kops.operations.services import Services
 
 Row = dict[str, Any]

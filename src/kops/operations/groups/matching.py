@@ -1,4 +1,4 @@
-"""Groups: listing, describing, and waiting for one to become empty."""
+"""Groups: listing, describing, waiting for one to become empty, and whether a list of them may be incomplete."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, UsageProblem
-from kops.core.findings import names_text, ranges_text
+from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, Unreachable, UsageProblem
+from kops.core.findings import counted, names_text, ranges_text
 from kops.core.groups.models import WorkingGroup, WorkingMember
-from kops.core.models import Group, Member, TopicPartition, numbers_by_topic
+from kops.core.models import Group, Member, Partition, TopicPartition, numbers_by_topic
 from kops.core.own_names import may_match
 from kops.core.selection import names_matching
-from kops.operations.groups.unlisted import is_settling
 from kops.operations.services import Services
 
 WITH_OFFSETS = ("classic", "consumer", "streams")
@@ -38,6 +37,7 @@ STATES = (
     "DEAD",
     "UNKNOWN",
 )
+KEPT_IN = "__consumer_offsets"
 POLL_SECONDS = 0.25
 
 
@@ -253,3 +253,34 @@ def _state(text: str) -> str:
     if found is None:
         raise UsageProblem(f"{text!r} is not a state of a group", hint=f"one of {', '.join(STATES)}")
     return found
+
+
+def unlisted(services: Services) -> KopsError | None:
+    """Return why a list of groups may be incomplete.
+
+    None if every partition of ``__consumer_offsets`` has a leader, or the topic may not be described.
+    """
+    partitions = _partitions(services)
+    leaderless = sum(part.leader is None for part in partitions)
+    if not leaderless:
+        return None
+    return Unreachable(
+        f"groups are missing: {leaderless} of {counted(len(partitions), 'partition')} of {KEPT_IN} without a leader",
+        hint="`kops cluster health` tells which brokers are down",
+    )
+
+
+def is_settling(services: Services) -> bool:
+    """Whether replicas of ``__consumer_offsets`` are out of sync.
+
+    A coordinator that has just taken over knows only what it knows to be replicated, and reports older groups as DEAD for a moment.
+    """
+    return any(len(part.in_sync_replicas) < len(part.replicas) for part in _partitions(services))
+
+
+def _partitions(services: Services) -> tuple[Partition, ...]:
+    try:
+        topic = services.kafka.topics.existing([KEPT_IN]).get(KEPT_IN)
+    except KopsError:
+        return ()
+    return tuple(topic.partitions) if topic else ()

@@ -1,14 +1,141 @@
-"""Compares plans with the cluster before offsets are committed: the groups, their commits, and whether the log has the offsets."""
+"""Compares moves of groups with the cluster: before offsets are committed, and when they are read back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 
-from kops.core.errors import KopsError, NotFound, Refused, StateMoved
-from kops.core.models import Bounds, Group, TopicPartition
-from kops.core.offsets.moves import ABSENT, GroupMoves, TopicMoves
-from kops.operations.offsets.columns import moved_since
+from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, TimedOut
+from kops.core.models import Bounds, Committed, Group, GroupOffsets, TopicPartition
+from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.offsets.moves import ABSENT, Column, GroupMoves, TopicMoves
+from kops.core.plan import ItemResult, Status
+from kops.operations.offsets.items import not_as_written
 from kops.operations.services import Services
+
+Outcome = dict[TopicPartition, KopsError] | KopsError
+"""The partitions of a group that could not be committed, with their errors; or one error if none could."""
+
+
+def refusal_of(group: GroupMoves) -> GroupActive:
+    return GroupActive(
+        f"group {group.group} was left alone: it {group.left}", hint="stop its consumers, then run it again", group=group.group
+    )
+
+
+def moved_since(group: GroupMoves, found: GroupOffsets) -> KopsError | None:
+    """Return an error if the commits of a group differ from those that the plan was computed from."""
+    for topic in group.topics:
+        now = found.offsets.get(topic.topic, {})
+        if tuple(map(now.get, topic.partitions)) != topic.before.offsets and any(now.get(p) != before for p, before, _ in topic.pairs()):
+            return state_moved(group.group)
+    return None
+
+
+def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
+    """Yield a result per partition to be moved, and one for the group if the plan skips it."""
+    if isinstance(outcome, KopsError):
+        error = outcome.as_json()
+        status = Status.UNKNOWN if outcome.slug == TimedOut.slug else Status.FAILED
+        if group.left:
+            yield ItemResult(group.group, status, error=error)
+        for topic in group.topics:
+            prefix = group.prefix(topic.topic)
+            yield from (ItemResult(f"{prefix}{partition}", status, error=error) for partition, _, _ in topic.pairs())
+        return
+    for topic in group.topics:
+        prefix = group.prefix(topic.topic)
+        if not outcome:
+            yield from map(ItemResult._make, [(f"{prefix}{partition}", Status.DONE, None, after) for partition, _, after in topic.pairs()])
+            continue
+        for partition, _, after in topic.pairs():
+            failure = outcome.get(TopicPartition(topic.topic, partition))
+            status = Status.DONE if failure is None else Status.UNKNOWN if isinstance(failure, TimedOut) else Status.FAILED
+            yield ItemResult(f"{prefix}{partition}", status, failure.as_json() if failure else None, None if failure else after)
+
+
+def offsets_now(found: GroupOffsets, topic: TopicMoves) -> tuple[int | None, ...]:
+    return tuple(map(found.offsets.get(topic.topic, {}).get, topic.partitions))
+
+
+def as_written(group: GroupMoves, found: GroupOffsets | KopsError) -> bool:
+    return not isinstance(found, KopsError) and all(offsets_now(found, topic) == topic.after.offsets for topic in group.topics)
+
+
+def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadata: bool) -> Iterator[ItemResult]:
+    for topic in group.topics:
+        prefix = group.prefix(topic.topic)
+        for at in topic.places():
+            partition = topic.partitions[at]
+            target = f"{prefix}{partition}"
+            if isinstance(found, KopsError):
+                yield ItemResult(target, Status.UNKNOWN, error=found.as_json())
+                continue
+            offset = found.offsets.get(topic.topic, {}).get(partition)
+            text = found.metadata.get(topic.topic, {}).get(partition, "") if metadata else None
+            actual = None if offset is None else Committed(offset, text)
+            error = not_as_written(target, topic.after.committed(at, partition), actual)
+            if error is not None:
+                yield ItemResult(target, Status.FAILED, error.as_json(), offset)
+
+
+def strayed_from(group: GroupMoves, found: GroupOffsets) -> list[TopicPartition]:
+    """Return the partitions whose offset is neither the previous nor the planned one."""
+    return [
+        TopicPartition(topic.topic, partition)
+        for topic in group.topics
+        for partition, before, after in topic.pairs()
+        if found.offsets.get(topic.topic, {}).get(partition) not in (before, after)
+    ]
+
+
+def left_over(topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
+    """Return the moves that an interrupted plan has left to do: from the current commits."""
+    return replace(topic, before=current_column(found, topic.topic, topic.partitions), whole=False)
+
+
+def state_moved(name: str) -> StateMoved:
+    return StateMoved(
+        f"group {name} changed since the plan was made", hint="run the command again to plan from what is there now", group=name
+    )
+
+
+def is_plain(group: GroupMoves) -> bool:
+    """Whether only offsets are written: no metadata, leader epochs or deletions."""
+    return all(not topic.after.metadata and not topic.after.epochs and None not in topic.after.offsets for topic in group.topics)
+
+
+def has_streams_metadata(group: GroupMoves) -> bool:
+    """Whether Kafka Streams committed any of the offsets to be moved."""
+    return any(is_streams_metadata(text) for topic in group.topics for text in topic.before.metadata.values())
+
+
+def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tuple[tuple[TopicMoves, ...], list[TopicPartition]]:
+    """Return the moves that restore a group's previous offsets, and the partitions that have moved on since.
+
+    :param found: its current commits
+    :param not_done: targets that the plan did not move
+    """
+    topics, strayed = [], []
+    for topic in group.topics:
+        prefix = group.prefix(topic.topic)
+        done = topic.some([at for at in topic.places() if f"{prefix}{topic.partitions[at]}" not in not_done])
+        if not done.partitions:
+            continue
+        now = current_column(found, topic.topic, done.partitions)
+        places = zip(done.partitions, now.offsets, done.after.offsets, strict=True)
+        strayed += [TopicPartition(topic.topic, partition) for partition, offset, after in places if offset != after]
+        reasons = tuple("" if offset is not None else "had no commit" for offset in done.before.offsets)
+        topics.append(TopicMoves(topic.topic, done.partitions, now, done.before, reasons))
+    return tuple(topics), strayed
+
+
+def current_column(found: GroupOffsets, topic: str, partitions: tuple[int, ...]) -> Column:
+    offsets = tuple(map(found.offsets.get(topic, {}).get, partitions))
+    known = found.epochs.get(topic)
+    epochs = tuple(map(known.get, partitions)) if known else ()
+    texts = found.metadata.get(topic)
+    return Column(offsets, epochs, {partition: texts[partition] for partition in partitions if partition in texts} if texts else {})
 
 
 def group_or_none(services: Services, group_id: str) -> Group | None:

@@ -15,8 +15,7 @@ from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, St
 from kops.core.selection import is_glob
 from kops.operations.groups.matching import find_group, matching_groups, refuse_active
 from kops.operations.offsets.arguments import Moves, moves_json, moves_of_json
-from kops.operations.offsets.checks import state_of
-from kops.operations.offsets.columns import current_column, moved_back, moved_since, state_moved
+from kops.operations.offsets.checks import current_column, moved_back, moved_since, state_moved, state_of
 from kops.operations.offsets.move import plan_moves
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services

@@ -19,8 +19,7 @@ from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems, TopicMoves
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.arguments import Moves, OneMove
-from kops.operations.offsets.checks import moved_since_planned, outside_log, refuse_outside_log, state_of, states_now
-from kops.operations.offsets.columns import (
+from kops.operations.offsets.checks import (
     Outcome,
     as_written,
     has_streams_metadata,
@@ -28,9 +27,14 @@ from kops.operations.offsets.columns import (
     left_over,
     moved_back,
     moved_since,
+    moved_since_planned,
+    outside_log,
     refusal_of,
+    refuse_outside_log,
     results_of,
     state_moved,
+    state_of,
+    states_now,
     strayed_from,
     wrong_results,
 )

@@ -19,7 +19,7 @@ from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.core.streams.topics import looks_like_streams
-from kops.operations.groups.unlisted import unlisted
+from kops.operations.groups.matching import unlisted
 from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.choose import Chosen

@@ -8,7 +8,7 @@ from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import Bounds, Committed, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
 from kops.core.offsets.moves import Column, TopicMoves
-from kops.operations.offsets.columns import current_column
+from kops.operations.offsets.checks import current_column
 from kops.operations.offsets.rules import Places
 from kops.operations.services import Services
 

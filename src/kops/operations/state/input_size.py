@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kops.core.cluster.log_dirs import sizes_by_replica
+from kops.core.cluster.models import sizes_by_replica
 from kops.core.errors import KopsError
 from kops.core.models import TopicPartition
 from kops.core.sizes import size_text

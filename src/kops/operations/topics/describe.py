@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kops.core.cluster.log_dirs import LogDir, sizes_by_replica
+from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError
 from kops.core.models import Setting, Topic, TopicPartition
 from kops.core.topics.names import streams_application

@@ -3,8 +3,7 @@
 import pytest
 
 from kops.core.cluster.health import cluster_findings
-from kops.core.cluster.log_dirs import LogDir
-from kops.core.cluster.models import Quorum, QuorumReplica, RegisteredBroker
+from kops.core.cluster.models import LogDir, Quorum, QuorumReplica, RegisteredBroker
 from kops.core.cluster.observed import Observed, partition_trouble
 from kops.core.findings import Severity
 from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition

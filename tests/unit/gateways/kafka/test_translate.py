@@ -2,9 +2,14 @@
 
 import pytest
 from confluent_kafka import KafkaError
+from kafka.errors import IncompatibleBrokerVersion
+from kafka.protocol.admin import ListTransactionsRequest
+from kafka.protocol.broker_version_data import BrokerVersionData
+from kafka.protocol.consumer import OffsetFetchRequest
 
 from kops.core import errors
-from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
+from kops.core.errors import ExitCode
+from kops.gateways.kafka.translate import is_authentication, is_unreachable, too_old, translate
 
 CASES = {
     "_ALL_BROKERS_DOWN": errors.Unreachable,
@@ -52,3 +57,21 @@ def test_what_ends_all_hope():
     assert is_unreachable(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     assert not is_unreachable(KafkaError(KafkaError._TRANSPORT))  # one broker of several
     assert is_authentication(KafkaError(KafkaError._AUTHENTICATION))
+
+
+@pytest.mark.parametrize(
+    ("request_", "brokers", "since"),
+    [(ListTransactionsRequest, {}, "3.0"), (OffsetFetchRequest(min_version=7, max_version=8), {9: (0, 5)}, "2.5")],
+)
+def test_it_names_the_version_that_is_needed_and_the_one_that_is_there(request_, brokers, since):
+    with pytest.raises(IncompatibleBrokerVersion) as raised:
+        BrokerVersionData(api_versions=brokers).api_version(request_)
+    error = too_old("list the transactions", raised.value, "2.8")
+    assert error.message == f"cannot list the transactions: this needs Kafka {since}, and the brokers speak the protocol of 2.8"
+    assert (error.exit_code, error.details["kafka_error"]) == (ExitCode.REFUSED, "UNSUPPORTED_VERSION")
+
+
+def test_librdkafka_says_the_same():
+    from confluent_kafka import KafkaError
+
+    assert translate(KafkaError(KafkaError._UNSUPPORTED_FEATURE), "describe the group").exit_code == ExitCode.REFUSED

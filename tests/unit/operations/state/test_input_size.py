@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kops.core.cluster.log_dirs import LogDir, ReplicaOnDisk
+from kops.core.cluster.models import LogDir, ReplicaOnDisk
 from kops.core.errors import AuthorizationFailed, Unreachable
 from kops.core.models import Bounds, TopicPartition
 from kops.operations.state.input_size import amount_text

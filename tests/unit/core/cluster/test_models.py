@@ -1,7 +1,7 @@
 """Log directories: what a broker answers, and an answer that is a refusal."""
 
 from kops.config.connection import Connection
-from kops.core.cluster.log_dirs import LogDir, ReplicaOnDisk, sizes_by_replica
+from kops.core.cluster.models import LogDir, ReplicaOnDisk, sizes_by_replica
 from kops.core.errors import AuthorizationFailed
 from kops.core.models import TopicPartition
 from kops.gateways.kafka.client import Client
