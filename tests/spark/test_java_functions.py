@@ -11,7 +11,7 @@ REGEXES = [" ", ",", "\\W+", "", "\\d", "[,!]", "z|$"]
 
 
 def test_java_split_is_that_of_java(spark, oracle):
-    from kops.spark.stores.functions import define_functions
+    from kops.spark.stores.prepare import define_functions
 
     cases = [(text, regex) for regex in REGEXES for text in TEXTS]
     wanted = [answer["ok"] for answer in oracle.formats("java_split", cases)]

@@ -43,7 +43,7 @@ def computed(spark):
 
     def compute(program: TableProgram, store: str, several: list[Case], mark, *, loose=False):
         from kops.spark.stores.jobs import VIEWS
-        from kops.spark.stores.streams_merged import merged_view
+        from kops.spark.stores.streams import merged_view
 
         wanted = job(program, store, len(several), loose=loose)
         rows = (merged_view if len(wanted.sources) > 1 and not wanted.store.table else VIEWS[wanted.store.type])(

@@ -68,7 +68,8 @@ class Seen:
     :param void: how often something was found that only a slower way of computing can judge, such as a sum that another order
         of additions would have changed: if any, the view is discarded
     :param noted: other counts, by name: for windows, see ``kops.spark.job.NOTED``
-    :param unrestorable: records of the changelog, including tombstones, whose keys are too short for such a store
+    :param unrestorable: records of the changelog, including tombstones, whose keys are too short for such a store: Kafka Streams fails when
+        it restores them
     :param live: number of live keys in the changelog, by partition
     :param latest: the greatest timestamp that the application assigns to the records, in milliseconds since the epoch; None: not seen
     """

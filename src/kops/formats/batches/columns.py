@@ -69,7 +69,6 @@ class RecordColumns:
         return windows[self.value_at].astype(numpy.int64)
 
     def has_headers(self) -> NDArray[numpy.bool_]:
-        """Return a mask of the records with headers."""
         import numpy
 
         found: NDArray[numpy.bool_] = numpy.frombuffer(self.data, numpy.uint8)[self.headers_at] != 0

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from kops.formats.batches.compression import compressed
 from kops.formats.batches.header import HEADER_BYTES, Producer, framed
-from kops.formats.batches.varints import put_varints, varints_of
+from kops.formats.batches.varints import put_varints, read_varints, varints_of
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
+
+    from kops.formats.batches.columns import RecordColumns
+
 
 MAX_BATCH_BYTES = 900_000
 """Stays below a topic's default ``max.message.bytes`` (1 MiB), as the Java and C clients do."""
@@ -88,14 +91,18 @@ def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
 
 def split(columns: Columns, limit: int = MAX_BATCH_BYTES) -> Iterator[Columns]:
     """Split the records into parts that fit into batches of ``limit`` bytes; a record that is too large is yielded alone."""
+    return (columns.part(start, stop) for start, stop in bounds_of_batches(columns.sizes, limit))
+
+
+def bounds_of_batches(sizes: NDArray[numpy.int64], limit: int) -> Iterator[tuple[int, int]]:
+    """Yield the first record of each batch, and the one after its last."""
     import numpy
 
-    ends = numpy.cumsum(columns.sizes)
-    start = 0
-    while start < len(columns):
+    ends, start = numpy.cumsum(sizes), 0
+    while start < len(sizes):
         before = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(numpy.searchsorted(ends, before + limit - HEADER_BYTES, side="right")))
-        yield columns.part(start, stop)
+        yield start, stop
         start = stop
 
 
@@ -181,3 +188,70 @@ def _binary(column: Any) -> tuple[Any, Any, Any]:
     starts = numpy.frombuffer(offsets, dtype=kind)[array.offset : array.offset + len(array) + 1].astype(numpy.int64)
     content = numpy.frombuffer(data, dtype=numpy.uint8) if data is not None else numpy.empty(0, dtype=numpy.uint8)
     return content, starts, nulls
+
+
+Sections = tuple["NDArray[numpy.uint8]", "NDArray[numpy.int64]"]
+"""Bytes, and where those of each record begin: one position more than records."""
+
+
+def sections_of_columns(records: RecordColumns) -> Sections | None:
+    """Return the headers of decoded records as encoded bytes, copied unchanged; None when no record has any."""
+    import numpy
+
+    rows = numpy.flatnonzero(records.has_headers())
+    if not len(rows):
+        return None
+    octets = numpy.frombuffer(records.data, dtype=numpy.uint8)
+    lengths = numpy.ones(len(records), dtype=numpy.int64)
+    left, at = read_varints(octets, records.headers_at[rows])
+    while len(rows):
+        for _ in ("name", "value"):
+            size, at = read_varints(octets, at)
+            at = at + numpy.maximum(size, 0)
+        left = left - 1
+        done = left == 0
+        lengths[rows[done]] = at[done] - records.headers_at[rows[done]]
+        rows, left, at = rows[~done], left[~done], at[~done]
+    starts = _starts(lengths)
+    out = numpy.empty(int(starts[-1]), dtype=numpy.uint8)
+    sources = numpy.repeat(records.headers_at - starts[:-1], lengths) + numpy.arange(len(out))
+    out[:] = octets[sources]
+    return out, starts
+
+
+def sections_of_lists(headers: Any) -> Sections | None:
+    """Encode the headers of an Arrow column: lists of (key: string, value: binary); None when no record has any."""
+    import numpy
+    import pyarrow
+
+    lists = headers.combine_chunks() if isinstance(headers, pyarrow.ChunkedArray) else headers
+    counts = numpy.asarray(lists.value_lengths().fill_null(0), dtype=numpy.int64)
+    total = int(counts.sum())
+    if not total:
+        return None
+    pairs = lists.flatten()
+    names, values = (_binary(part.cast(pyarrow.large_binary())) for part in pairs.flatten())
+    name_lengths, value_lengths = numpy.diff(names[1]), numpy.diff(values[1])
+    name_sizes, value_sizes = varints_of(name_lengths), varints_of(numpy.where(values[2], numpy.int64(-1), value_lengths))
+    sizes = name_sizes[1] + name_lengths + value_sizes[1] + value_lengths
+    ends = numpy.concatenate([numpy.zeros(1, dtype=numpy.int64), numpy.cumsum(sizes)])
+    bounds = numpy.concatenate([numpy.zeros(1, dtype=numpy.int64), numpy.cumsum(counts)])
+    numbers = varints_of(counts)
+    starts = _starts(numbers[1] + ends[bounds[1:]] - ends[bounds[:-1]])
+    out = numpy.zeros(int(starts[-1]), dtype=numpy.uint8)
+    put_varints(out, starts[:-1], numbers)
+    begin = numpy.repeat(starts[:-1] + numbers[1] - ends[bounds[:-1]], counts)
+    at = ends[:-1] + begin
+    put_varints(out, at, name_sizes)
+    at = at + name_sizes[1]
+    put_bytes(out, at, names[0], names[1], name_lengths)
+    at = at + name_lengths
+    put_varints(out, at, value_sizes)
+    put_bytes(out, at + value_sizes[1], values[0], values[1], value_lengths)
+    return out, starts
+
+
+def _starts(lengths: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
+    import numpy
+
+    return numpy.concatenate([numpy.zeros(1, dtype=numpy.int64), numpy.cumsum(lengths)])

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kops.formats.batches.encode import batch_of
+from kops.formats.batches.encode import batch_of, bounds_of_batches
 from kops.formats.batches.frames import Frames
-from kops.formats.batches.header import HEADER_BYTES, Producer
+from kops.formats.batches.header import Producer
 from kops.formats.batches.varints import put_varints, varints_of
 
 if TYPE_CHECKING:
@@ -23,15 +23,7 @@ _OVERHEAD = 20
 
 def split_frames(frames: Frames, limit: int) -> Iterator[Frames]:
     """Split the records into parts that fit into batches of ``limit`` bytes; a record that is too large is yielded alone."""
-    import numpy
-
-    ends = numpy.cumsum(frames.ends - frames.at + _OVERHEAD)
-    start = 0
-    while start < len(frames):
-        before = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(numpy.searchsorted(ends, before + limit - HEADER_BYTES, side="right")))
-        yield frames.where(slice(start, stop))
-        start = stop
+    return (frames.where(slice(*bounds)) for bounds in bounds_of_batches(frames.ends - frames.at + _OVERHEAD, limit))
 
 
 def merged(frames: Frames, producer: Producer, codec: int = 0) -> bytes:

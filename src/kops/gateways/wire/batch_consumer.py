@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.formats.batches.columns import RecordColumns, any_aborted, decode_in_parts, offsets_between, without_aborted
-from kops.formats.batches.gaps import Gaps
-from kops.formats.batches.header import Batch, HugeBatch, batches_of
+from kops.formats.batches.header import Batch, Gaps, HugeBatch, batches_of
 from kops.gateways.wire.connections import (
     PATIENCE_SECONDS,
     REQUEST_MILLISECONDS,
@@ -42,8 +41,6 @@ class RecordsLost(ValueError):
 
 @dataclass(frozen=True)
 class _Answer:
-    """The result of a fetch: the bytes of the batches, and the aborted transactions among them."""
-
     data: bytes
     aborted: tuple[tuple[int, int], ...] = ()
 
@@ -64,7 +61,7 @@ class BatchConsumer:
         self.aborted = False
         self._read_committed = read_committed
         self._client = connected(settings)
-        self._refresh()
+        refresh(self._client, self.topic)
 
     def close(self) -> None:
         self._client.close()
@@ -92,7 +89,7 @@ class BatchConsumer:
         """
         at, patience, held = start, Patience(), 0.0
         while at < end:
-            held += await_quota(self._client, self._leader(partition))
+            held += await_quota(self._client, leader(self._client, self.topic, partition))
             answer = self._fetch(partition, at)
             found = batches_of(answer.data) if answer else []
             if answer is None or not found:
@@ -114,7 +111,7 @@ class BatchConsumer:
         """Fetch from the leader once; None if the request is to be repeated."""
         from kafka.errors import KafkaError
 
-        node = self._leader(partition)
+        node = leader(self._client, self.topic, partition)
         if node is not None:
             try:
                 return self._ask(node, partition, offset)
@@ -122,11 +119,8 @@ class BatchConsumer:
                 if not is_passing(error):
                     raise
         time.sleep(_RETRY_SECONDS)
-        self._refresh()
+        refresh(self._client, self.topic)
         return None
-
-    def _leader(self, partition: int) -> int | None:
-        return leader(self._client, self.topic, partition)
 
     def _ask(self, node: int, partition: int, offset: int) -> _Answer:
         from kafka.errors import for_code
@@ -156,6 +150,3 @@ class BatchConsumer:
             raise error(f"fetching {self.topic}:{partition}")
         aborted = tuple((transaction.producer_id, transaction.first_offset) for transaction in answer.aborted_transactions or ())
         return _Answer(bytes(answer.records or b""), aborted)
-
-    def _refresh(self) -> None:
-        refresh(self._client, self.topic)

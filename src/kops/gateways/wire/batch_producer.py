@@ -40,7 +40,6 @@ class _Batch:
 
     @property
     def size(self) -> int:
-        """Return its approximate size in bytes."""
         return int(self.columns.sizes.sum()) + HEADER_BYTES
 
 
@@ -167,7 +166,6 @@ class BatchProducer(IdempotentProducer):
         )
 
     def _identify(self) -> Any:
-        """Request a producer id."""
         from kafka.errors import for_code
 
         answer = self._client.send_and_receive(self._client.least_loaded_node(), self._identity_request(), timeout_ms=REQUEST_MILLISECONDS)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from kops.core.errors import ConfigError
 from kops.gateways.wire.kafka_python import connections, token_provider
-from kops.gateways.wire.malloc_tuning import keep_freed_memory
 
 PATIENCE_SECONDS = 120.0
 """How long a request is retried, like ``delivery.timeout.ms`` of the Java producer."""
@@ -38,6 +39,8 @@ _TUNING = frozenset({
 """librdkafka properties that change how it works, but not what it may read or write: they are ignored here."""
 _LARGEST_ANSWER = 1 << 30  # a single record batch may be larger than what a fetch requests
 _POLL_MILLISECONDS = 1000
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
+_KEPT_BYTES = 32 << 20  # the maximum that every glibc accepts
 
 T = TypeVar("T")
 
@@ -164,13 +167,16 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, KafkaError) and bool(error.retriable or error.invalid_metadata)
 
 
-def patiently(make: Callable[[], T], *, again: Callable[[BaseException], bool] = is_passing, wait: float = 1.0) -> T:
+def patiently(
+    make: Callable[[], T], *, again: Callable[[BaseException], bool] = is_passing, wait: float = 1.0, seconds: float = PATIENCE_SECONDS
+) -> T:
     """Call something that needs a broker, and retry while that may help.
 
     :param again: which errors to retry; others, and the last one, are raised
     :param wait: seconds between attempts
+    :param seconds: how long to retry
     """
-    patience = Patience()
+    patience = Patience(seconds)
     while True:
         try:
             return make()
@@ -178,3 +184,15 @@ def patiently(make: Callable[[], T], *, again: Callable[[BaseException], bool] =
             if patience.is_over or not again(error):
                 raise
             time.sleep(wait)
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Keep up to ``_KEPT_BYTES`` of the memory that this process frees; return whether its C library supports that.
+
+    Otherwise glibc returns it to the system and requests it again, page by page, for answers of some megabytes that come and go many times
+    per second. Measured with Kafka 4.3, 320 MB of records of 1 KB: batches copied in 0.40 s of CPU with 42,000 page faults, without this
+    0.60 s and 146,000; decoded in 0.84 s, without this 1.01 s.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and all(mallopt(what, _KEPT_BYTES) for what in (_MMAP_THRESHOLD, _TRIM_THRESHOLD))

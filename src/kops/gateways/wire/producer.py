@@ -102,7 +102,6 @@ class IdempotentProducer:
         return replace(self._identity, sequence=sequence)
 
     def _produce_request(self, topic: str, batches: Mapping[int, bytes]) -> Any:
-        """Produce batches, by partition."""
         request = request_class("ProduceRequest")
         data = request.TopicProduceData
         return request(

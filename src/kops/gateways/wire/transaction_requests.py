@@ -41,14 +41,12 @@ class Names:
 
 
 def committed_position(names: Names) -> Any:
-    """Request the committed position."""
     request = request_class("OffsetFetchRequest")
     topic = request.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
     return request(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
 
 
-def take(names: Names, who: Producer, topic: str, partition: int) -> Any:
-    """Add a partition to the transaction."""
+def add_partition(names: Names, who: Producer, topic: str, partition: int) -> Any:
     request = request_class("AddPartitionsToTxnRequest")
     wanted = request.AddPartitionsToTxnTopic(name=topic, partitions=[partition])
     return request(
@@ -60,14 +58,12 @@ def take(names: Names, who: Producer, topic: str, partition: int) -> Any:
     )
 
 
-def take_offsets(names: Names, who: Producer) -> Any:
-    """Add the group's offsets to the transaction."""
+def add_offsets(names: Names, who: Producer) -> Any:
     request = request_class("AddOffsetsToTxnRequest")
     return request(**_identity(names, who), group_id=names.group, **_VERSIONS)
 
 
 def commit_in_transaction(names: Names, who: Producer, position: Position) -> Any:
-    """Commit the position in the transaction."""
     request = request_class("TxnOffsetCommitRequest")
     topics = _topics(request, "TxnOffsetCommitRequest", names, position)
     no_member = {"generation_id": -1, "member_id": "", "group_instance_id": None}
@@ -75,7 +71,6 @@ def commit_in_transaction(names: Names, who: Producer, position: Position) -> An
 
 
 def commit_alone(names: Names, position: Position) -> Any:
-    """Commit the position without a transaction."""
     request = request_class("OffsetCommitRequest")
     topics = _topics(request, "OffsetCommitRequest", names, position)
     no_member = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
@@ -83,7 +78,6 @@ def commit_alone(names: Names, position: Position) -> Any:
 
 
 def end(names: Names, who: Producer, *, committed: bool) -> Any:
-    """Commit or abort the transaction."""
     request = request_class("EndTxnRequest")
     return request(**_identity(names, who), committed=committed, **_VERSIONS)
 

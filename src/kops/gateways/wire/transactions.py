@@ -96,14 +96,14 @@ class BatchWriter(IdempotentProducer):
         :raises RefusedBatch: when the broker rejects a batch that was sent before
         """
         if self.transactional_id is not None and (topic, partition) not in self._in_transaction:
-            self._take(topic, partition)
+            self._add_partition(topic, partition)
         batch = encode(self._numbered(topic, partition, records))
         if self.transactional_id is None:
             self._deliver(topic, partition, batch)
             return
         while len(self._in_flight) >= self._most_in_flight:
             self._await_oldest()
-        self._in_flight.append((self._post(topic, partition, batch), topic, partition))
+        self._in_flight.append((self._send_produce(topic, partition, batch), topic, partition))
 
     def flush(self) -> None:
         """Wait until everything that was sent is acknowledged; see ``send``."""
@@ -142,17 +142,17 @@ class BatchWriter(IdempotentProducer):
             self._end(committed=False)
             self._in_transaction = set()
 
-    def _take(self, topic: str, partition: int) -> None:
+    def _add_partition(self, topic: str, partition: int) -> None:
         self._ask(
             _TRANSACTION,
-            lambda: requests.take(self.names, self._identity, topic, partition),
+            lambda: requests.add_partition(self.names, self._identity, topic, partition),
             lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
         )
         self._in_transaction.add((topic, partition))
 
     def _with_offsets(self, position: Position) -> None:
         names, who = self.names, self._identity
-        self._ask(_TRANSACTION, lambda: requests.take_offsets(names, who), lambda answer: answer.error_code)
+        self._ask(_TRANSACTION, lambda: requests.add_offsets(names, who), lambda answer: answer.error_code)
         self._ask(
             _GROUP,
             lambda: requests.commit_in_transaction(names, who, position),
@@ -212,7 +212,7 @@ class BatchWriter(IdempotentProducer):
             self._coordinators[kind] = answer.node_id
         return self._coordinators[kind]
 
-    def _post(self, topic: str, partition: int, batch: bytes) -> Any:
+    def _send_produce(self, topic: str, partition: int, batch: bytes) -> Any:
         from kafka.errors import KafkaError
 
         leader = self._leader(topic, partition)
@@ -254,7 +254,9 @@ class BatchWriter(IdempotentProducer):
         def broken(error: BaseException) -> bool:
             return isinstance(error, BrokenTransaction)
 
-        patiently(lambda: self._answered(self._post(topic, partition, batch), topic, partition), again=broken, wait=5 * _RETRY_SECONDS)
+        patiently(
+            lambda: self._answered(self._send_produce(topic, partition, batch), topic, partition), again=broken, wait=5 * _RETRY_SECONDS
+        )
 
 
 def _position_batch(group: str, position: Position, producer: Producer) -> bytes:

@@ -74,11 +74,9 @@ class Archive:
         return sorted({number for run in self.runs for number in run.contents})
 
     def new_topic(self, name: str) -> NewTopic:
-        """Return the topic as it was archived, with the given name."""
         return NewTopic(name, self.partitions, self.replication_factor, dict(self.settings))
 
     def with_run(self, run: Run | None) -> Archive:
-        """Return the archive with this run added."""
         return self if run is None else replace(self, runs=(*self.runs, run))
 
 
@@ -91,7 +89,7 @@ def archive_json(archive: Archive) -> dict[str, Any]:
                 "name": run.name,
                 "taken": run.taken,
                 "ranges": {str(number): list(some) for number, some in sorted(run.ranges.items())},
-                "contents": held_json_of(run.contents),
+                "contents": {str(number): dict(held) for number, held in sorted(run.contents.items())},
             }
             for run in archive.runs
         ],
@@ -104,13 +102,6 @@ def archive_json(archive: Archive) -> dict[str, Any]:
 
 def held_json(contents: Mapping[int, Any]) -> dict[int, dict[str, int]]:
     return {number: asdict(held) for number, held in sorted(contents.items())}
-
-
-def held_json_of(contents: Mapping[int, Any]) -> dict[str, Any]:
-    """Return what files hold as JSON, from ``Held`` or from what was read back."""
-    plain = {number: held for number, held in contents.items() if isinstance(held, Mapping)}
-    counted = held_json({number: held for number, held in contents.items() if number not in plain})
-    return {str(number): dict(held) for number, held in sorted({**plain, **counted}.items())}
 
 
 def archive_of_json(body: Mapping[str, Any], path: str) -> Archive:

@@ -39,11 +39,9 @@ class Place:
 
     @property
     def manifests(self) -> str:
-        """Where Spark writes manifests."""
         return f"{self.path}/{MANIFESTS}"
 
     def records(self, run: str) -> str:
-        """Return where the records of a run are."""
         return f"{self.path}/{RECORDS}/{run}"
 
     def read(self, engine: Engine) -> dict[str, Any] | None:
@@ -61,7 +59,6 @@ class Place:
         return body
 
     def write(self, engine: Engine, body: dict[str, Any]) -> None:
-        """Write a manifest as the newest one."""
         if self.folder:
             _write_local(self.folder, json.dumps(body, indent=2, ensure_ascii=False))
             return

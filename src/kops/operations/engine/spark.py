@@ -23,7 +23,7 @@ from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.spark.driver.session import StartingSession
-    from kops.spark.reading.archived import ArchivedTopic
+    from kops.spark.reading.archive import ArchivedTopic
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.input_seen import InputSeen
     from kops.spark.reading.ranges import TopicRange
@@ -102,7 +102,7 @@ class Engine:
 
     def scan(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> None:
         """Look for gaps in what no task has read as whole batches, if this machine can do it."""
-        from kops.spark.reading.input_scan import scan
+        from kops.spark.reading.input_seen import scan
 
         batches = self._batches()
         unseen = {number: ends for number, ends in ranges.items() if ends[0] < ends[1] and not self.seen(topic, number, *ends)}

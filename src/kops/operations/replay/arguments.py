@@ -65,7 +65,6 @@ class ReplayArguments(Arguments):
     preview: Json = None
 
     def sent_to(self, targets: Targets) -> Self:
-        """Return the arguments with what is known about the targets."""
         return replace(
             self,
             targets=dict(targets.counts),

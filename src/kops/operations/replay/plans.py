@@ -176,7 +176,6 @@ def _other_partitions(found: Range, topic: str, count: int) -> str:
 
 
 def older_partitions(source: Source, found: Range, milliseconds: int) -> list[int]:
-    """Return the partitions with records before a time."""
     from kops.operations.archive.source import older_than
 
     return older_than(source, found, max(0, milliseconds)) if found.offsets else []

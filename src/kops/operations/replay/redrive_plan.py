@@ -17,8 +17,7 @@ from kops.core.topics.names import PROGRESS_TOPIC
 from kops.operations.archive.source import Range, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.arguments import RedriveArguments
-from kops.operations.replay.redrive import taken_over
-from kops.operations.replay.redrive_done import (
+from kops.operations.replay.redrive import (
     OPERATION,
     Done,
     done_json,
@@ -28,6 +27,7 @@ from kops.operations.replay.redrive_done import (
     refuse_forgotten,
     refuse_under_way,
     require_progress_topic,
+    taken_over,
 )
 from kops.operations.replay.redrive_letters import BY_ORIGIN, causes_json, causes_lines, left_lines, letters_of
 from kops.operations.replay.request import BY_KEY, EXACTLY_ONCE, Changes, ReplayRequest, parse_form

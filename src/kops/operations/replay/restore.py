@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import time
+import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from kops.core.errors import NotFound, OperationFailed, StateMoved
-from kops.core.models import TopicPartition
-from kops.core.plan import Arguments, ItemResult, Plan, Status
+from kops.core.errors import KopsError, NotFound, OperationFailed, StateMoved
+from kops.core.findings import counted
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Arguments, Item, ItemResult, Plan, Status
+from kops.gateways.wire.connections import patiently
+from kops.operations.archive.manifest import Archive
 from kops.operations.archive.place import Place
+from kops.operations.groups.matching import refuse_active
+from kops.operations.offsets.checks import group_or_none
+from kops.operations.offsets.items import not_as_written, offset_of
 from kops.operations.protocol.mutation import failed
-from kops.operations.replay.arguments import RestoreArguments
+from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
 from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
 from kops.operations.replay.proof import proven
-from kops.operations.replay.restore_groups import MOVE, commit_groups, refuse_active_groups, verified_groups
 from kops.operations.replay.run import Replay
 from kops.operations.replay.work import Work
 from kops.operations.services import Services
@@ -69,7 +74,6 @@ class Restore(Replay[RestoreArguments]):
                 yield failed(item, OperationFailed("not all records are there", hint="`kops replay resume ID` continues"))
 
     def verify(self, services: Services, plan: Plan[RestoreArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read back what is in the target and what groups have committed."""
         actions = {item.target: item.action for item in plan.items}
         found = (
             *(result for result in results if actions[result.target] == "create"),
@@ -105,16 +109,12 @@ RESTORE = Restore()
 def _wait_for_leaders(services: Services, targets: Mapping[str, int]) -> None:
     """Wait until the brokers know who leads a topic that was just created."""
     places = [TopicPartition(topic, number) for topic, count in targets.items() for number in range(count)]
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while True:
-        try:
-            services.kafka.offsets.bounds(places)
-        except (OperationFailed, NotFound):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(POLL_SECONDS)
-        else:
-            return
+    patiently(
+        lambda: services.kafka.offsets.bounds(places),
+        again=lambda error: isinstance(error, (OperationFailed, NotFound)),
+        wait=POLL_SECONDS,
+        seconds=SETTLE_SECONDS,
+    )
 
 
 def _sending(plan: Plan[RestoreArguments]) -> Plan:
@@ -131,3 +131,132 @@ def rows_of_archive(work: Work[RestoreArguments], parts: Sequence[PartitionRange
     rows = in_parts(read_archive(work.engine.session, [place.records(run) for run in given.runs]), [part.partition for part in parts])
     new = {"topic": f"'{given.anchor}' as topic", "target_partition": "partition as target_partition"}
     return rows.selectExpr(*(new.get(name, name) for name in COLUMNS))
+
+
+MOVE = "commit"
+
+
+def groups_wanted(archive: Archive, patterns: Sequence[str]) -> dict[str, Mapping[int, Committed]]:
+    """Return the archived groups that patterns name.
+
+    :raises NotFound: when a pattern matches none
+    """
+    found: dict[str, Mapping[int, Committed]] = {}
+    for pattern in patterns:
+        named = {group: offsets for group, offsets in archive.groups.items() if fnmatch.fnmatchcase(group, pattern)}
+        if not named:
+            raise NotFound(
+                f"the archive has no offsets of a group {pattern}", hint=f"groups: {', '.join(sorted(archive.groups)) or 'it has none'}"
+            )
+        found |= named
+    return found
+
+
+def translated(
+    archive: Archive, rows: DataFrame | None, groups: Mapping[str, Mapping[int, Committed]]
+) -> dict[str, dict[int, ArchivedOffset]]:
+    """Return for each group and partition: its archived offset, how many archived records are before it, and how many there are.
+
+    :param rows: of the archive; None when it has no records
+    """
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archive import records_before
+
+    offsets: dict[int, list[int]] = {}
+    for committed in groups.values():
+        for number, one in committed.items():
+            offsets.setdefault(number, []).append(one.offset)
+    before: Mapping[tuple[int, int], int] = {}
+    if rows is not None and offsets:
+        with explained("count the records before the groups' offsets"):
+            before = records_before(rows, offsets)
+    return {
+        group: {
+            number: ArchivedOffset(one.offset, before.get((number, one.offset), 0), archive.records(number))
+            for number, one in sorted(committed.items())
+        }
+        for group, committed in sorted(groups.items())
+    }
+
+
+def group_items(archive: Archive, target: str, found: Mapping[str, Mapping[int, ArchivedOffset]]) -> Iterator[Item]:
+    for group, partitions in found.items():
+        for number, (offset, before, records) in partitions.items():
+            start, end = archive.span(number) or (0, 0)
+            said = f"archived offset {offset}"
+            if offset > end:
+                said += f" is after what is archived, which ends at {end}: {offset - end:,} are read again or are not here"
+            elif offset < start:
+                said += f" is before what is archived, which begins at {start}"
+            yield Item(f"{group} {target}:{number}", MOVE, offset, f"after {before:,} of {counted(records, 'record')}", said)
+
+
+def refuse_active_groups(services: Services, groups: Sequence[str]) -> None:
+    """Refuse while a group has members.
+
+    :raises GroupActive: naming it
+    """
+    for name in groups:
+        group = group_or_none(services, name)
+        if group is not None:
+            refuse_active(group)
+
+
+def commit_groups(services: Services, plan: Plan[RestoreArguments], producers: Sequence[int]) -> Iterator[ItemResult]:
+    """Commit what the groups had, at the offsets that their records have now."""
+    given = plan.arguments
+    items = {item.target: item for item in plan.items}
+    places = new_offsets(services, plan, producers)
+    for group, partitions in given.groups.items():
+        wanted = {number: places.get((number, before)) for number, (_, before, _) in partitions.items()}
+        commits = {TopicPartition(given.anchor, number): Committed(offset) for number, offset in wanted.items() if offset is not None}
+        try:
+            outcome = services.kafka.groups.commit(group, commits)
+        except KopsError as refusal:
+            outcome = dict.fromkeys(commits, refusal)
+        for number in wanted:
+            place = TopicPartition(given.anchor, number)
+            item = items[f"{group} {place}"]
+            error = outcome[place] if place in outcome else OperationFailed(f"{place} has not the records that {group} had read")
+            value = offset_of(commits.get(place))
+            yield ItemResult(item.target, Status.DONE, value=value) if error is None else failed(item, error)
+
+
+def verified_groups(services: Services, plan: Plan[RestoreArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    groups = list(plan.arguments.groups)
+    found = services.kafka.groups.committed(groups) if groups else {}
+
+    def judged(result: ItemResult) -> ItemResult:
+        if result.status is not Status.DONE:
+            return result
+        group, _, where = result.target.rpartition(" ")
+        topic, _, number = where.rpartition(":")
+        error = not_as_written(result.target, Committed(result.value), found[group].get(TopicPartition(topic, int(number))))
+        return result if error is None else ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
+
+    return tuple(judged(result) for result in results)
+
+
+def new_offsets(services: Services, plan: Plan[RestoreArguments], producers: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return the offset in the target that follows a number of restored records, by partition and number.
+
+    It has to be looked up: markers of transactions are between the records.
+    """
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archive import positions
+
+    given = plan.arguments
+    wanted: dict[int, set[int]] = {}
+    for partitions in given.groups.values():
+        for number, (_, before, _) in partitions.items():
+            wanted.setdefault(number, set()).add(before)
+    places = [TopicPartition(given.anchor, number) for number in wanted]
+    bounds = services.kafka.offsets.bounds(places, isolation="read_committed") if places else {}
+    tails = {place.partition: (given.ends[place], bounds[place].log_end_offset) for place in places}
+    work = Work(services, given)
+    settings, session = work.job(1).target_settings, work.engine.session
+    with explained("find the records of the groups"):
+        numbers = {number: sorted(some) for number, some in wanted.items()}
+        found = positions(session, given.anchor, settings, tails=tails, wanted=numbers, producers=producers)
+    empty = {(number, 0): tails[number][0] for number, some in wanted.items() if 0 in some}
+    return {**empty, **found}

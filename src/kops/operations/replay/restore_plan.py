@@ -20,7 +20,7 @@ from kops.operations.engine.spark import start_engine
 from kops.operations.replay.arguments import RestoreArguments
 from kops.operations.replay.progress_topic import find_progress_topic, kept_text, progress_notes
 from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest
-from kops.operations.replay.restore_groups import group_items, groups_wanted, refuse_active_groups, translated
+from kops.operations.replay.restore import group_items, groups_wanted, refuse_active_groups, translated
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.services import Services
 from kops.operations.topics.plan import prepare_creation

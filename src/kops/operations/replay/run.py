@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, Unreachable
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import Arguments, Item, ItemResult, Plan, Status
+from kops.gateways.wire.connections import patiently
 from kops.operations.archive.source import refuse_gone, source_of
 from kops.operations.offsets.items import partition_of
 from kops.operations.protocol.mutation import Mutation, failed
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kops.spark.replay.jobs import Outcome
     from kops.spark.replay.sender import PartitionProgress
 
-T = TypeVar("T")
-_PATIENCE_SECONDS = 120.0
 _NO_TRANSACTIONS = "WRITE on transactional ids that begin with kops-replay- is missing; --guarantee at-least-once does without transactions"
 
 
@@ -62,7 +60,6 @@ class Replay(Mutation[Given]):
         refuse_gone(source, given.source, {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left})
 
     def apply(self, services: Services, plan: Plan[Given]) -> Iterator[ItemResult]:
-        """Send those records of each partition that have not been sent."""
         given = plan.arguments
         done = progress_of(services, given.replay, list(plan.arguments.ranges), stable=False) if given.resumed else {}
         begin_progress(services, plan, [number for number in list(plan.arguments.ranges) if number not in done])
@@ -79,7 +76,8 @@ class Replay(Mutation[Given]):
                     outcomes = work.send(parts, done)
             except KopsError as broken:
                 failure = broken
-        after = _retry_while_unreachable(lambda: progress_of(services, given.replay, list(plan.arguments.ranges)))
+        # While no broker answers, it is asked again: what was sent is there and has to be reported.
+        after = patiently(lambda: progress_of(services, given.replay, list(plan.arguments.ranges)), again=_is_unreachable)
         by_partition = {outcome.partition: outcome for outcome in outcomes}
         after |= _reported(plan, after, outcomes)
         full = given.limit is not None and sum(sent.records for sent in after.values()) >= given.limit
@@ -88,7 +86,6 @@ class Replay(Mutation[Given]):
             yield _result(item, after.get(number), by_partition.get(number), failure, plan, full=full)
 
     def verify(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read back what is in the target, and compare it with what was read."""
         found = proven(services, plan, results)
         if all(result.status is Status.DONE for result in found):
             forget_progress(services, plan.arguments.replay, list(plan.arguments.ranges))
@@ -143,16 +140,8 @@ def _reported(plan: Plan[Given], after: Mapping[int, PartitionProgress], outcome
     }
 
 
-def _retry_while_unreachable(ask: Callable[[], T]) -> T:
-    """Retry while no broker answers: what was sent is there and has to be reported."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            return ask()
-        except (Unreachable, TimedOut):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(1.0)
+def _is_unreachable(error: BaseException) -> bool:
+    return isinstance(error, (Unreachable, TimedOut))
 
 
 def _reached(done: Mapping[int, PartitionProgress], number: int, start: int) -> int:

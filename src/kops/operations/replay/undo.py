@@ -38,7 +38,6 @@ class UndoReplay(TruncateTopics[ReplayTruncation]):
     arguments: ClassVar[type[Arguments]] = ReplayTruncation
 
     def apply(self, services: Services, plan: Plan[ReplayTruncation]) -> Iterator[ItemResult]:
-        """Delete the records, then the groups that recorded its progress."""
         yield from super().apply(services, plan)
         forget_progress(services, plan.arguments.replay, plan.arguments.partitions)
 

@@ -23,8 +23,8 @@ from kops.operations.state.windows import of_windows, window_warnings
 
 if TYPE_CHECKING:
     from kops.spark.job import Job
-    from kops.spark.reading.contents import Content
     from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.snapshot import Content
     from kops.spark.reading.source import KafkaSource
     from kops.spark.stores.jobs import Counts
 
@@ -249,8 +249,7 @@ def _damaged(facts: StoreFacts, damaged: Mapping[str, frozenset[int] | None]) ->
 
 def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_ms: int) -> Computed:
     from kops.spark.driver.failures import explained
-    from kops.spark.stores.jobs import stage_difference
-    from kops.spark.stores.reused import count_table
+    from kops.spark.stores.jobs import count_table, stage_difference
 
     with explained(f"compute {job.store.name}"):
         counts = count_table(kafka, job) if job.store.reuses_source else stage_difference(kafka, job, stage)

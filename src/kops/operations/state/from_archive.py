@@ -36,7 +36,7 @@ def with_shares(
         rows = rows_compared(engine, one.place, one.archive)
         if rows is not None:
             _refuse_time(topic, one, rows, at)
-        from kops.spark.reading.archived import ArchivedTopic
+        from kops.spark.reading.archive import ArchivedTopic
 
         ends = {number: end for number, (_, end) in one.spans.items()}
         engine.archives[topic] = ArchivedTopic(topic, paths_of(one.place, one.archive), ends)
@@ -77,7 +77,7 @@ def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> No
     if at.kind != "time":
         return
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.archived import from_time_on
+    from kops.spark.reading.archive import from_time_on
 
     with explained(f"read the archive {one.place.path}"):
         ends = {number: min(end, one.logs[number].log_start_offset) for number, (_, end) in one.spans.items()}
@@ -105,8 +105,7 @@ def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
 def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: InputOffsets) -> ArchiveShare:
     """Return how much is read from the archive, and how much from the topic."""
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.archive import records_before
-    from kops.spark.reading.archived import file_bytes
+    from kops.spark.reading.archive import file_bytes, records_before
     from kops.spark.reading.ranges import TopicRange
 
     reached = {number: cut.offsets.get(TopicPartition(topic, number), 0) for number in one.logs}

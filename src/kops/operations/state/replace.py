@@ -191,7 +191,7 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
 
 def _contents_before(unfinished: _Unfinished) -> Staged | None:
     """Return what is staged of a changelog that an earlier attempt deleted."""
-    from kops.spark.reading.contents import Content
+    from kops.spark.reading.snapshot import Content
     from kops.spark.staging.stage import Staged
 
     contents = {number: Content(**content) for number, content in unfinished.write.prior_contents.items()}

@@ -24,7 +24,7 @@ from kops.output.report import BAD, GOOD, NEUTRAL, WARNING, Report, Section, Tab
 from kops.output.report_chart import Chart
 
 if TYPE_CHECKING:
-    from kops.spark.staging.report import Times
+    from kops.spark.staging.stage import Times
 
 BARS = 60
 SHOWN_KEYS = 50
@@ -204,7 +204,7 @@ def _compared(engine: Engine, found: Computed) -> Section:
 
 
 def _chart(engine: Engine, stage: str) -> Chart | None:
-    from kops.spark.staging.report import times_of
+    from kops.spark.staging.stage import times_of
 
     times: Times | None = times_of(engine.session, stage, BARS)
     if times is None:

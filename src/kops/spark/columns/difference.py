@@ -86,7 +86,6 @@ class _Pairs:
         return numpy.select([cases[name] for name in APPENDED], list(range(len(APPENDED))), _SAME)
 
     def rows(self, keys: pyarrow.Array, partition: int, *, timed: bool) -> pyarrow.RecordBatch:
-        """Return the keys that differ."""
         import numpy
         import pyarrow
         from pyarrow import compute

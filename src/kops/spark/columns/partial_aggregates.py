@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.statefile import Form, Store
 from kops.core.statefile.models import INTEGRAL, TABLE
+from kops.spark.frames import expression
 from kops.spark.reading.batch_source import partition_column
 from kops.spark.reading.codec import encoding, sql_type
 from kops.spark.reading.gathering import gathered, newest_of_each_key, row_of_each_key
@@ -42,7 +43,6 @@ _AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # Kafka Streams writes t
 
 
 def aggregates_in_tasks(store: Store) -> bool:
-    """Whether tasks can aggregate the records of a store as columns."""
     aggregate, key, value = store.aggregate, store.source.key.name, store.source.value.name
     if key not in _AS_THEY_ARE or store.where or store.key_by or store.explode or store.others or store.table:
         return False
@@ -59,7 +59,6 @@ def aggregates_in_tasks(store: Store) -> bool:
 
 
 def is_plain(key: Form, value: Form) -> bool:
-    """Whether the bytes of keys and values need no SQL."""
     return key.name in _AS_THEY_ARE and value.name in _AS_THEY_ARE
 
 
@@ -78,19 +77,17 @@ def joined(rows: DataFrame, store: Store) -> DataFrame:
     Integer additions that wrap around give the same result in any order; the timestamp is the greatest (``KStreamAggregate``), or for a row
     of a table the record's own (``KTableSource``).
     """
-    from pyspark.sql import functions
-
     kind, form = store.aggregate.kind, store.aggregate.form
     grouped = rows.where("key is not null").groupBy("partition", "key")
     if kind == TABLE:
-        latest = grouped.agg(functions.expr("max_by(struct(value, timestamp_ms), offset) as latest"))
+        latest = grouped.agg(expression("max_by(struct(value, timestamp_ms), offset) as latest"))
         return latest.selectExpr("partition", "key", "latest.value as value", "latest.timestamp_ms as timestamp", "0 as doubt")
     if kind in CHOSEN:
         picked = f"{'max' if kind == 'last' else 'min'}_by(struct(value), offset) as picked"
-        chosen = grouped.agg(functions.expr(picked), functions.expr("max(timestamp_ms) as timestamp"))
+        chosen = grouped.agg(expression(picked), expression("max(timestamp_ms) as timestamp"))
         return chosen.selectExpr("partition", "key", "picked.value as value", "timestamp", "0 as doubt")
     how = "sum" if kind == "count" else kind
-    added = grouped.agg(functions.expr(f"{how}(number) as result"), functions.expr("max(timestamp_ms) as timestamp"))
+    added = grouped.agg(expression(f"{how}(number) as result"), expression("max(timestamp_ms) as timestamp"))
     value = encoding(f"cast(result as {sql_type(form)})", form)
     return added.selectExpr("partition", "key", f"{value} as value", "timestamp", "0 as doubt")
 
@@ -124,7 +121,6 @@ class PartialAggregate:
         return picked(table, self.kind, self.by) if self.kind in CHOSEN else added(table, self.kind, self.by)
 
     def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return rows with the keys of the store."""
         return table
 
     def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:

@@ -1,19 +1,19 @@
-"""Tumbling and hopping windows whose records tasks aggregate themselves, column by column (``partial_aggregates``).
+"""Tumbling and hopping windows whose records tasks aggregate themselves, column by column (``partial_aggregates``), and their expiry.
 
 A task reads a whole partition in order, so stream time is a running maximum over what it reads, and late records are recognized at once.
-The rules are those of ``windows.time_windows``: ``TimeWindows.windowsFor`` and ``KStreamWindowAggregate``.
+The rules are those of ``windows.keys``: ``TimeWindows.windowsFor`` and ``KStreamWindowAggregate``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.statefile import Store, Windows
 from kops.core.statefile.models import TABLE, WINDOW
 from kops.spark.columns.partial_aggregates import CHOSEN, FATES, SCHEMA, PartialAggregate, aggregates_in_tasks, big_endian
-from kops.spark.windows.keys import windows_of
+from kops.spark.windows.keys import FIRST_OFFSETS, WINDOW_SUFFIX, windows_of
 from kops.spark.windows.steps import PASSES_NULLS
 from kops.spark.windows.stream_time import NEVER
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.reading.batch_source import BatchSource
+    from kops.spark.reading.batch_source import BatchSource, Piece
     from kops.spark.reading.ranges import TopicRange
+
 
 WINDOW_FATES = ("late", "null_values")
 """What is counted besides ``partial_aggregates.FATES``."""
@@ -35,7 +36,6 @@ ROWS_AT_ONCE = 1_000_000
 
 
 def aggregates_windows_in_tasks(store: Store) -> bool:
-    """Whether tasks can aggregate the windows of a store as columns."""
     return store.type == WINDOW and aggregates_in_tasks(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
 
 
@@ -62,8 +62,14 @@ class PartialWindows(PartialAggregate):
     counted: ClassVar[tuple[str, ...]] = (*FATES, *WINDOW_FATES)
 
     def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return rows with the keys of the windows instead of the application's keys and the starts."""
-        return _with_window_keys(table)
+        """Append the start and the sequence 0 to each key (``WindowKeySchema.toStoreKeyBinary``)."""
+        import pyarrow
+        from pyarrow import compute
+
+        starts = big_endian(table["start"].to_numpy(), 8)
+        nothing, sequence = (pyarrow.scalar(octets, pyarrow.binary()) for octets in (b"", bytes(4)))
+        keys = compute.binary_join_element_wise(table["key"], starts, sequence, nothing)
+        return table.drop_columns(["start"]).set_column(table.column_names.index("key"), "key", keys)
 
     def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
         """Yield a row for each window that a record updates."""
@@ -112,12 +118,84 @@ class PartialWindows(PartialAggregate):
         return table.sort_by("offset") if self.kind in CHOSEN and len(parts) > 1 else table
 
 
-def _with_window_keys(table: pyarrow.Table) -> pyarrow.Table:
-    """Append the start and the sequence 0 to each key (``WindowKeySchema.toStoreKeyBinary``)."""
+EXPIRY = ("expired", "hidden", "uncovered", "unaligned")
+"""The counts; see ``job.NOTED``."""
+
+
+@dataclass
+class First:
+    """Passes records on, and keeps the offset and timestamp of the first."""
+
+    records: Iterable[RecordColumns]
+    offset: int | None = None
+    timestamp: int = field(default=0)
+
+    def __iter__(self) -> Iterator[RecordColumns]:
+        for columns in self.records:
+            if self.offset is None and len(columns):
+                self.offset, self.timestamp = int(columns.offsets[0]), int(columns.timestamps[0])
+            yield columns
+
+    def uncovered(self, piece: Piece | None, starts: NDArray[numpy.int64]) -> int:
+        """Count the windows that may have had records which are gone: those up to the timestamp of the first remaining record.
+
+        If there is none among the first offsets, the partition counts as one window.
+        """
+        if piece is None or not piece.trimmed:
+            return 0
+        if self.offset is None or self.offset >= piece.start + FIRST_OFFSETS:
+            return 1
+        return int((starts <= self.timestamp).sum())
+
+
+def without_expired(
+    put: pyarrow.Table, found: pyarrow.Table, windows: Windows, counts: dict[str, int]
+) -> tuple[pyarrow.Table, pyarrow.Table]:
+    """Leave out what the store has forgotten: of everything that was put, and of what the changelog holds.
+
+    Also counts what a store will expire on restore because of a later window in the changelog.
+
+    :param put: with ``start``
+    :param found: with ``key``, the key of a window
+    """
     import pyarrow
+
+    starts = put["start"].to_numpy()
+    if not len(starts):
+        return put, found
+    latest = int(starts.max())
+    bound = latest - windows.retention_ms
+    live = starts > bound
+    counts["expired"] = int((~live).sum())
+    times, long_enough = window_starts(found["key"].combine_chunks())
+    held = long_enough & found["value"].is_valid().to_numpy()
+    counts["unaligned"] = int((times[held] % windows.advance_ms != 0).sum())
+    held_up_to = int(times[long_enough].max()) if long_enough.any() else latest
+    if held_up_to > latest:
+        counts["hidden"] = int((live & (starts <= held_up_to - windows.retention_ms)).sum())
+    kept = ~long_enough | (times > bound)
+    return (
+        put if live.all() else put.filter(pyarrow.array(live)),
+        found if kept.all() else found.filter(pyarrow.array(kept)),
+    )
+
+
+def too_short(keys: pyarrow.ChunkedArray) -> int:
+    """Count keys that are too short to be a window's."""
     from pyarrow import compute
 
-    starts = big_endian(table["start"].to_numpy(), 8)
-    nothing, sequence = (pyarrow.scalar(octets, pyarrow.binary()) for octets in (b"", bytes(4)))
-    keys = compute.binary_join_element_wise(table["key"], starts, sequence, nothing)
-    return table.drop_columns(["start"]).set_column(table.column_names.index("key"), "key", keys)
+    return int(compute.sum(compute.less(compute.binary_length(keys), WINDOW_SUFFIX)).as_py() or 0)
+
+
+def window_starts(keys: pyarrow.Array) -> tuple[NDArray[numpy.int64], NDArray[numpy.bool_]]:
+    """Return the start in each window's key, and which keys are long enough to have one."""
+    import numpy
+
+    _, bounds, data = keys.buffers()
+    ends = numpy.frombuffer(bounds, numpy.int32)[keys.offset : keys.offset + len(keys) + 1].astype(numpy.int64)
+    long_enough = numpy.diff(ends) >= WINDOW_SUFFIX
+    starts = numpy.zeros(len(keys), numpy.int64)
+    if long_enough.any():
+        numbers: NDArray[numpy.int64] = numpy.ndarray((data.size - 7,), ">i8", data, strides=(1,))
+        starts[long_enough] = numbers[ends[1:][long_enough] - WINDOW_SUFFIX]
+    return starts, long_enough

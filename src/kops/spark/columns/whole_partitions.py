@@ -18,8 +18,15 @@ from kops.formats.batches.columns import no_records
 from kops.spark.columns.difference import stage_rows
 from kops.spark.columns.partial_aggregates import CHOSEN, WIDTHS, PartialAggregate, aggregates_in_tasks, big_endian, partial_aggregate_of
 from kops.spark.columns.partial_aggregates import FATES as COUNTED
-from kops.spark.columns.partial_windows import WINDOW_FATES, aggregates_windows_in_tasks, partial_windows_of
-from kops.spark.columns.whole_windows import EXPIRY, First, too_short, without_expired
+from kops.spark.columns.partial_windows import (
+    EXPIRY,
+    WINDOW_FATES,
+    First,
+    aggregates_windows_in_tasks,
+    partial_windows_of,
+    too_short,
+    without_expired,
+)
 from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.reading.batch_source import Piece, partition_column
 from kops.spark.reading.gathering import newest_of_each_key, whole

@@ -124,7 +124,6 @@ def launch_jvm(
 
 
 def spark_home() -> Path:
-    """Return the folder of the installed PySpark, or ``$SPARK_HOME``."""
     import pyspark
 
     return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent).absolute()

@@ -6,18 +6,24 @@ second session no longer loads. It must be installed on the server.
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import socket
+import tempfile
+import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import kops
 from kops.core.errors import MissingRequirement, Refused, Unreachable, UsageProblem
 from kops.core.extras import CONNECT, how_to_add, needs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCHEME = "sc://"
+
 DEFAULT_PORT = 15002
 _PATIENCE_SECONDS = 10.0
 
@@ -81,3 +87,22 @@ def _require_kafka(session: SparkSession, url: str) -> None:
 def is_connected(session: Any) -> bool:
     """Whether a session is one of Spark Connect, whose tasks may run anywhere."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+_PARTS = ("core", "formats", "plugins", "config", "gateways/wire", "spark")
+_FILES = ("__init__.py", "gateways/__init__.py")
+
+
+def ship_kops(session: SparkSession) -> None:
+    """Send the modules that tasks import, as a zip that Python imports from."""
+    package = Path(kops.__file__).parent
+    folder = Path(tempfile.mkdtemp(prefix="kops-ship-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers fetch it for as long as the session lives
+    archive = folder / "kops.zip"
+    with zipfile.ZipFile(archive, "w") as content:
+        for name in _FILES:
+            content.write(package / name, f"kops/{name}")
+        for part in _PARTS:
+            for file in sorted((package / part).rglob("*.py")):
+                content.write(file, f"kops/{file.relative_to(package)}")
+    session.addArtifacts(str(archive), pyfile=True)

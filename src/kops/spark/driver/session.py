@@ -45,12 +45,10 @@ class SparkNeeds:
 
     @property
     def is_local(self) -> bool:
-        """Whether the tasks run in the single JVM on this machine."""
         return self.master.startswith("local")
 
     @property
     def is_remote(self) -> bool:
-        """Whether the driver is that of a Spark Connect server."""
         return self.master.startswith("sc://")
 
 
@@ -90,8 +88,6 @@ def settings_of(needs: SparkNeeds) -> dict[str, str]:
 
 
 class StartingSession:
-    """A Spark session that is starting: its JVM starts in the background."""
-
     def __init__(self, needs: SparkNeeds) -> None:
         self._needs = needs
         self._settings = settings_of(needs)
@@ -133,8 +129,7 @@ class StartingSession:
         for name in _LOGGERS:
             logging.getLogger(name).disabled = True
         if self._needs.is_remote:
-            from kops.spark.driver.remote import connect
-            from kops.spark.driver.ship import ship_kops
+            from kops.spark.driver.remote import connect, ship_kops
 
             session = connect(self._needs.master, self._settings)
             ship_kops(session)
@@ -165,7 +160,7 @@ class StartingSession:
         session = builder.getOrCreate()
         remember_classes(session)
         if not self._needs.is_local:
-            from kops.spark.driver.ship import ship_kops
+            from kops.spark.driver.remote import ship_kops
 
             ship_kops(session)
         return session
@@ -183,7 +178,6 @@ def set_system_properties(session: SparkSession, properties: Mapping[str, str]) 
 
 
 def start_session(needs: SparkNeeds) -> StartingSession:
-    """Start the session of this process, or return the one that exists."""
     global _current  # noqa: PLW0603 - one session a process is Spark's own rule
     if _current is None:
         _current = StartingSession(needs)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kops.spark.reading.ranges import HEADERS, SPLIT_RECORDS
+from kops.spark.frames import expression
+from kops.spark.reading.ranges import HEADERS, SPLIT_RECORDS, TopicRange
+from kops.spark.reading.ranges import SCHEMA as RECORD
 from kops.spark.reading.snapshot import Held, held
 
 if TYPE_CHECKING:
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kops.formats.batches.header import Batch
+    from kops.gateways.wire.batch_consumer import BatchConsumer
+
 
 SCHEMA = f"partition int, offset bigint, timestamp_ms bigint, timestamp_type string, {HEADERS}, key binary, value binary"
 """Of an archive: ``timestamp_ms`` since the epoch (-1 for none), ``timestamp_type`` as in ``message.timestamp.type``."""
@@ -92,7 +97,6 @@ def write_archive(records: DataFrame, path: str, by: str) -> dict[int, Held]:
 
 
 def read_archive(session: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Read the records of several runs."""
     if not paths:
         return session.createDataFrame([], SCHEMA)
     names = [column.split()[0] for column in ("partition", "offset", "timestamp_ms", "timestamp_type", "headers", "key", "value")]
@@ -104,7 +108,6 @@ def read_archive(session: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def contents_of(rows: DataFrame) -> dict[int, Held]:
-    """Sum up an archive by partition."""
     return held(rows.selectExpr("partition", "key", "value", "timestamp_ms as timestamp", "coalesce(headers, array()) as headers"))
 
 
@@ -116,11 +119,11 @@ def in_parts(rows: DataFrame, partitions: Sequence[int]) -> DataFrame:
     from pyspark.sql import functions
 
     session, count = rows.sparkSession, len(partitions)
-    numbers = session.range(0, 64 * count, 1, 1).groupBy(functions.expr(f"pmod(hash(id), {count}) as task")).agg(functions.min("id"))
+    numbers = session.range(0, 64 * count, 1, 1).groupBy(expression(f"pmod(hash(id), {count}) as task")).agg(functions.min("id"))
     found = {row[0]: row[1] for row in numbers.collect()}
     slots = ", ".join(f"{partition}, {found[task]}L" for task, partition in enumerate(partitions))
     slotted = rows.where(functions.col("partition").isin(list(partitions))).withColumn(
-        "slot", functions.expr(f"element_at(map({slots}), partition)")
+        "slot", expression(f"element_at(map({slots}), partition)")
     )
     return slotted.repartition(count, "slot").sortWithinPartitions("offset").drop("slot")
 
@@ -143,3 +146,123 @@ def records_before(rows: DataFrame, offsets: Mapping[int, Sequence[int]]) -> dic
         for partition, some in wanted.items()
         for index, bound in enumerate(some)
     }
+
+
+_FILES = "*.parquet"
+
+
+@dataclass(frozen=True)
+class ArchivedTopic:
+    """The part of a topic that is read from an archive.
+
+    :param paths: of the archive's runs (``kops.spark.reading.archive``)
+    :param ends: partition -> the offset after the last that is in the archive; only partitions for which it is used
+    """
+
+    topic: str
+    paths: tuple[str, ...]
+    ends: Mapping[int, int]
+
+    def divided(self, wanted: TopicRange) -> tuple[TopicRange, TopicRange]:
+        """Return what is read from the archive, and what from the topic after it."""
+        old, tail = {}, {}
+        for partition, (start, end) in wanted.ranges.items():
+            cut = max(start, min(end, self.ends.get(partition, start)))
+            old[partition], tail[partition] = (start, cut), (cut, end)
+        return replace(wanted, ranges=old), replace(wanted, ranges=tail)
+
+    def rows(self, session: SparkSession, old: TopicRange) -> DataFrame:
+        """Return the archive's records of these ranges in the format of ``KafkaSource.read``, but unordered."""
+        rows = read_archive(session, self.paths).where(within(old.ranges))
+        names = [column.split()[0] for column in RECORD.split(", ")]
+        return rows.select(*names, *([HEADERS.split()[0]] if old.headers else []))
+
+
+def within(ranges: Mapping[int, tuple[int, int]]) -> str:
+    """Return SQL of whether a record is in one of these ranges."""
+    several = [
+        f"(partition = {partition} and offset >= {start} and offset < {end})"
+        for partition, (start, end) in sorted(ranges.items())
+        if start < end
+    ]
+    return " or ".join(several) or "false"
+
+
+def file_bytes(session: SparkSession, paths: Sequence[str]) -> int:
+    """Return the size of an archive's files, without reading them."""
+    total = 0
+    for path in paths:
+        files = session.read.format("binaryFile").option("recursiveFileLookup", "true").option("pathGlobFilter", _FILES).load(path)
+        total += files.agg(expression("coalesce(sum(length), 0) as bytes")).collect()[0]["bytes"]
+    return total
+
+
+def from_time_on(rows: DataFrame, ends: Mapping[int, int], milliseconds: int) -> dict[int, int]:
+    """Return the first offset with this timestamp or a later one, for partitions that have one.
+
+    :param rows: of an archive
+    :param ends: partition -> the offset up to which to search
+    """
+    found = rows.where(within({partition: (0, end) for partition, end in ends.items()})).where(f"timestamp_ms >= {milliseconds}")
+    return {row.partition: row["first"] for row in found.groupBy("partition").agg(expression("min(offset) as first")).collect()}
+
+
+def positions(
+    session: SparkSession,
+    topic: str,
+    settings: Mapping[str, str],
+    *,
+    tails: Mapping[int, tuple[int, int]],
+    wanted: Mapping[int, Sequence[int]],
+    producers: Sequence[int],
+) -> dict[tuple[int, int], int]:
+    """Return the offset after the first n records of these producers: that of their next record, or the one after the last.
+
+    :param settings: librdkafka's, secrets included: never to be shown
+    :param tails: partition -> the offsets to search
+    :param wanted: partition -> numbers of records, ascending
+    :return: (partition, records) -> offset, for those that exist
+    """
+    places, given, ours = sorted(wanted), dict(settings), frozenset(producers)
+
+    def look(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        from kops.gateways.wire.batch_consumer import BatchConsumer
+
+        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+            partition = places[number]
+            found = list(
+                _offsets_of(BatchConsumer(topic, given, read_committed=True), partition, tails[partition], wanted[partition], ours)
+            )
+            rows = [[partition] * len(found), [records for records, _ in found], [offset for _, offset in found]]
+            arrays = [pyarrow.array(row, pyarrow.int64()) for row in rows]
+            yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "records", "offset"])
+
+    if not places:
+        return {}
+    rows = session.range(0, len(places), 1, len(places)).mapInArrow(look, "partition bigint, records bigint, offset bigint").collect()
+    return {(row.partition, row.records): row["offset"] for row in rows}
+
+
+def _offsets_of(
+    source: BatchConsumer, partition: int, tail: tuple[int, int], wanted: Sequence[int], producers: frozenset[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield (records, offset); a batch is decoded only if compaction removed records from it."""
+    from kops.formats.batches.columns import decode
+
+    counted, left, after = 0, list(wanted), None
+    try:
+        for data, batches in source.batches(partition, *tail):
+            for batch in batches:
+                if batch.producer_id not in producers:
+                    continue
+                whole = batch.last_offset - batch.base_offset + 1 == batch.records
+                while left and left[0] < counted + batch.records:
+                    at = left[0] - counted
+                    yield left.pop(0), batch.base_offset + at if whole else int(decode(data, [batch]).offsets[at])
+                counted, after = counted + batch.records, batch.last_offset + 1
+    finally:
+        source.close()
+    if after is not None and left and left[0] == counted:
+        yield counted, after

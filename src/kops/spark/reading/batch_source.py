@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from kops.formats.batches.header import UnreadableBatch
 from kops.formats.xxhash64_columns import record_hashes
 from kops.spark.driver.watch import reporting
-from kops.spark.reading.contents import CONTENT_SCHEMA, Content, added_contents
 from kops.spark.reading.gathering import gathered, newest_of_each_key
 from kops.spark.reading.input_seen import InputSeen, Noting, note
 from kops.spark.reading.ranges import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
+from kops.spark.reading.snapshot import CONTENT_SCHEMA, Content, added_contents
 
 if TYPE_CHECKING:
     import pyarrow

@@ -53,7 +53,6 @@ class Decoding:
 
 
 def sql_type(form: Form) -> str:
-    """Return the Spark type of the values of a format."""
     return _SQL_TYPES.get(form.name, "string")
 
 

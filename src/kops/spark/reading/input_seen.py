@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kops.formats.batches.columns import RecordColumns
+
 
 _FOLDER = "seen"
 
@@ -74,3 +75,29 @@ def _noted(folder: str, topic: str, partition: int) -> Iterator[tuple[int, int, 
             if (name, number) == (topic, partition):
                 gaps = tuple((first, last) for first, last in body["gaps"])
                 yield start, end, InputSeen(gaps, body["latest"], body["aborted"])
+
+
+MOST_BYTES = 128 << 20
+"""Maximum number of bytes fetched, compressed: a fraction of a second on one machine."""
+
+
+def scan(settings: Mapping[str, str], topic: str, ranges: Mapping[int, tuple[int, int]]) -> dict[int, InputSeen]:
+    """Return what was seen in partitions, up to the first gap of each; partitions beyond the byte limit are left out.
+
+    :param settings: librdkafka's, for which ``connections.can_connect`` is true
+    :param ranges: partition -> (first offset, the offset after the last)
+    """
+    from kops.gateways.wire.batch_consumer import BatchConsumer
+
+    found, left = {}, MOST_BYTES
+    for partition, (start, end) in sorted(ranges.items()):
+        with contextlib.closing(BatchConsumer(topic, settings)) as consumer:
+            for data, _ in consumer.batches(partition, start, end):
+                left -= len(data)
+                if consumer.gaps.found or left < 0:
+                    break
+            if left >= 0 or consumer.gaps.found:
+                found[partition] = InputSeen(tuple(consumer.gaps.found), aborted=consumer.aborted)
+        if left < 0:
+            break
+    return found

@@ -14,6 +14,7 @@ from kops.core.errors import UndecodableRecord
 from kops.core.records.column_types import ListOf, MapOf, Struct, Type, ddl
 from kops.core.statefile import Form
 from kops.formats.registered_columns import WRONG, Decode, column_of
+from kops.spark.frames import expression
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,10 +44,8 @@ def ids_met(kafka: KafkaSource, wanted: TopicRange, part: str) -> list[Met]:
 
     :param part: key or value
     """
-    from pyspark.sql import functions
-
     framed = kafka.read(wanted).where(is_framed(part)).selectExpr(f"{_ID.format(part)} as id", "partition", "offset")
-    found = framed.groupBy("id").agg(functions.expr("min(struct(partition, offset)) as first")).collect()
+    found = framed.groupBy("id").agg(expression("min(struct(partition, offset)) as first")).collect()
     return [Met(row.id, row.first.partition, row.first.offset) for row in found]
 
 
@@ -106,7 +105,6 @@ def _column_of(form: Form) -> tuple[Type, Decode]:
 
 
 def arrow_type(kind: Type) -> pyarrow.DataType:
-    """Return the Arrow type of a column, as Spark expects it."""
     import pyarrow
 
     if isinstance(kind, Struct):

@@ -1,42 +1,72 @@
-"""Snapshots of changelogs as Parquet: partition, key, value, timestamp, headers. DataFrame to DataFrame, and files."""
+"""Snapshots of changelogs as Parquet, and what a partition holds: a number of records, and a hash of them to compare with.
+
+Snapshots have partition, key, value, timestamp, headers. DataFrame to DataFrame, and files.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kops.spark.frames import expression, expressions
 from kops.spark.reading.ranges import HEADERS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 
 SCHEMA = f"partition int, key binary, value binary, timestamp bigint, {HEADERS}"
 _HASH = "xxhash64(key, value is null, value, timestamp, headers)"
+CONTENT_SCHEMA = "partition int, records bigint, tombstones bigint, high bigint, low bigint, earliest bigint, latest bigint"
+"""The columns of rows that make a ``Content``."""
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a snapshot holds of one partition.
+class Content:
+    """The records that go to one partition.
 
-    :param tombstones: kept only for a versioned store
-    :param with_headers: records that have headers
     :param high: and ``low``: sum of the hashes of the records, the same in any order
     :param earliest: and ``latest``: timestamps, milliseconds since the epoch
     """
 
-    records: int
-    tombstones: int
-    with_headers: int
-    high: int
-    low: int
-    earliest: int
-    latest: int
+    records: int = 0
+    tombstones: int = 0
+    high: int = 0
+    low: int = 0
+    earliest: int = 0
+    latest: int = 0
 
     @property
     def fingerprint(self) -> list[int]:
         """Return the values, as JSON, in which two equal contents agree."""
         return [self.records, self.high, self.low]
+
+
+@dataclass(frozen=True)
+class Held(Content):
+    """What a snapshot holds of one partition; it keeps tombstones only for a versioned store.
+
+    :param with_headers: records that have headers
+    """
+
+    with_headers: int = 0
+
+
+def added_contents(rows: Sequence[Row]) -> dict[int, Content]:
+    """Merge rows of ``CONTENT_SCHEMA``, of which a partition may have several."""
+    return {number: _sum_of([row for row in rows if row.partition == number]) for number in {row.partition for row in rows}}
+
+
+def _sum_of(parts: Sequence[Row]) -> Content:
+    return Content(
+        records=sum(part.records for part in parts),
+        tombstones=sum(part.tombstones for part in parts),
+        high=sum(part.high for part in parts),
+        low=sum(part.low for part in parts),
+        earliest=min(part.earliest for part in parts),
+        latest=max(part.latest for part in parts),
+    )
 
 
 def snapshot_view(records: DataFrame, *, versioned: bool = False) -> DataFrame:
@@ -46,16 +76,14 @@ def snapshot_view(records: DataFrame, *, versioned: bool = False) -> DataFrame:
 
     :param records: in the format of ``KafkaSource.read``, with headers
     """
-    from pyspark.sql import functions
-
     columns = "struct(value, headers) as it"
     keyed = records.where("key is not null")
     if versioned:
         rows = keyed.selectExpr("partition", "key", "timestamp_ms as timestamp", "offset", columns)
-        last = rows.groupBy("partition", "key", "timestamp").agg(functions.expr("max_by(it, offset) as last"))
+        last = rows.groupBy("partition", "key", "timestamp").agg(expression("max_by(it, offset) as last"))
         return last.selectExpr("partition", "key", "last.value", "timestamp", "coalesce(last.headers, array()) as headers")
     rows = keyed.selectExpr("partition", "key", "offset", "struct(value, timestamp_ms, headers) as it")
-    last = rows.groupBy("partition", "key").agg(functions.expr("max_by(it, offset) as last"))
+    last = rows.groupBy("partition", "key").agg(expression("max_by(it, offset) as last"))
     live = last.where("last.value is not null")
     return live.selectExpr("partition", "key", "last.value", "last.timestamp_ms as timestamp", "coalesce(last.headers, array()) as headers")
 
@@ -72,9 +100,6 @@ def read_snapshot(session: SparkSession, path: str) -> DataFrame:
 
 
 def held(view: DataFrame) -> dict[int, Held]:
-    """Sum up a view by partition."""
-    from pyspark.sql import functions
-
     columns = (
         "count(*) as records",
         "count_if(value is null) as tombstones",
@@ -84,5 +109,5 @@ def held(view: DataFrame) -> dict[int, Held]:
         "min(timestamp) as earliest",
         "max(timestamp) as latest",
     )
-    rows = view.groupBy("partition").agg(*(functions.expr(column) for column in columns)).collect()
+    rows = view.groupBy("partition").agg(*expressions(columns)).collect()
     return {row.partition: Held(**{name: value for name, value in row.asDict().items() if name != "partition"}) for row in rows}

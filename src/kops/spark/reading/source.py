@@ -13,7 +13,7 @@ from kops.spark.reading.ranges import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kops.spark.reading.archived import ArchivedTopic
+    from kops.spark.reading.archive import ArchivedTopic
     from kops.spark.reading.batch_source import BatchSource
 
 

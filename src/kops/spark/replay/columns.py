@@ -19,8 +19,7 @@ from kops.formats.batches.frames import Frames, compacted, frames_of, with_any
 from kops.gateways.wire.connections import patiently
 from kops.spark.reading.batch_source import header_column, partition_column
 from kops.spark.replay.jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, PartitionRange, outcomes_of, row_of, send_partition
-from kops.spark.replay.routed import RoutedFrames, RoutedSlice, by_key
-from kops.spark.replay.slices import Destinations, Slice
+from kops.spark.replay.slices import Destinations, RoutedFrames, RoutedSlice, Slice, by_key
 
 if TYPE_CHECKING:
     import numpy

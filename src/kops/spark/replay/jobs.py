@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from kops.gateways.wire.transaction_requests import Names
 from kops.gateways.wire.transactions import BatchWriter
-from kops.spark.replay.routed import RowSlice
 from kops.spark.replay.sender import Overtaken, PartitionProgress, PartitionSender, RecordRefused
-from kops.spark.replay.slices import Destinations, Slice, reasons_of
+from kops.spark.replay.slices import Destinations, RowSlice, Slice, reasons_of
 
 if TYPE_CHECKING:
     import pyarrow

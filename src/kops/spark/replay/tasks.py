@@ -23,8 +23,7 @@ from kops.gateways.wire.batch_consumer import BatchConsumer
 from kops.gateways.wire.connections import patiently
 from kops.spark.driver.watch import HELD
 from kops.spark.replay.jobs import KEPT, Job, Outcome, PartitionRange, send_partition
-from kops.spark.replay.routed import KeyedSlice
-from kops.spark.replay.slices import Destinations, MergedSlice, Slice, WholeBatch
+from kops.spark.replay.slices import Destinations, KeyedSlice, MergedSlice, Slice, WholeBatch
 
 if TYPE_CHECKING:
     import pyarrow

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kops.spark.frames import expression, expressions
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -38,11 +40,9 @@ def compacted_view(records: DataFrame) -> DataFrame:
 
     Odd is a record with headers: a store without headers restores the same from it, but its own changelog has none.
     """
-    from pyspark.sql import functions
-
     headers = "size(headers) > 0" if "headers" in records.columns else "false"
     rows = records.where("key is not null").selectExpr("partition", "key", "offset", f"struct(value, timestamp_ms, {headers} as odd) as it")
-    last = rows.groupBy("partition", "key").agg(functions.expr("max_by(it, offset) as last"))
+    last = rows.groupBy("partition", "key").agg(expression("max_by(it, offset) as last"))
     return last.selectExpr("partition", "key", "last.value as value", "last.timestamp_ms as timestamp", "coalesce(last.odd, false) as odd")
 
 
@@ -54,10 +54,8 @@ def difference(expected: DataFrame, current: DataFrame, *, empty: bytes | None =
     :param expected: partition, key, value (null: should not be there), timestamp, and a ``doubt`` (``aggregates``), if any
     :param empty: a value that may be there although it is not expected: that of an empty group
     """
-    from pyspark.sql import functions
-
     wanted, found = expected.alias("wanted"), current.alias("found")
-    same_key = functions.expr("wanted.partition = found.partition and wanted.key = found.key")
+    same_key = expression("wanted.partition = found.partition and wanted.key = found.key")
     joined = wanted.join(found, same_key, "full_outer")
     doubt = "wanted.doubt" if "doubt" in expected.columns else "0"
     untimed = f"coalesce({doubt}, 0) in ({TIMED}, {EMPTIED})"
@@ -128,8 +126,6 @@ def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
 
     :param actions: actions to count too, if the records have an ``action``
     """
-    from pyspark.sql import functions
-
     columns = [
         "count(*) as records",
         "count_if(value is null) as tombstones",
@@ -139,4 +135,4 @@ def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
         "max(timestamp) as latest",
         *(f"count_if(action = '{action}') as {action}" for action in actions),
     ]
-    return records.groupBy("partition").agg(*(functions.expr(column) for column in columns))
+    return records.groupBy("partition").agg(*expressions(columns))

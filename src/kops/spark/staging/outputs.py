@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kops.spark.frames import expression
 from kops.spark.staging.difference import compacted_view
 from kops.spark.staging.stage import read_stage
 
@@ -26,8 +27,6 @@ def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: T
     :param stage: of the difference to the changelog; computed keys that are not in it are in the changelog as computed
     :return: partition (of the changelog; null: not computed), key, verdict, value, timestamp, written_value, written_timestamp
     """
-    from pyspark.sql import functions
-
     staged = read_stage(kafka.session, stage)
     wanted = staged.where("after_present").selectExpr("partition", "key", "after_value as value", "after_timestamp as timestamp")
     if changelog.records:
@@ -39,8 +38,8 @@ def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: T
         .where("key is not null")
         .groupBy("key")
         .agg(
-            functions.expr("max_by(struct(value, timestamp_ms), offset) as last"),
-            functions.expr("min(partition) < max(partition) as spread"),
+            expression("max_by(struct(value, timestamp_ms), offset) as last"),
+            expression("min(partition) < max(partition) as spread"),
         )
     )
     verdict = (

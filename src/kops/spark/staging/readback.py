@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kops.spark.frames import expression
 from kops.spark.staging.stage import contents_of
 
 if TYPE_CHECKING:
@@ -37,13 +38,11 @@ def _as_records(tail: DataFrame) -> DataFrame:
 
 
 def _different(tail: DataFrame, wanted: DataFrame, suspects: list[int]) -> dict[int, str]:
-    from pyspark.sql import functions
-
     chosen = f"partition in ({', '.join(map(str, suspects))})"
-    last = functions.expr("max_by(struct(value, timestamp_ms), offset) as last")
+    last = expression("max_by(struct(value, timestamp_ms), offset) as last")
     left = wanted.where(chosen).alias("wanted")
     right = tail.where(chosen).groupBy("partition", "key").agg(last).alias("found")
-    joined = left.join(right, functions.expr("wanted.partition = found.partition and wanted.key = found.key"), "full_outer")
+    joined = left.join(right, expression("wanted.partition = found.partition and wanted.key = found.key"), "full_outer")
     rows = (
         joined.selectExpr(
             "coalesce(wanted.partition, found.partition) as partition",
@@ -52,7 +51,7 @@ def _different(tail: DataFrame, wanted: DataFrame, suspects: list[int]) -> dict[
             "not (wanted.value <=> found.last.value and wanted.timestamp <=> found.last.timestamp_ms) as is_different",
         )
         .groupBy("partition")
-        .agg(*(functions.expr(f"count_if({name}) as {name}") for name in ("is_missing", "is_foreign", "is_different")))
+        .agg(*(expression(f"count_if({name}) as {name}") for name in ("is_missing", "is_foreign", "is_different")))
         .collect()
     )
     return {row.partition: _in_words(row.is_missing, row.is_foreign, row.is_different) for row in rows if row.is_different}

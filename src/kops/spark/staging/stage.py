@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.spark.driver.remote import is_connected
-from kops.spark.reading.contents import Content, added_contents
+from kops.spark.frames import expression
 from kops.spark.reading.ranges import TopicRange
+from kops.spark.reading.snapshot import Content, added_contents
 from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.difference import APPENDED, HIGH, LOW, STAGE_COLUMNS, all_added, compacted_view, difference, summed, to_append
 from kops.spark.staging.stage_files import SUMS_SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
+
 
 _SCHEMA = (
     "partition int, key binary, before_present boolean, before_value binary, before_timestamp bigint,"
@@ -96,7 +98,6 @@ def contents_of(records: DataFrame) -> dict[int, Content]:
 
 
 def differing_rows(session: SparkSession, path: str, limit: int, where: str) -> list[Row]:
-    """Return the first rows of a stage that meet a condition (Spark SQL), by partition and key."""
     return read_stage(session, path).where(where).orderBy("partition", "key").limit(limit).collect()
 
 
@@ -137,3 +138,32 @@ def stage_difference_of(kafka: KafkaSource, one: TopicRange, other: TopicRange, 
     if len(one.ranges) != len(other.ranges):
         views = [view.selectExpr("0 as partition", "key", "value", "timestamp", "odd") for view in views]
     return write_stage(difference(views[0].where("value is not null"), views[1]), path)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Counts of keys by the timestamp of the record that they should have, or that is removed.
+
+    :param earliest: and ``latest``: milliseconds since the epoch
+    :param counts: bucket number and action -> keys; all buckets have the same length
+    """
+
+    earliest: int
+    latest: int
+    buckets: int
+    counts: dict[tuple[int, str], int]
+
+
+def times_of(session: SparkSession, stage: str, buckets: int) -> Times | None:
+    """Return when the keys of a stage changed; None if there are none."""
+    from kops.spark.staging.stage import read_stage
+
+    rows = read_stage(session, stage).where("action != 'erased'")
+    timed = rows.selectExpr("coalesce(after_timestamp, before_timestamp) as time", "action")
+    bounds = timed.agg(expression("min(time) as earliest"), expression("max(time) as latest")).collect()[0]
+    if bounds.earliest is None:
+        return None
+    span = bounds.latest - bounds.earliest + 1
+    bucket = f"cast(floor((time - {bounds.earliest}) * {buckets} / {span}) as int) as bucket"
+    found = timed.selectExpr(bucket, "action").groupBy("bucket", "action").count().collect()
+    return Times(bounds.earliest, bounds.latest, buckets, {(row["bucket"], row["action"]): row["count"] for row in found})

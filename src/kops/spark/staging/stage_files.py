@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ADDED = ("records", "tombstones", "high", "low")
 SUMS_SCHEMA = ", ".join(["partition int", *(f"{name} bigint" for name in (*_ADDED, "earliest", "latest", *APPENDED))])
-"""What ``write_file`` reports about its rows by partition: ``kops.spark.reading.contents.Content``, and the count of each action."""
+"""What ``write_file`` reports about its rows by partition: ``kops.spark.reading.snapshot.Content``, and the count of each action."""
 _ROW_GROUP = 200_000
 
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from kops.core.statefile import Aggregation, Form, Store
 from kops.core.statefile.models import TABLE
+from kops.spark.frames import expression, expressions
 from kops.spark.reading.codec import bits_of, encoding
 from kops.spark.staging.difference import MIXED, ROUNDED, SURE
 from kops.spark.stores.folds import float_sums, in_order, reduced
 from kops.spark.stores.prepare import Prepared
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 ORDERED_KINDS = ("last", "first", "reducer")
 
@@ -29,7 +30,6 @@ _SURE = f"{SURE} as doubt"
 
 
 def depends_on_order(aggregate: Aggregation) -> bool:
-    """Whether the result depends on the order of the records."""
     return aggregate.kind in ORDERED_KINDS or (aggregate.kind == "sum" and aggregate.form.name in ("double", "float"))
 
 
@@ -54,12 +54,6 @@ def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, any_order: 
     return reduced(kept, of_members)
 
 
-def _expr(text: str) -> Column:
-    from pyspark.sql import functions
-
-    return functions.expr(text)
-
-
 def _groups(store: Store) -> list[str]:
     """Without a new key a record stays in its partition, so the same key in two partitions is two keys."""
     return ["key"] if store.key_by else ["partition", "key"]
@@ -68,8 +62,8 @@ def _groups(store: Store) -> list[str]:
 def _collect(kept: DataFrame, store: Store, aggregate: str, *, ordered: bool = False) -> DataFrame:
     """Aggregate into ``result``, ``timestamp`` and ``doubt``."""
     mixes = ordered and store.key_by is not None
-    expressions = [f"{aggregate} as result", _NEWEST, *([_MIXED] if mixes else [])]
-    grouped = kept.groupBy(*_groups(store)).agg(*(_expr(expression) for expression in expressions))
+    columns = [f"{aggregate} as result", _NEWEST, *([_MIXED] if mixes else [])]
+    grouped = kept.groupBy(*_groups(store)).agg(*expressions(columns))
     return grouped if mixes else grouped.selectExpr("*", _SURE)
 
 
@@ -87,7 +81,7 @@ def _table(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
     latest = f"max_by({row}, offset)"
     if store.key_by:
         latest = f"if(min(partition) = max(partition), {latest}, max_by({row}, struct(timestamp_ms, partition, offset)))"
-    rows = kept.groupBy(*_groups(store)).agg(_expr(f"{latest} as latest"), *([_expr(_MIXED)] if store.key_by else []))
+    rows = kept.groupBy(*_groups(store)).agg(expression(f"{latest} as latest"), *expressions([_MIXED] if store.key_by else []))
     partition = "cast(null as int) as partition" if store.key_by else "partition"
     value = "latest.v" if value_type == "binary" else encoding("latest.v", store.aggregate.form)
     doubt = "doubt" if store.key_by else _SURE
@@ -121,7 +115,7 @@ def _order_free_sum(kept: DataFrame, store: Store) -> DataFrame:
     """Add in any order; mark each key for which the order may have mattered."""
     form = store.aggregate.form
     columns = ["sum(v) as result", _NEWEST, f"if({order_free(form)}, {SURE}, {ROUNDED}) as doubt"]
-    grouped = kept.groupBy(*_groups(store)).agg(*(_expr(column) for column in columns))
+    grouped = kept.groupBy(*_groups(store)).agg(*expressions(columns))
     return _finish(grouped, store, encoding(f"cast(result as {form.name})", form))
 
 
@@ -137,7 +131,7 @@ def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
     columns = ["sum(v) as result", _NEWEST]
     if store.key_by:
         columns.append(f"if(min(partition) < max(partition) and not {order_free(store.aggregate.form)}, {MIXED}, {SURE}) as doubt")
-    grouped = in_order(kept, store).groupBy(*_groups(store)).agg(*(_expr(column) for column in columns))
+    grouped = in_order(kept, store).groupBy(*_groups(store)).agg(*expressions(columns))
     return _finish(grouped if store.key_by else grouped.selectExpr("*", _SURE), store, encoding("result", store.aggregate.form))
 
 

@@ -34,7 +34,7 @@ def with_base(kept: DataFrame, job: Job, value_type: str, *, merged: bool = Fals
 
     :param kept: as returned by ``prepare.Prepared.kept``
     :param value_type: the Spark type of ``v``
-    :param merged: whether there are several topics, whose keys start with their partition if they stay in it (``streams_merged``)
+    :param merged: whether there are several topics, whose keys start with their partition if they stay in it (``streams.merged_view``)
     """
     if job.base is None:
         return kept

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kops.core.records.models import Record
+from kops.spark.frames import expression, expressions, with_murmur2
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,28 +36,19 @@ def latest(records: DataFrame, *, versions: bool) -> DataFrame:
 
     :param versions: of each key and timestamp
     """
-    from pyspark.sql import functions
-
     identity = ("partition", "key", "timestamp_ms") if versions else ("partition", "key")
     whole = f"struct({', '.join(name for name in RECORD if name not in identity)})"
     keyed = records.where("key is not null").selectExpr(*identity, "offset as at", f"{whole} as it")
-    last = keyed.groupBy(*identity).agg(functions.expr("max_by(it, at) as it"))
+    last = keyed.groupBy(*identity).agg(expression("max_by(it, at) as it"))
     return last.selectExpr(*(name if name in identity else f"it.{name} as {name}" for name in RECORD))
 
 
 def with_home(frame: DataFrame, inner: str, partitions: int) -> DataFrame:
-    """Add ``home``: the partition given by murmur2 of the application's key; null if there is no key."""
+    """Add ``home``: the partition given by murmur2 of the application's key; null if there is no key.
 
-    def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from kops.formats.murmur2_columns import partitions_of
-
-        for batch in batches:
-            at = batch.schema.get_field_index("home")
-            yield batch.set_column(at, "home", partitions_of(batch.column("inner"), partitions)).drop_columns(["inner"])
-
-    given = frame.selectExpr("*", f"{inner} as inner", "cast(null as int) as home")
-    schema = given.drop("inner").schema
-    return given.mapInArrow(assign, schema)
+    :param inner: the application's key, as Spark SQL
+    """
+    return with_murmur2(frame.selectExpr("*", f"{inner} as inner"), {"home": partitions}, key="inner").drop("inner")
 
 
 def with_wrong(records: DataFrame, condition: str | None, make_check: Callable[[], Wrong]) -> DataFrame:
@@ -73,15 +65,17 @@ def with_wrong(records: DataFrame, condition: str | None, make_check: Callable[[
 
         check = make_check()
         for batch in batches:
-            columns = (batch.column(name).to_pylist() for name in ("key", "value", "headers"))
-            verdicts = [
-                key is not None and check(key, value, tuple((one["key"], one["value"]) for one in headers or ())) is not None
-                for key, value, headers in zip(*columns, strict=True)
-            ]
+            verdicts = [record is not None and check(*record) is not None for record in _keyed_records(batch)]
             yield batch.set_column(batch.schema.get_field_index("wrong"), "wrong", pyarrow.array(verdicts, pyarrow.bool_()))
 
     given = records.selectExpr("*", "false as wrong")
     return given.mapInArrow(judge, given.schema)
+
+
+def _keyed_records(batch: pyarrow.RecordBatch) -> Iterator[tuple[bytes, Any, tuple[tuple[str, Any], ...]] | None]:
+    """Yield key, value and headers of each record; None for one without a key."""
+    for key, value, headers in zip(*(batch.column(name).to_pylist() for name in ("key", "value", "headers")), strict=True):
+        yield None if key is None else (key, value, tuple((one["key"], one["value"]) for one in headers or ()))
 
 
 def ids_in(records: DataFrame, ids_seen: Callable[[Iterable[Any]], Sequence[set[int]]]) -> dict[int, set[int]]:
@@ -93,14 +87,8 @@ def ids_in(records: DataFrame, ids_seen: Callable[[Iterable[Any]], Sequence[set[
     def collect(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
-        def rows() -> Iterator[tuple[Any, Any, Any]]:
-            for batch in batches:
-                columns = (batch.column(name).to_pylist() for name in ("key", "value", "headers"))
-                for key, value, headers in zip(*columns, strict=True):
-                    if key is not None:
-                        yield key, value, tuple((one["key"], one["value"]) for one in headers or ())
-
-        pairs = [(part, number) for part, ids in enumerate(ids_seen(rows())) for number in ids]
+        records = (record for batch in batches for record in _keyed_records(batch) if record is not None)
+        pairs = [(part, number) for part, ids in enumerate(ids_seen(records)) for number in ids]
         columns = [pyarrow.array([pair[at] for pair in pairs], pyarrow.int32()) for at in (0, 1)]
         yield pyarrow.RecordBatch.from_arrays(columns, ["part", "id"])
 
@@ -116,8 +104,6 @@ def per_key(records: DataFrame, *, versions: bool) -> DataFrame:
     :param records: with ``wrong``
     :param versions: one row per key and timestamp
     """
-    from pyspark.sql import functions
-
     sizes = records.selectExpr(
         "partition", "key", "timestamp_ms", "offset", "wrong", "coalesce(length(value), 0) as bytes", "value is null as gone"
     )
@@ -129,7 +115,7 @@ def per_key(records: DataFrame, *, versions: bool) -> DataFrame:
         *(["min(timestamp_ms) as oldest", "max(timestamp_ms) as newest"]),
         "max_by(struct(offset, bytes, gone), offset) as last",
     ]
-    grouped = sizes.groupBy(*identity).agg(*(functions.expr(column) for column in columns))
+    grouped = sizes.groupBy(*identity).agg(*expressions(columns))
     return grouped.selectExpr(
         "partition", "key", "records", "undecodable", "value_bytes", "oldest", "newest", "last.offset", "last.bytes", "last.gone"
     )
@@ -137,8 +123,6 @@ def per_key(records: DataFrame, *, versions: bool) -> DataFrame:
 
 def per_partition(keys: DataFrame) -> DataFrame:
     """Return the sums of :func:`per_key` (with ``home``) per partition."""
-    from pyspark.sql import functions
-
     columns = [
         "sum(records) as records",
         "sum(if(key is null, records, 0)) as unkeyed",
@@ -151,7 +135,7 @@ def per_partition(keys: DataFrame) -> DataFrame:
         "min(oldest) as oldest",
         "max(newest) as newest",
     ]
-    return keys.groupBy("partition").agg(*(functions.expr(column) for column in columns))
+    return keys.groupBy("partition").agg(*expressions(columns))
 
 
 def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFrame:
@@ -160,7 +144,6 @@ def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFram
     :param offsets: ascending, by partition
     :returns: partition, slot (0: before the first), records
     """
-    from pyspark.sql import functions
 
     def slots(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import numpy
@@ -175,14 +158,12 @@ def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFram
             yield pyarrow.RecordBatch.from_arrays([batch.column("partition"), pyarrow.array(found)], ["partition", "slot"])
 
     found = records.select("partition", "offset").mapInArrow(slots, "partition int, slot bigint")
-    return found.groupBy("partition", "slot").agg(functions.expr("count(*) as records"))
+    return found.groupBy("partition", "slot").agg(expression("count(*) as records"))
 
 
 def summed(frame: DataFrame, **counts: str) -> Any:
     """Return one row of Spark SQL aggregates, by name."""
-    from pyspark.sql import functions
-
-    return frame.agg(*(functions.expr(f"{count} as {name}") for name, count in counts.items())).collect()[0]
+    return frame.agg(*(expression(f"{count} as {name}") for name, count in counts.items())).collect()[0]
 
 
 @contextmanager

@@ -64,13 +64,13 @@ def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) ->
     by_partition = not store.key_by
 
     def fold(batches: Batches) -> Batches:
-        yield from folded_batches(_fold_rows(_rows(batches), make_folder(), by_partition=by_partition))
+        yield from folded_batches(_fold_rows(rows_of(batches), make_folder(), by_partition=by_partition))
 
     rows = in_order(kept, store).select("partition", "key", "timestamp_ms", "v", *([BASE] if BASE in kept.columns else []))
     return rows.mapInArrow(fold, SCHEMA)
 
 
-def _rows(batches: Batches) -> Iterator[Row]:
+def rows_of(batches: Batches) -> Iterator[Any]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -112,16 +112,20 @@ class _Seen:
         return row[3], row[2]
 
 
-def folded_batches(rows: Iterator[tuple[Any, ...]]) -> Batches:
+def folded_batches(rows: Iterator[tuple[Any, ...]], schema: str = SCHEMA) -> Batches:
+    """Yield rows as Arrow batches.
+
+    :param schema: with the types int, bigint and binary
+    """
     from itertools import islice
 
     import pyarrow
 
-    types = (pyarrow.int32(), pyarrow.binary(), pyarrow.binary(), pyarrow.int64(), pyarrow.int32())
-    names = ["partition", "key", "value", "timestamp", "doubt"]
+    kinds = {"int": pyarrow.int32(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
+    names, types = zip(*((name, kinds[kind]) for name, kind in (field.split() for field in schema.split(", "))), strict=True)
     while piece := list(islice(rows, _ROWS)):
         arrays = [pyarrow.array(column, kind) for column, kind in zip(zip(*piece, strict=True), types, strict=True)]
-        yield pyarrow.RecordBatch.from_arrays(arrays, names)
+        yield pyarrow.RecordBatch.from_arrays(arrays, list(names))
 
 
 def _float_adder() -> Folder:

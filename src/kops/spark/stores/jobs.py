@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from kops.core.statefile import StateFile, Store
@@ -13,6 +13,7 @@ from kops.spark.columns.partial_aggregates import aggregates_in_tasks
 from kops.spark.columns.partial_windows import aggregates_windows_in_tasks
 from kops.spark.columns.whole_partitions import reason_against_tasks, stage_whole_partitions
 from kops.spark.driver.observing import by_partition, counts_by_partition, watched
+from kops.spark.frames import expression
 from kops.spark.job import Job, Seen
 from kops.spark.reading.ranges import TopicRange
 from kops.spark.reading.snapshot import read_snapshot
@@ -21,8 +22,7 @@ from kops.spark.staging.difference import all_added, compacted_view, difference
 from kops.spark.staging.stage import Staged, write_stage
 from kops.spark.stores.aggregates import depends_on_order
 from kops.spark.stores.prepare import prepare, timed_records
-from kops.spark.stores.streams import partial_aggregates_view, stream_view
-from kops.spark.stores.streams_merged import merged_view
+from kops.spark.stores.streams import merged_view, partial_aggregates_view, stream_view
 from kops.spark.stores.tables_view import tables_view
 from kops.spark.stores.versioned import versioned_view
 from kops.spark.stores.views import View
@@ -32,33 +32,17 @@ from kops.spark.windows.keys import suffix_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from kops.spark.reading.source import KafkaSource
+
+
 _SAMPLE = 200
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What was seen on the way.
+@dataclass(frozen=True, kw_only=True)
+class Counts(Seen):
+    """What was seen while a store was computed, and the staged difference to its changelog."""
 
-    :param read: records read from the topic
-    :param dropped: how many of them did not count, by reason (``kops.spark.job.FATES``)
-    :param keys: number of keys that the store should hold
-    :param mixed: number of keys whose records' order is not known although it matters
-    :param staged: the staged difference to its changelog
-    :param noted: other counts, by name (``kops.spark.job.Seen``)
-    :param unrestorable: records of the changelog that make Kafka Streams fail when it restores them: their keys are too short
-    :param live: number of live keys in the changelog, by partition
-    :param latest: see ``kops.spark.job.Seen``
-    """
-
-    read: int
-    dropped: dict[str, int]
-    keys: int
-    mixed: int
     staged: Staged
-    noted: Mapping[str, int] = field(default_factory=dict)
-    live: Mapping[int, int] = field(default_factory=dict)
-    unrestorable: int = 0
-    latest: int | None = None
 
 
 class Viewer(Protocol):
@@ -116,7 +100,8 @@ def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
     if kafka.batches is not None and reason_for_sql(kafka, job, path) is None:
         found = stage_whole_partitions(kafka.batches, job, path)
         if found is not None:
-            return _counts(*found)
+            staged, seen = found
+            return Counts(**vars(seen), staged=staged)
     by_rows = job.base is not None or kafka.has_archived(job.sources)
     of_input = replace(kafka, batches=None) if by_rows else kafka
     for view in _views(of_input, job):
@@ -127,7 +112,6 @@ def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 
 def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
-    """Yield the ways to compute a store, fastest first."""
     if kafka.batches and job.store.type == KEY_VALUE and aggregates_in_tasks(job.store) and not job.others:
         yield partial_aggregates_view(kafka.batches, job)
     if kafka.batches and aggregates_windows_in_tasks(job.store) and job.source.records:
@@ -156,11 +140,7 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
             seen = view.seen()
     finally:
         view.done()
-    return None if seen.void else _counts(staged, seen)
-
-
-def _counts(staged: Staged, seen: Seen) -> Counts:
-    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.live, seen.unrestorable, latest=seen.latest)
+    return None if seen.void else Counts(**vars(seen), staged=staged)
 
 
 def _is_unrestorable(store: Store) -> str:
@@ -181,16 +161,11 @@ def partition_times(kafka: KafkaSource, wanted: TopicRange, state_file: StateFil
 
     :param store: a store that has this as its first topic
     """
-    from pyspark.sql import functions
-
     if store.source.timestamp == WALL_CLOCK:
         return {}
     records = replace(wanted, headers=store.source.needs_headers)
     rows = (
-        timed_records(kafka.read(records), state_file, store)
-        .groupBy("partition")
-        .agg(functions.expr("max(timestamp_ms) as latest"))
-        .collect()
+        timed_records(kafka.read(records), state_file, store).groupBy("partition").agg(expression("max(timestamp_ms) as latest")).collect()
     )
     return {row.partition: row.latest for row in rows}
 
@@ -201,9 +176,17 @@ def _is_float_sum(store: Store) -> bool:
 
 def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:
     """Whether the first records have numbers that add without rounding, so that adding in any order is worth a try."""
-    from pyspark.sql import functions
-
     ranges = {number: (start, min(end, start + _SAMPLE)) for number, (start, end) in job.source.ranges.items()}
     prepared = prepare(kafka.read(replace(job.source, ranges=ranges)), job.state_file, job.store)
-    found = prepared.kept().agg(functions.expr("coalesce(bool_and(v * 256 = floor(v * 256)), true) as exact")).collect()
+    found = prepared.kept().agg(expression("coalesce(bool_and(v * 256 = floor(v * 256)), true) as exact")).collect()
     return bool(found[0].exact)
+
+
+def count_table(kafka: KafkaSource, job: Job) -> Counts:
+    """Return what restoring the table will read up to the cut.
+
+    :raises UndecodableInput: for records that are not in the declared formats, which would stop the application as well
+    """
+    view = stream_view(kafka, job, any_order=False)
+    view.rows.agg({"timestamp": "max"}).collect()
+    return Counts(**vars(replace(view.seen(), mixed=0, latest=None)), staged=Staged({}, {}))

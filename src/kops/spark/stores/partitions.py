@@ -5,15 +5,15 @@ If the application has its own partitioner, only what its changelog still holds 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from kops.spark.frames import expression, with_murmur2
 from kops.spark.reading.snapshot import read_snapshot
 from kops.spark.staging.difference import compacted_view
 from kops.spark.staging.stage import read_stage
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from kops.spark.job import Job
@@ -29,22 +29,8 @@ def placed(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
 
 
 def with_partitions(expected: DataFrame, partitions: int, suffix: int = 0) -> DataFrame:
-    """Fill in the column ``partition`` with ``murmur2(key) & 0x7fffffff % partitions``.
-
-    :param suffix: number of bytes after the application's own key, which do not count: those of a window
-    """
-
-    def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
-        from pyarrow import compute
-
-        from kops.formats.murmur2_columns import partitions_of
-
-        for batch in batches:
-            keys = batch.column("key")
-            found = partitions_of(compute.binary_slice(keys, 0, -suffix) if suffix else keys, partitions)
-            yield batch.set_column(batch.schema.get_field_index("partition"), "partition", found)
-
-    return expected.mapInArrow(assign, expected.schema)
+    """Fill in the column ``partition``; see ``with_murmur2``."""
+    return with_murmur2(expected, {"partition": partitions}, suffix=suffix)
 
 
 def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
@@ -52,16 +38,14 @@ def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
 
     A tombstone is enough, for as long as the log still has it.
     """
-    from pyspark.sql import functions
-
     held = (
         read_snapshot(rows.sparkSession, job.held) if job.held else compacted_view(kafka.newest(job.places or job.changelog))
     ).selectExpr("key", "partition", "value is not null as live")
     if job.base:
         held = held.unionByName(read_snapshot(rows.sparkSession, job.base).selectExpr("key", "partition", "value is not null as live"))
     of_keys = held.groupBy("key").agg(
-        functions.expr("array_sort(collect_set(partition)) as everywhere"),
-        functions.expr("array_sort(collect_set(if(live, partition, null))) as alive"),
+        expression("array_sort(collect_set(partition)) as everywhere"),
+        expression("array_sort(collect_set(if(live, partition, null))) as alive"),
     )
     only = "case when size(alive) = 1 then alive[0] when size(alive) = 0 and size(everywhere) = 1 then everywhere[0] end as place"
     joined = rows.drop("partition").join(of_keys.selectExpr("key", only), "key", "left")

@@ -17,10 +17,10 @@ from kops.formats.registered_columns import column_of
 from kops.spark.job import FILTERED, KEPT, NEGATIVE_TIME, NULL_KEY, NULL_VALUE, UNDECODABLE
 from kops.spark.reading.codec import WIDENS, decoding, encoding, sql_type, written_again
 from kops.spark.reading.registered import BY_PYTHON, with_read
-from kops.spark.stores.functions import define_functions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
 
 _JSON = ("json", "json-schema")
 _PART = "case when key_wrong then 'key' when time_wrong then 'timestamp' else 'value' end as part"
@@ -204,14 +204,12 @@ class Place:
     store: Store
 
     def boolean(self, frame: DataFrame, expression: str) -> str:
-        """Return a condition, after checking that it is boolean."""
         kind = self.type_of(frame, "where", expression)
         if kind != "boolean":
             raise ConfigError(f"{self.name('where')} is {kind}, not a condition: {expression}", hint="such as: value.price is not null")
         return expression
 
     def array(self, frame: DataFrame, field: str, expression: str) -> None:
-        """Reject an expression that is not an array."""
         kind = self.type_of(frame, field, expression)
         if not kind.startswith("array<"):
             raise ConfigError(f"{self.name(field)} is {kind}, not an array: {expression}", hint="such as: java_split(value, ' ')")
@@ -253,7 +251,6 @@ class Place:
         return found
 
     def columns(self) -> str:
-        """Describe what expressions can use."""
         kind = self.store.source.value
         fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name in _JSON else ""
         if kind.name in BY_PYTHON:
@@ -264,5 +261,24 @@ class Place:
         return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset{headers}"
 
     def name(self, field: str) -> str:
-        """Return the path of a field."""
         return f"{self.state_file.path}: stores.{self.store.name}.{field}"
+
+
+# String.split(regex) drops trailing empty parts, and returns the text itself if nothing matches; Spark's split keeps them.
+_SPLIT = "split(text, regex)"
+_LAST_WITH_LETTERS = f"array_max(transform({_SPLIT}, (part, at) -> if(part = '', 0, at + 1)))"
+FUNCTIONS = {
+    "java_split": (
+        "text STRING, regex STRING",
+        "ARRAY<STRING>",
+        f"if(size({_SPLIT}) < 2, {_SPLIT}, slice({_SPLIT}, 1, {_LAST_WITH_LETTERS}))",
+    )
+}
+"""By name: parameters, type and SQL of the result."""
+
+
+def define_functions(session: SparkSession, expression: str) -> None:
+    """Define, for this session, those functions that an expression uses."""
+    for name, (parameters, result, body) in FUNCTIONS.items():
+        if name in expression:
+            session.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION {name}({parameters}) RETURNS {result} RETURN {body}")

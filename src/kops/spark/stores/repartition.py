@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kops.spark.reading.contents import Content
-from kops.spark.reading.snapshot import Held, snapshot_view, write_snapshot
+from kops.spark.frames import expression, with_murmur2
+from kops.spark.reading.snapshot import Content, Held, snapshot_view, write_snapshot
 from kops.spark.staging.difference import all_added
 from kops.spark.staging.stage import write_stage
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import DataFrame
 
     from kops.spark.reading.ranges import TopicRange
@@ -46,46 +45,25 @@ def stage_repartitioned(
     :param versioned: whether each key has several records
     """
     from pyspark import StorageLevel
-    from pyspark.sql import functions
 
     after, before = paths
     view = snapshot_view(kafka.read(changelog), versioned=versioned)
-    placed = _placed(view, suffix, len(changelog.ranges), partitions).persist(StorageLevel.DISK_ONLY)  # it is used three times
+    counts_of = {"usual": len(changelog.ranges), "target": partitions}  # where the default partitioner puts each key, old and new
+    placed = with_murmur2(view, counts_of, suffix=suffix).persist(StorageLevel.DISK_ONLY)  # it is used three times
     try:
         counts = placed.agg(
-            functions.expr("count(distinct key) as keys"),
-            functions.expr("count(distinct if(partition != usual, key, null)) as misplaced"),
-            functions.expr("count_if(size(headers) > 0) as with_headers"),
+            expression("count(distinct key) as keys"),
+            expression("count(distinct if(partition != usual, key, null)) as misplaced"),
+            expression("count_if(size(headers) > 0) as with_headers"),
         ).collect()[0]
         moved, held = (
             placed.selectExpr(f"{place} as partition", "key", "value", "timestamp", "headers") for place in ("target", "partition")
         )
-        keep = _kept_with_headers if counts.with_headers else _kept
+        keep = write_snapshot if counts.with_headers else _staged
         return Repartitioned(keep(moved, after), keep(held, before), counts.keys, counts.misplaced, counts.with_headers)
     finally:
         placed.unpersist()
 
 
-def _kept(view: DataFrame, path: str) -> Mapping[int, Content | Held]:
+def _staged(view: DataFrame, path: str) -> dict[int, Content]:
     return write_stage(all_added(view.select("partition", "key", "value", "timestamp")), path).contents
-
-
-def _kept_with_headers(view: DataFrame, path: str) -> Mapping[int, Content | Held]:
-    return write_snapshot(view, path)
-
-
-def _placed(view: DataFrame, suffix: int, old: int, new: int) -> DataFrame:
-    """Add the partition that the default partitioner gives each key among the old ones, and its target among the new ones."""
-    inner = view.selectExpr("*", f"substring(key, 1, length(key) - {suffix}) as inner", "0 as usual", "0 as target")
-
-    def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
-        from kops.formats.murmur2_columns import partitions_of
-
-        for batch in batches:
-            keys = batch.column("inner")
-            for name, count in (("usual", old), ("target", new)):
-                index = batch.schema.get_field_index(name)
-                batch = batch.set_column(index, batch.schema.field(index), partitions_of(keys, count))  # noqa: PLW2901 - columns are added
-            yield batch
-
-    return inner.mapInArrow(assign, inner.schema)

@@ -16,13 +16,14 @@ from kops.core.statefile.table_models import Table
 from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_aggregates import SCHEMA, PartialAggregate, is_plain
 from kops.spark.driver.observing import Watch, watched
+from kops.spark.frames import expression
 from kops.spark.job import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE
 from kops.spark.reading.codec import written_again
 from kops.spark.stores.prepare import Place, Prepared, decoded_records
 from kops.spark.stores.views import observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
@@ -158,18 +159,10 @@ class Expressions(Place):
     table: Table
 
     def columns(self) -> str:
-        """Describe what expressions can use."""
         return "columns: key and value; in a join key, left and right. JSON needs a schema to use its fields"
 
     def name(self, field: str) -> str:
-        """Return the path of a field."""
         return f"{self.state_file.path}: {self.table.place}.{field}"
-
-
-def expression(text: str) -> Column:
-    from pyspark.sql import functions
-
-    return functions.expr(text)
 
 
 def not_expired(records: DataFrame, history_ms: int) -> DataFrame:

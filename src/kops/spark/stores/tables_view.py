@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from kops.core.statefile import Store
+from kops.core.statefile import Form, Store
+from kops.core.statefile.models import FLOATING
+from kops.core.statefile.reducers import Aggregate, Subtractor, load_reducer
 from kops.core.statefile.table_models import Table
 from kops.spark.driver.observing import Watch, watched
+from kops.spark.frames import expression
 from kops.spark.job import FATES, Seen
-from kops.spark.staging.difference import COLUMNS, MIXED, SURE, TIMED
-from kops.spark.stores.joins import last_rows
+from kops.spark.reading.codec import encoding, sql_type
+from kops.spark.staging.difference import COLUMNS, EMPTIED, MIXED, SURE, TIMED
+from kops.spark.stores.aggregates import order_free
+from kops.spark.stores.folds import SCHEMA, folded_batches, rows_of
+from kops.spark.stores.joins import changes, last_rows
 from kops.spark.stores.partitions import placed
 from kops.spark.stores.tables import Expressions, Topics
-from kops.spark.stores.tables_changes import changes
-from kops.spark.stores.tables_groups import as_bytes, grouped
 from kops.spark.stores.views import View
 
 if TYPE_CHECKING:
+    import pyarrow
     from pyspark.sql import DataFrame
 
     from kops.spark.job import Job
@@ -53,7 +59,6 @@ def _empty(store: Store) -> bytes | None:
 
 
 def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
-    """Return the rows of a table in the form that its changelog has."""
     value = as_bytes(rows, place, table.form) if table.joins else "_raw"
     doubt = f"if(value is null or _sure, {SURE}, {TIMED}) as doubt"
     return rows.selectExpr(
@@ -65,3 +70,145 @@ def _seen(topics: Topics, of_keys: Watch) -> Seen:
     fates, keys = topics.fates(), of_keys.get
     dropped = {name: fates[name] for name in FATES.values()}
     return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], topics.unfit, noted={"timed": keys["timed"], "late": topics.expired})
+
+
+Move = tuple[bytes, int, tuple[int, int, int], int, int, bytes]
+"""Group, source partition, position in the processing order, timestamp, sign, value."""
+
+
+def reduced_groups(moves: DataFrame, store: Store, *, loose: bool) -> DataFrame:
+    """Fold what is added to groups and removed from them: ``aggregates.COLUMNS``, without partitions.
+
+    :param moves: as returned by ``put_and_taken``
+    """
+    reference, group_form, form = store.aggregate.expression, store.key_form, store.aggregate.form
+    value_form = store.table.form if store.table else form
+
+    def fold(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+        yield from folded_batches(_folded_groups(_read_moves(batches), _Steps(reference, group_form, value_form, form), loose=loose))
+
+    rows = moves.selectExpr("key", "_partition", "_ord.clock as clock", "_ord.feed as feed", "_ord.offset as at", "_ts", "sign", "v")
+    ordered = rows.repartition("key").sortWithinPartitions("key", "clock", "feed", "_partition", "at", "sign")
+    return ordered.mapInArrow(fold, SCHEMA)
+
+
+class _Steps:
+    """A subtractor that works on bytes."""
+
+    def __init__(self, reference: str, group_form: Form, value_form: Form, form: Form) -> None:
+        from kops.plugins.loader import format_of
+
+        reducer = load_reducer(reference)
+        if not isinstance(reducer, Subtractor):
+            raise TypeError(f"{reference} cannot subtract")  # rejected when the state file is read
+        self.reducer = reducer
+        self.groups, self.values, self.results = format_of(group_form), format_of(value_form), format_of(form)
+
+    def change(self, group: Any, old: bytes | None, new: bytes | None, timestamp: int, before: Aggregate | None) -> Aggregate | None:
+        """Return what a group holds after one change (``KTableAggregate``): first the old value is removed, then the new one added."""
+        held = None if before is None or before.value is None else before
+        aggregate = held.value if held else None
+        if old is not None and aggregate is not None:
+            aggregate = self.reducer.remove(group, self.values.decode(old), aggregate)
+        if new is not None:
+            aggregate = self.reducer.add(group, self.values.decode(new), self.reducer.initial() if aggregate is None else aggregate)
+        newest = max(timestamp, held.timestamp) if held else timestamp
+        return Aggregate(aggregate, timestamp if aggregate is None else newest)
+
+
+def _read_moves(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[Move]:
+    for key, partition, clock, feed, at, timestamp, sign, value in rows_of(batches):
+        yield key, partition, (clock, feed, at), timestamp, sign, value
+
+
+def _folded_groups(moves: Iterator[Move], steps: _Steps, *, loose: bool) -> Iterator[tuple[Any, ...]]:
+    from itertools import groupby
+
+    for key, run in groupby(moves, key=lambda move: move[0]):
+        group, partitions, members, held = steps.groups.decode(key), set[int](), 0, None
+        for (partition, _), pair in groupby(run, key=lambda move: (move[1], move[2])):
+            partitions.add(partition)
+            both = {move[4]: move for move in pair}
+            members += sum(both)
+            timestamp = next(iter(both.values()))[3]
+            held = steps.change(group, both[-1][5] if -1 in both else None, both[1][5] if 1 in both else None, timestamp, held)
+        if held is not None:
+            value = None if held.value is None else steps.results.encode(held.value)
+            doubt = MIXED if len(partitions) > 1 else (TIMED if members else EMPTIED) if loose else SURE
+            yield None, key, value, held.timestamp, doubt
+
+
+_WIDTHS = {"long": "bigint", "int": "int", "short": "smallint"}
+
+
+def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool) -> DataFrame:
+    """Return what a grouped table holds: ``aggregates.COLUMNS``, without partitions.
+
+    :param changes: as returned by ``tables_changes.changes``
+    :param loose: not every change is known, or not their order, so timestamps and empty groups are uncertain
+    """
+    moves = put_and_taken(changes, store, place)
+    if store.aggregate.kind == "reducer":
+        from kops.spark.stores.tables_view import reduced_groups
+
+        return reduced_groups(moves, store, loose=loose)
+    value, doubt = _result(store)
+    columns = [
+        f"{value} as result",
+        "sum(sign) as members",
+        "max(_ts) as timestamp",
+        f"{doubt} as is_exact",
+    ]
+    groups = moves.groupBy("key").agg(*(expression(column) for column in columns))
+    return groups.selectExpr(
+        "cast(null as int) as partition",
+        "key",
+        f"{encoding(_in_width('result', store.aggregate.form), store.aggregate.form)} as value",
+        "timestamp",
+        f"case when not is_exact then {MIXED} when {str(loose).lower()} then if(members = 0, {EMPTIED}, {TIMED}) else {SURE} end as doubt",
+    ).select(*COLUMNS)
+
+
+def put_and_taken(changes: DataFrame, store: Store, place: Expressions) -> DataFrame:
+    """Return what groups gain (sign 1) and lose (-1): ``key`` (bytes), ``v``, ``sign``, ``_ts``, ``_partition``, ``_ord``.
+
+    Pairs with a null key or value are left out, as in ``KTableRepartitionMap``.
+    """
+    both = "explode(array(struct(-1 as sign, _old as value), struct(1 as sign, value as value))) as move"
+    moves = changes.selectExpr("_partition", "_ord", "_ts", "key", both).where("move.value is not null")
+    seen = moves.selectExpr("_partition", "_ord", "_ts", "key", "move.sign as sign", "move.value as value")
+    group = place.typed(seen, "key_by", str(store.key_by), sql_type(store.key_form))
+    named = f"{encoding(group, store.key_form)} as _group"
+    found = seen.selectExpr("_partition", "_ord", "_ts", "sign", named, f"{_value(seen, store, place)} as v")
+    return found.where("_group is not null and v is not null").withColumnRenamed("_group", "key")
+
+
+def _value(seen: DataFrame, store: Store, place: Expressions) -> str:
+    aggregate = store.aggregate
+    if aggregate.kind == "count":
+        return "1"
+    if aggregate.kind == "reducer":
+        return as_bytes(seen, place, store.table.form if store.table else aggregate.form)
+    return place.typed(seen, f"aggregate.{aggregate.kind}", aggregate.expression, sql_type(aggregate.form))
+
+
+def as_bytes(frame: DataFrame, place: Expressions, form: Form) -> str:
+    """Return the bytes of ``value``; the JSON of a struct has its fields in order, without those that are null."""
+    if form.name == "json":
+        return "cast(value as binary)" if place.type_of(frame, "join.value", "value") == "string" else "cast(to_json(value) as binary)"
+    return encoding("value", form)
+
+
+def _result(store: Store) -> tuple[str, str]:
+    """Return SQL of the result of adder and subtractor, and of whether it is the same in any order."""
+    aggregate = store.aggregate
+    if aggregate.kind == "count":
+        return "sum(sign)", "true"
+    if aggregate.form.name in FLOATING:
+        return "sum(sign * v)", order_free(aggregate.form)
+    return "sum(sign * cast(v as bigint))", "true"
+
+
+def _in_width(column: str, form: Form) -> str:
+    """Truncate a sum to its width: additions that wrap around give the same result in any order."""
+    return f"cast({column} as {_WIDTHS.get(form.name, form.name)})"

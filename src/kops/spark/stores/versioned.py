@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kops.spark.driver.observing import Watch, watched
+from kops.spark.frames import expression
 from kops.spark.job import FATES, Seen
 from kops.spark.reading.snapshot import snapshot_view
 from kops.spark.staging.difference import SURE, all_added
 from kops.spark.staging.stage import Staged, write_stage
-from kops.spark.stores.tables import Topics, expression, not_expired
+from kops.spark.stores.tables import Topics, not_expired
 from kops.spark.stores.views import View
 
 if TYPE_CHECKING:
@@ -27,13 +28,11 @@ if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.source import KafkaSource
 
-VERSION_BYTES = 8
-"""In the rows of a view, the version's timestamp follows the key, and a byte precedes the value: 1 for a value, 0 for a deletion."""
 _OF_KEY = "over (partition by partition, key order by timestamp)"
+# In the rows of a view, the version's timestamp follows the key, and a byte precedes the value: 1 for a value, 0 for a deletion.
 
 
 def versioned_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: nothing is added up
-    """Compute a versioned store, one row per version."""
     topics = Topics(kafka, job, clocks=False)
     rows, of_keys = watched(as_rows(versions(topics, job)), {"keys": "count(*)"})
     history = _history(job)

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-def _whole(current: DataFrame) -> DataFrame:
-    return current
-
-
-def _nothing() -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class View:
     """What a store should hold.
@@ -42,8 +34,8 @@ class View:
 
     rows: DataFrame
     seen: Callable[[], Seen]
-    live: Callable[[DataFrame], DataFrame] = _whole
-    done: Callable[[], None] = _nothing
+    live: Callable[[DataFrame], DataFrame] = lambda current: current
+    done: Callable[[], None] = lambda: None
     held: Callable[[], DataFrame] | None = None
     empty: bytes | None = None
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, islice
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Store
 from kops.spark.staging.difference import MIXED, SURE, TIMED
 from kops.spark.stores.aggregates import depends_on_order
+from kops.spark.stores.folds import folded_batches, rows_of
 from kops.spark.windows.keys import WINDOW_SUFFIX, windows_of
 from kops.spark.windows.sessions import Tally, sessions_of
 from kops.spark.windows.sliding import TaskWindows
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int, late bigint, boundary bigint, expired bigint, cached bigint"
 """Rows of a view; and, per Spark task, one row without a key that has the numbers of ``Tally``."""
-_ROWS = 20_000
 
 Row = tuple[int, bytes, int, int, int, Any, bool]
 """Task, key, timestamp, before, others, value, mixed."""
@@ -74,7 +74,7 @@ def sessions(rows: DataFrame, store: Store, value_type: str) -> DataFrame:
     def fold(records: Iterator[Row], steps: Steps, tally: Tally) -> Iterator[Out]:
         for (task, key), run in groupby(records, itemgetter(0, 1)):
             first = next(run)
-            taken = ((row[2], row[5], row[3], row[4]) for row in _chained(first, run))
+            taken = ((row[2], row[5], row[3], row[4]) for row in chain([first], run))
             for end, start, value, timestamp in sessions_of(key, taken, windows, steps, tally, in_order=not first[6]):
                 bounds = end.to_bytes(8, "big") + start.to_bytes(8, "big")
                 yield task, key + bounds, value, timestamp, doubt if first[6] else SURE, 0, 0, 0, 0
@@ -126,31 +126,10 @@ def _window(start: int) -> bytes:
     return start.to_bytes(8, "big") + bytes(4)
 
 
-def _chained(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rest
-
-
 def _folded(rows: DataFrame, store: Store, value_type: str, fold: Callable[[Iterator[Row], Steps, Tally], Iterator[Out]]) -> DataFrame:
     def run(batches: Batches) -> Batches:
         tally = Tally()
-        yield from _output(fold(_rows(batches), steps_of(store, value_type), tally))
-        yield from _output(iter([(None, None, None, None, SURE, tally.late, tally.boundary, tally.expired, tally.cached)]))
+        yield from folded_batches(fold(rows_of(batches), steps_of(store, value_type), tally), SCHEMA)
+        yield from folded_batches(iter([(None, None, None, None, SURE, tally.late, tally.boundary, tally.expired, tally.cached)]), SCHEMA)
 
     return rows.select("task", "key", "timestamp_ms", "before", "others", "v", "mixed").mapInArrow(run, SCHEMA)
-
-
-def _rows(batches: Batches) -> Iterator[Row]:
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _output(rows: Iterator[Out]) -> Batches:
-    import pyarrow
-
-    integer, binary, long = pyarrow.int32(), pyarrow.binary(), pyarrow.int64()
-    types = (integer, binary, binary, long, integer, long, long, long, long)
-    names = [field.split()[0] for field in SCHEMA.split(", ")]
-    while piece := list(islice(rows, _ROWS)):
-        arrays = [pyarrow.array(column, kind) for column, kind in zip(zip(*piece, strict=True), types, strict=True)]
-        yield pyarrow.RecordBatch.from_arrays(arrays, names)

@@ -10,6 +10,7 @@ from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_aggregates import joined
 from kops.spark.columns.partial_windows import WINDOW_FATES, partial_window_rows
 from kops.spark.driver.observing import Watch, watched
+from kops.spark.frames import expression
 from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.staging.difference import COLUMNS, MIXED, ROUNDED, SURE, TIMED
 from kops.spark.stores.aggregates import aggregated, depends_on_order
@@ -17,7 +18,19 @@ from kops.spark.stores.partitions import with_partitions
 from kops.spark.stores.prepare import Prepared, prepare, timed_records
 from kops.spark.stores.views import View, observed_records, refuse_undecodable
 from kops.spark.stores.windows_folds import ordered_by_key, ordered_by_task, reduced_windows, sessions, sliding_windows
-from kops.spark.windows.keys import FIRST_OFFSETS, Horizon, by_partition, horizon_of, start_of, suffix_of, time_of, windows_of
+from kops.spark.windows.keys import (
+    FIRST_OFFSETS,
+    Horizon,
+    by_partition,
+    horizon_of,
+    in_windows,
+    is_boundary,
+    is_late,
+    start_of,
+    suffix_of,
+    time_of,
+    windows_of,
+)
 from kops.spark.windows.steps import PASSES_NULLS
 from kops.spark.windows.stream_time import (
     StreamTimes,
@@ -28,7 +41,6 @@ from kops.spark.windows.stream_time import (
     with_stream_time,
     with_task,
 )
-from kops.spark.windows.time_windows import in_windows, is_boundary, is_late
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -159,13 +171,11 @@ def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> 
 
 def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -> dict[str, int]:
     """Count the windows that may have had records which the input has lost: those before its first one, if times grow with offsets."""
-    from pyspark.sql import functions
-
     trimmed = job.source.trimmed
     if not trimmed:
         return {"trimmed": 0, "uncovered": 0}
     firsts = {number: (start, min(end, start + FIRST_OFFSETS)) for number, (start, end) in trimmed.items()}
-    first = functions.expr("min_by(timestamp_ms, offset) as time")
+    first = expression("min_by(timestamp_ms, offset) as time")
     rows = (
         timed_records(kafka.read(replace(job.source, ranges=firsts)), job.state_file, job.store).groupBy("partition").agg(first).collect()
     )
@@ -256,11 +266,9 @@ class _Found:
 
     def _hidden(self) -> int:
         """Count what a store that restores the changelog would have expired: its stream time is that of the latest key."""
-        from pyspark.sql import functions
-
         if self.current is None:
             return 0
-        rows = self.current.groupBy("partition").agg(functions.expr(f"max({self._ahead}) as ahead")).where("ahead > 0").collect()
+        rows = self.current.groupBy("partition").agg(expression(f"max({self._ahead}) as ahead")).where("ahead > 0").collect()
         ahead = by_partition({row.partition: row.ahead for row in rows})
         live, later = self.horizon.is_live(self.time), self.horizon.is_live(self.time, ahead)
         return self.put.where(f"key is not null and value is not null and {live} and not ({later})").count()

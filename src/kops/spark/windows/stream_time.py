@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from kops.spark.frames import expression, with_murmur2
 from kops.spark.reading.ranges import SPLIT_RECORDS, TopicRange
 from kops.spark.reading.source import KafkaSource
 
@@ -82,11 +83,9 @@ def stream_times_of_pieces(kept: DataFrame, piece: int = SPLIT_RECORDS) -> Strea
 
     :param kept: partition, offset, timestamp_ms of the records that reach the processor
     """
-    from pyspark.sql import functions
-
     number = f"{_plain_offset(kept)} div {piece} as piece"
     grouped = kept.selectExpr("partition", number, "timestamp_ms").groupBy("partition", "piece")
-    rows = grouped.agg(functions.expr("max(timestamp_ms) as latest")).collect()
+    rows = grouped.agg(expression("max(timestamp_ms) as latest")).collect()
     pieces: dict[int, tuple[list[int], list[int]]] = {}
     latest: dict[int, int] = {}
     for row in sorted(rows, key=lambda row: (row.partition, row.piece)):
@@ -102,9 +101,7 @@ def stream_times_of_sources(placed: DataFrame) -> StreamTimes:
 
     :param placed: task, partition, timestamp_ms of the records that reach the processor
     """
-    from pyspark.sql import functions
-
-    rows = placed.groupBy("task", "partition").agg(functions.expr("max(timestamp_ms) as latest")).collect()
+    rows = placed.groupBy("task", "partition").agg(expression("max(timestamp_ms) as latest")).collect()
     by_task: dict[int, list[tuple[int, int]]] = {}
     for row in rows:
         by_task.setdefault(row.task, []).append((row.latest, row.partition))
@@ -123,16 +120,7 @@ def with_task(kept: DataFrame, partitions: int | None) -> DataFrame:
     if partitions is None:
         return kept.selectExpr("*", "partition as task")
 
-    def place(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
-        from kops.formats.murmur2_columns import partitions_of
-
-        for batch in batches:
-            found = partitions_of(batch.column("key"), partitions)
-            yield batch.append_column("task", found)
-
-    from pyspark.sql.types import IntegerType, StructField, StructType
-
-    return kept.mapInArrow(place, StructType([*kept.schema.fields, StructField("task", IntegerType())]))
+    return with_murmur2(kept, {"task": partitions})
 
 
 def with_stream_time(placed: DataFrame, known: StreamTimes) -> DataFrame:
@@ -165,7 +153,6 @@ class _Times:
         self.latest: dict[tuple[int, int], int] = {}
 
     def of(self, batch: pyarrow.RecordBatch) -> tuple[pyarrow.Array, pyarrow.Array]:
-        """Return the columns to add to a batch."""
         import numpy
         import pyarrow
 

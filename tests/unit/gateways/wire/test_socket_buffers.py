@@ -4,7 +4,7 @@ import socket
 
 from kafka.net.inet import KafkaNetSocket
 
-from kops.gateways.wire.malloc_tuning import keep_freed_memory
+from kops.gateways.wire.connections import keep_freed_memory
 from kops.gateways.wire.socket_buffers import URL
 
 

@@ -13,7 +13,7 @@ from kops.operations.state import archived_input
 from kops.operations.state.archived_input import cleanup_policy, of_archives, open_archives, with_archives
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.input_offsets import InputOffsets
-from kops.spark.reading.archived import ArchivedTopic
+from kops.spark.reading.archive import ArchivedTopic
 from kops.spark.reading.ranges import TopicRange
 
 

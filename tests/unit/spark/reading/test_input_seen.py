@@ -7,8 +7,7 @@ import pytest
 
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.formats.batches.gaps import Gaps
-from kops.formats.batches.header import CONTROL, Batch
+from kops.formats.batches.header import CONTROL, Batch, Gaps
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from kops.operations.state.compute import Computed
 from kops.operations.state.evidence import proof_of

@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.models import Committed
-from kops.operations.replay.redrive_done import Done, _before, done_of, fits
+from kops.operations.replay.redrive import Done, _before, done_of, fits
 
 
 def test_noted_and_read_back():

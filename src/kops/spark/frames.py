@@ -1,0 +1,46 @@
+"""Columns for DataFrames: from SQL texts, and of the partitions that keys belong to.
+
+PySpark is imported on use: nothing but the session may import it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import Column, DataFrame
+
+
+def expression(text: str) -> Column:
+    from pyspark.sql import functions
+
+    return functions.expr(text)
+
+
+def expressions(texts: Iterable[str]) -> list[Column]:
+    return [expression(text) for text in texts]
+
+
+def with_murmur2(frame: DataFrame, counts: Mapping[str, int], *, key: str = "key", suffix: int = 0) -> DataFrame:
+    """Fill in or add columns with the partition of each key: ``murmur2(key) & 0x7fffffff % partitions``; null without a key.
+
+    :param counts: number of partitions by column
+    :param suffix: number of bytes after the application's own key, which do not count: those of a window
+    """
+    whole = frame.selectExpr("*", *(f"cast(null as int) as {name}" for name in counts if name not in frame.columns))
+
+    def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+        from pyarrow import compute
+
+        from kops.formats.murmur2_columns import partitions_of
+
+        for batch in batches:
+            keys = compute.binary_slice(batch.column(key), 0, -suffix) if suffix else batch.column(key)
+            found = {name: partitions_of(keys, count) for name, count in counts.items()}
+            arrays = [found.get(name, column) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+            yield pyarrow.RecordBatch.from_arrays(arrays, batch.schema.names)
+
+    return whole.mapInArrow(assign, whole.schema)
