@@ -1,11 +1,13 @@
 """Jars are fetched once, whole or not at all: the real Ivy, on a Maven repository in a folder."""
 
 import hashlib
+import http.server
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -92,6 +94,46 @@ def test_jar_with_wrong_checksum_is_refused_and_not_kept(repository, cache, monk
             jars.jars_of(jars.kafka_set(VERSION), folder)
         assert refused.value.message.startswith(f"{repository.root.as_uri()}/ serves ")
         assert [path for path in (folder / "jars").iterdir() if path.suffix != ".lock"] == []
+
+
+@pytest.fixture
+def served(repository, monkeypatch):
+    """The repository by HTTP, with a set that is pinned; what was asked for."""
+    asked = []
+
+    class Files(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=repository.root)
+
+        def log_message(self, text, *values):
+            asked.append((self.path, self.headers["Authorization"]))
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    threading.Thread(target=server.serve_forever).start()
+    monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", f"http://me:secret@127.0.0.1:{server.server_port}/")
+    digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in repository.root.rglob("*.jar")}
+    places = {str(file.relative_to(repository.root)): digest for file, digest in digests.items()}
+    monkeypatch.setattr(checksums, "_places", lambda: {"kafka-4.9.9": places})
+    yield asked
+    server.shutdown()
+    server.server_close()
+
+
+def test_pinned_set_is_fetched_from_known_places(served, cache, monkeypatch):
+    monkeypatch.setattr(ivy, "resolve", None)
+    said = []
+    found = jars.jars_of(jars.kafka_set(VERSION), cache, progress=said.append)
+    assert (len(found), said[-1]) == (6, "fetching: 6 of 6 jars")
+    assert sorted(path.rpartition("/")[2] for path, _login in served) == names(found)
+    assert {login for _path, login in served} == {"Basic bWU6c2VjcmV0"}
+    assert [path for path in (cache / "jars").iterdir() if path.suffix != ".lock"] == [cache / "jars" / "kafka-4.9.9"]
+
+
+def test_ivy_says_what_a_repository_lacks_of_a_pinned_set(served, repository, cache):
+    (repository.root / "org/example/shared/1.0/shared-1.0.jar").unlink()
+    with pytest.raises(MissingRequirement, match=r"the jars cannot be fetched from http://127\.0\.0\.1:\d+/: .*shared"):
+        jars.jars_of(jars.kafka_set(VERSION), cache)
+    assert not (cache / "jars" / "kafka-4.9.9").exists()
 
 
 def test_default_jar_sets_are_pinned():

@@ -153,9 +153,14 @@ def retrieve(
     return file
 
 
+def is_unencrypted(repository: str) -> bool:
+    """Whether what it serves passes a network in plain text."""
+    return repository.startswith("http://") and not re.match(r"http://(?:[^/@]*@)?(?:localhost|127\.0\.0\.1|\[::1\])[:/]", repository)
+
+
 def _write_settings(file: Path, repository: str, *, poms: str, report: Report) -> None:
     """Write Ivy's settings, readable by this user only: the address of a repository can contain credentials."""
-    if repository.startswith("http://") and not re.match(r"http://(?:[^/@]*@)?(?:localhost|127\.0\.0\.1|\[::1\])[:/]", repository):
+    if is_unencrypted(repository):
         report(f"warning: jars come from {without_login(repository)} unencrypted, and so do their checksums: use https://")
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as settings:

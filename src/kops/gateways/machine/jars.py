@@ -21,7 +21,7 @@ from pathlib import Path
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.core.secret_shapes import without_login
 from kops.gateways.machine import ivy
-from kops.gateways.machine.checksums import verify_checksums
+from kops.gateways.machine.checksums import fetch_pinned, verify_checksums
 from kops.gateways.machine.ivy import Artifact, Report
 from kops.gateways.machine.jdk import require_jdk
 
@@ -108,7 +108,7 @@ def class_path(jars: Sequence[Path]) -> str:
 def jars_of(
     wanted: JarSet, cache_directory: Path, *, progress: Report | None = None, jars_directory: Path | None = None, fetch: bool = True
 ) -> list[Path]:
-    """Return the jars of a set: from the given directory, otherwise from the cache, otherwise fetched into it (about 90 s for Kafka's).
+    """Return the jars of a set: from the given directory, otherwise from the cache, otherwise fetched into it.
 
     :param cache_directory: kops' cache, ``directories.cache``
     :param progress: receives a line of progress
@@ -160,7 +160,9 @@ def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
     report(f"fetching the jars of {wanted.name} {wanted.version}, once (a minute or two)")
     work, whole = jars / f".{wanted.folder}.ivy", jars / f".{wanted.folder}.part"
     try:
-        files = ivy.resolve(wanted.artifacts, java=java, work=work, repository=repository(), exclude=wanted.exclude, report=report)
+        files = fetch_pinned(wanted.folder, repository(), work / "pinned", report) or ivy.resolve(
+            wanted.artifacts, java=java, work=work, repository=repository(), exclude=wanted.exclude, report=report
+        )
     except MissingRequirement as missing:
         raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
     shutil.rmtree(whole, ignore_errors=True)
