@@ -12,12 +12,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 unexport PYTHONDONTWRITEBYTECODE
 
 # The checks run beside each other, the lines of each together: none of them keeps two cores busy.
+# In `make test` they take what the lanes leave: those take longest.
 AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 # The unit tests of one noun: make check NOUN=offsets
 OF_NOUN = $(or $(shell find tests/unit -path '*$(NOUN)*' -name 'test_*.py'),$(error no unit test has '$(NOUN)' in its path))
 
-.PHONY: help setup spark packages demo test test-long check jars real style types layers unit format lock benchmarks docs man clean
+.PHONY: help setup spark packages demo test test-long check real style types layers unit format lock benchmarks docs man clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -46,7 +47,7 @@ demo: setup ## Break and rebuild an application's state on a real Kafka
 	$(BIN)/kops demo
 
 test: $(READY) ## Run every check, on real parts
-	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers & checks=$$!; \
+	@nice $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers & checks=$$!; \
 	$(MAKE) --no-print-directory real; real=$$?; \
 	wait $$checks || { echo 'failed: types, unit, style or layers, see above'; exit 1; }; exit $$real
 
@@ -57,11 +58,8 @@ test-long: ## Run every check with its long variants (hours)
 check: $(READY) ## Run the fast half: lint, types, layers, unit tests (NOUN=offsets: those of one noun)
 	@KOPS_TEST_QUICK=1 $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
 
-jars:
-	$(BIN)/python tests/fetch.py
-
-real: jars
-	$(BIN)/python tests/run_in_lanes.py
+real:
+	$(BIN)/python tests/fetch.py $(BIN)/python tests/run_in_lanes.py
 
 style:
 	$(BIN)/ruff check .

@@ -1,16 +1,19 @@
-"""Fetches all that the tests on real parts need and the cache does not have, at once: most of that time is spent waiting for answers.
+"""Fetches what the tests on real parts need and the cache does not have, and runs them.
 
-    python tests/fetch.py
+    python tests/fetch.py COMMAND...
 
-What cannot be fetched is named, and the tests that need it are left out.
+The command starts when the jars of Kafka and Spark are there with the archive of their classes. The rest is fetched meanwhile, most of which
+is waiting for answers: a test that needs it before it is there waits for it. What cannot be fetched is named, and tests that need it are
+left out.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from functools import partial
 from pathlib import Path
 
@@ -31,15 +34,16 @@ FOR_LONG_VARIANTS: dict[str, Fetch] = {
 }
 WANTED: dict[str, Fetch] = {
     "kafka": lambda cache: jars_of(kafka_set(), cache),
-    "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
-    "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
-    "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
     "spark-kafka": lambda cache: jars_of(spark_kafka_set(), cache),
     "connect": lambda cache: jars_of(connect_set(), cache),
     FILE_STREAM: partial(plugin_folder, coordinate=FILE_STREAM),
     "registry": registry_folder,
+    "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
+    "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
+    "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
     **(FOR_LONG_VARIANTS if os.environ.get(LONG) else {}),
 }
+"""In the order in which the lanes need them."""
 FOR_THE_ARCHIVE = ("kafka", "spark-kafka")
 
 
@@ -47,25 +51,30 @@ def fetch(name: str) -> str:
     """Fetch one of them; return a line that says how it went."""
     try:
         WANTED[name](directories(os.environ).cache)
-    except KopsError as missing:
-        return f"{name}: {missing.message}"
+    except (KopsError, OSError) as missing:
+        return f"{name}: {missing}"
     return f"{name} is there"
 
 
-def main() -> None:
-    """Fetch them all; what the archive of classes is made of comes first, so that it is made while the rest is fetched."""
-    print(f"fetching what is not there yet of {', '.join(WANTED)} (a minute or two)", flush=True)
+def main(command: Sequence[str]) -> int:
+    """Fetch, run the command, and return its exit code."""
+    print(f"fetching what is not there yet of {', '.join(WANTED)}", flush=True)
     with ThreadPoolExecutor(len(WANTED)) as pool:
-        fetched = {name: pool.submit(fetch, name) for name in FOR_THE_ARCHIVE}
-        wait(fetched.values())
-        fetched |= {name: pool.submit(fetch, name) for name in WANTED if name not in fetched}
+        first = [pool.submit(fetch, name) for name in FOR_THE_ARCHIVE]
+        wait(first)
+        rest = [pool.submit(fetch, name) for name in WANTED if name not in FOR_THE_ARCHIVE]
+        pool.submit(_report, [*first, *rest])
         try:
             class_archive.make()
         except (KopsError, OSError, subprocess.SubprocessError) as trouble:
             print(f"no archive of classes, without which all is slower: {trouble}", flush=True)
-        for line in fetched.values():
-            print(line.result(), flush=True)
+        return subprocess.run(command, check=False).returncode if command else 0
+
+
+def _report(fetched: Sequence[Future[str]]) -> None:
+    for line in as_completed(fetched):
+        print(line.result(), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main(sys.argv[1:]))

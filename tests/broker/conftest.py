@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(needs_kafka(version))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def cluster(broker):
     return Cluster(broker.bootstrap_servers)
 

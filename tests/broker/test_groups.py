@@ -18,7 +18,7 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def share_member(broker, group, topic):
+def share_member(broker, topic, group):
     """A live share group; returns its name."""
     consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": f"{group}-share"})
     with member(broker.bootstrap_servers, f"{group}-share", topic("s"), consumer=consumer):
@@ -31,7 +31,7 @@ def share_member(broker, group, topic):
         yield f"{group}-share"
 
 
-def test_groups_of_every_type_are_listed(kops, broker, group, topic, cluster, share_member):
+def test_groups_of_every_type_are_listed(kops, broker, topic, group, cluster, share_member):
     name = topic("t")
     cluster.commit(f"{group}-simple", {(name, 0): 0})
     with (
@@ -51,7 +51,7 @@ def test_groups_of_every_type_are_listed(kops, broker, group, topic, cluster, sh
     assert by_regex == f"{group}-classic\n{group}-consumer\n"
 
 
-def test_groups_that_the_client_library_cannot_see_are_named_as_such(kops, group, topic, cluster, share_member, monkeypatch):
+def test_groups_that_the_client_library_cannot_see_are_named_as_such(kops, topic, group, cluster, share_member, monkeypatch):
     """As with a PKCS12 key store, which only confluent-kafka can use: it sees neither type nor state of a share group."""
     for module in ("groups", "working"):
         monkeypatch.setattr(f"kops.gateways.kafka.groups.{module}.can_express", lambda connection: False)

@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from kops.config.paths import directories
 from kops.gateways.machine.jars import KAFKA_VERSION, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
@@ -37,8 +39,9 @@ def make() -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         made = Path(folder) / archive.name
-        os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), f"-XX:ArchiveClassesAtExit={made}"])
-        _run_a_broker(Path(folder), jars)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KAFKA_JVM_PERFORMANCE_OPTS", shlex.join([*FOR_SHORT_RUNS.split(), f"-XX:ArchiveClassesAtExit={made}"]))
+            _run_a_broker(Path(folder), jars)
         made.rename(archive)
 
 

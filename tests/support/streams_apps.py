@@ -210,6 +210,8 @@ class Cluster:
     def __init__(self, servers: str) -> None:
         self.servers = servers
         self.admin = AdminClient({"bootstrap.servers": servers})
+        self._producer: Producer | None = None
+        """Of all that is written: an idempotent producer takes half a second to get its id."""
 
     def create(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
@@ -256,9 +258,9 @@ class Cluster:
     def produce_all(self, records: Mapping[str, Iterable[Record]]) -> None:
         """Write records with their timestamps and headers; without a partition, Java's default partitioner chooses."""
         failed: list[KafkaError] = []
-        producer = Producer(
-            {"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True}
-        )
+        settings = {"partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True, "log.connection.close": False}
+        producer = self._producer or Producer({"bootstrap.servers": self.servers, **settings})
+        self._producer = None  # until all is written: after an error the next writer gets another one
         for topic, record in ((topic, record) for topic, several in records.items() for record in several):
             assert record.timestamp, "librdkafka takes a timestamp of 0 as now"
             while len(producer) >= 50_000:
@@ -274,6 +276,7 @@ class Cluster:
             )
         assert producer.flush(60) == 0
         assert not failed, failed[0]
+        self._producer = producer
 
     def read(self, topic: str, isolation: str = "read_committed") -> list[Record]:
         """Return all records of a topic, partition by partition, in the order of their offsets."""

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement
@@ -63,16 +64,22 @@ def require_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
     :raises MissingRequirement: no Java, one that does not start, or one that is too old
     """
     java = find_java(environment)
-    try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as broken:
-        raise MissingRequirement(f"{java} does not start: {broken}", hint=_INSTALL) from broken
-    version = parse_version(answer.stderr + answer.stdout)
+    version = _version_of(java)
     if version < MINIMUM_VERSION:
         raise MissingRequirement(
             f"{java} is Java {version or 'of an unknown version'}, and {MINIMUM_VERSION} or newer is needed", hint=_INSTALL
         )
     return Jdk(java, version)
+
+
+@cache
+def _version_of(java: Path) -> int:
+    """Ask it, once a process: it starts a JVM."""
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as broken:
+        raise MissingRequirement(f"{java} does not start: {broken}", hint=_INSTALL) from broken
+    return parse_version(answer.stderr + answer.stdout)
 
 
 def parse_version(text: str) -> int:
