@@ -2,9 +2,9 @@
 
     python tests/fetch.py COMMAND...
 
-The command starts when the jars of Kafka and Spark are there with the archive of their classes. The rest is fetched meanwhile, most of which
-is waiting for answers: a test that needs it before it is there waits for it. What cannot be fetched is named, and tests that need it are
-left out.
+The command starts when the jars of Kafka and Spark are there with the archive of their classes. The rest is fetched meanwhile, which is
+mostly waiting for answers: a test that needs it before it is there waits for it. What cannot be fetched is named, and the tests that need
+it are left out.
 """
 
 from __future__ import annotations

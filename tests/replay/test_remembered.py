@@ -18,7 +18,7 @@ FORGETFUL = {
     "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
 }
 PROGRESS = "kops-progress"
-COUNT, SIZE, SLOW = 6000, 1000, 50_000
+COUNT, SIZE, SLOW = 6000, 1000, 150_000
 """Bytes a second that the broker takes of a replay that is to be killed: far less than it has to send."""
 
 

@@ -258,7 +258,7 @@ class Cluster:
     def produce_all(self, records: Mapping[str, Iterable[Record]]) -> None:
         """Write records with their timestamps and headers; without a partition, Java's default partitioner chooses."""
         failed: list[KafkaError] = []
-        settings = {"partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True, "log.connection.close": False}
+        settings = {"partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True, "log_level": 2}
         producer = self._producer or Producer({"bootstrap.servers": self.servers, **settings})
         self._producer = None  # until all is written: after an error the next writer gets another one
         for topic, record in ((topic, record) for topic, several in records.items() for record in several):
