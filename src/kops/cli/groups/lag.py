@@ -122,27 +122,19 @@ class Exceeded:
         self.first: list[str] = []
         self.count = 0
 
-    def watched(self, blocks: Iterable[Block]) -> Iterable[Block]:
-        """Return blocks unchanged, remembering as they are read."""
-        return blocks if self._limits == Limits() else self._watched(blocks)
+    def watched(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """Yield blocks unchanged, remembering as they are read."""
+        for block in blocks:
+            if self._limits != Limits():  # rows are made only if they are needed
+                self.look_at(block.rows())
+            yield block
 
     def look_at(self, rows: Iterable[Row]) -> None:
         """Remember those of some rows."""
-        if self._limits != Limits():
-            for row in rows:
-                self._add(row)
-
-    def _watched(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        for block in blocks:
-            self.look_at(block.rows())
-            yield block
-
-    def _add(self, row: Row) -> None:
-        said = self._limits.exceeded_by(row)
-        if said:
+        for text in filter(None, map(self._limits.exceeded_by, rows)):
             self.count += 1
             if len(self.first) < self.NAMED:
-                self.first.append(said)
+                self.first.append(text)
 
     def sentence(self) -> str:
         """Name the first of them, and count the others."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition
 from kops.core.topics.names import topics_not_found
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.translate import has_no_leader, leader_moved
-
-T = TypeVar("T")
+from kops.gateways.kafka.translate import all_good, has_no_leader, leader_moved
 
 RETRY_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -32,7 +30,7 @@ class Offsets:
         :param isolation: with ``read_committed`` the end is the last stable offset: where an open transaction begins
         :raises KopsError: for the first partition that has none (NotFound for an unknown topic or partition)
         """
-        return _all_good(self.bounds_or_errors(partitions, isolation=isolation))
+        return all_good(self.bounds_or_errors(partitions, isolation=isolation))
 
     def bounds_or_errors(
         self, partitions: Iterable[TopicPartition], *, isolation: str = READ_UNCOMMITTED
@@ -67,7 +65,14 @@ class Offsets:
         wanted = sorted(set(partitions))
         answers = self._found(wanted, OffsetSpec.for_timestamp(milliseconds), READ_UNCOMMITTED, "find the offset of a time")
         # The broker answers -1 for "none"; if that were committed, the group would follow auto.offset.reset.
-        return {partition: None if offset < 0 else offset for partition, offset in _all_good(answers).items()}
+        return {partition: None if offset < 0 else offset for partition, offset in all_good(answers).items()}
+
+    def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Return the same for a time per partition, with one request per distinct time."""
+        found: dict[TopicPartition, int | None] = {}
+        for milliseconds in set(times.values()):
+            found |= self.at_time([partition for partition, wanted in times.items() if wanted == milliseconds], milliseconds)
+        return found
 
     def partitions_of(self, topics: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
         """Return the partitions of each topic.
@@ -154,12 +159,3 @@ def _bounds(start: int | KopsError, end: int | KopsError) -> Bounds | KopsError:
     if isinstance(end, KopsError):
         return end
     return Bounds(start, max(start, end))
-
-
-def _all_good(answers: Mapping[TopicPartition, T | KopsError]) -> dict[TopicPartition, T]:
-    good: dict[TopicPartition, T] = {}
-    for partition, answer in answers.items():
-        if isinstance(answer, KopsError):
-            raise answer
-        good[partition] = answer
-    return good

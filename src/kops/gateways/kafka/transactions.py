@@ -33,7 +33,9 @@ class Transactions:
         :raises ConfigError: when kafka-python does not support this connection's settings
         """
         found = self._open_in(sorted(set(partitions)))
-        hanging = {partition for partition, answer in found.items() if not isinstance(answer, KopsError) and _hanging(answer)}
+        hanging = {
+            partition for partition, answer in found.items() if not isinstance(answer, KopsError) and any(one.hanging for one in answer)
+        }
         # A transaction may end between the two requests: then the coordinator reports that, and the partition no longer has it.
         again = self._producers(sorted(hanging)) if hanging else {}
         return {**found, **{partition: _still(found[partition], again[partition]) for partition in hanging}}
@@ -99,10 +101,6 @@ def _transactional(answer: Mapping[Any, Any] | KopsError, partition: TopicPartit
         return NotFound(f"the leader of {partition} does not answer for it", hint="`kops topics describe` shows its leader")
     having = [state for state in found.active_producers if state.current_transaction_start_offset >= 0]
     return sorted(having, key=lambda state: state.current_transaction_start_offset)
-
-
-def _hanging(found: Open) -> bool:
-    return any(one.hanging for one in found)
 
 
 def _still(found: Open | KopsError, again: list[Any] | KopsError) -> Open | KopsError:

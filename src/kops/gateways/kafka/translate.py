@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from kops.core.errors import (
     AuthenticationFailed,
@@ -20,6 +20,9 @@ from kops.core.errors import (
     UsageProblem,
 )
 from kops.core.rights import missing_right
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 OLDEST = "2.8"
 """The oldest Apache Kafka that kops supports: the first whose brokers give topics ids and report their registered brokers."""
@@ -156,6 +159,19 @@ def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsEr
     if kind is AuthorizationFailed and (right := missing_right(name, doing)):
         return kind(f"{message} (lacks {right})", hint=right.hint, kafka_error=name, needs=str(right))
     return kind(message, hint=hint, kafka_error=name)
+
+
+def all_good(answers: Mapping[K, T | KopsError]) -> dict[K, T]:
+    """Return answers without errors.
+
+    :raises KopsError: the first one
+    """
+    good: dict[K, T] = {}
+    for key, answer in answers.items():
+        if isinstance(answer, KopsError):
+            raise answer
+        good[key] = answer
+    return good
 
 
 def group_not_found(group_id: str) -> NotFound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -62,7 +62,7 @@ def look_at_groups(
         looks = [replace(again.get(look.group.group_id, look), seconds=seconds) for look in looks]
     looks = _with_skews(services, _with_history(services, looks, scope, gaps, since=since), gaps)
     records = _records(services, looks, gaps)
-    return tuple(replace(look, records={one: records[one] for one in _places(look) if one in records}) for look in looks)
+    return tuple(replace(look, records={at: records[at] for one in _heads(look) if (at := one.partition) in records}) for look in looks)
 
 
 def _first_look(report: LagReport, name: str, scope: Scope, settings: Settings) -> GroupLook:
@@ -225,15 +225,11 @@ def _with_skews(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> l
         count = 0 if first is None else max(0, bounds.log_end_offset - max(first, bounds.log_start_offset))
         new.setdefault(partition.topic, {})[partition] = count
     skews: dict[str, Skew] = {topic: found for topic, counts in new.items() if (found := skew_of(counts, NEW_MS)) is not None}
-    return [replace(look, skews=tuple(skews[topic] for topic in sorted(_topics_behind(look) & skews.keys()))) for look in looks]
-
-
-def _topics_behind(look: GroupLook) -> set[str]:
-    return {one.partition.topic for one in look.partitions if one.behind}
-
-
-def _places(look: GroupLook) -> Iterable[TopicPartition]:
-    return (one.partition for one in _heads(look))
+    behind_in = [{one.partition.topic for one in look.partitions if one.behind} for look in looks]
+    return [
+        replace(look, skews=tuple(skews[topic] for topic in sorted(topics & skews.keys())))
+        for look, topics in zip(looks, behind_in, strict=True)
+    ]
 
 
 def _heads(look: GroupLook) -> tuple[PartitionLook, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from kops.core.cluster.models import sizes_by_replica
@@ -88,15 +87,8 @@ def _young_from(
     services: Services, places: Iterable[Place], retention: Mapping[str, Retention], now: int, within: int
 ) -> dict[TopicPartition, int | None]:
     """Return the first offset of each partition whose record will not have expired by then; None if all will have."""
-    asked: dict[int, set[TopicPartition]] = defaultdict(set)
-    for partition, _ in places:
-        limit = retention.get(partition.topic, Retention()).milliseconds
-        if limit is not None:
-            asked[max(0, now + within - limit)].add(partition)
-    found: dict[TopicPartition, int | None] = {}
-    for milliseconds, partitions in asked.items():
-        found |= services.kafka.offsets.at_time(partitions, milliseconds)
-    return found
+    limits = {partition: retention.get(partition.topic, Retention()).milliseconds for partition, _ in places}
+    return services.kafka.offsets.at_times({place: max(0, now + within - limit) for place, limit in limits.items() if limit is not None})
 
 
 def _sizes(services: Services, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:

@@ -54,12 +54,10 @@ def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
             yield ItemResult(f"{prefix}{partition}", status, failure.as_json() if failure else None, None if failure else after)
 
 
-def offsets_now(found: GroupOffsets, topic: TopicMoves) -> tuple[int | None, ...]:
-    return tuple(map(found.offsets.get(topic.topic, {}).get, topic.partitions))
-
-
 def as_written(group: GroupMoves, found: GroupOffsets | KopsError) -> bool:
-    return not isinstance(found, KopsError) and all(offsets_now(found, topic) == topic.after.offsets for topic in group.topics)
+    return not isinstance(found, KopsError) and all(
+        current_column(found, topic.topic, topic.partitions).offsets == topic.after.offsets for topic in group.topics
+    )
 
 
 def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadata: bool) -> Iterator[ItemResult]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from kops.core.errors import GroupActive, KopsError, NotFound, Refused
+from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.findings import counted, names_text
 from kops.core.models import Committed, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy
@@ -109,7 +109,10 @@ def plan_groups(services: Services, chosen: Chosen, rules: Sequence[Rule], *, su
             raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
     every = (place for one in wanted.values() for place in one.places.items())
     groups = _resolved(wanted, read_targets(services, [rule.strategy for rule in rules], every))
-    left = [GroupMoves(name, str(problem.details.get("state")), left=_members(problem)) for name, problem in chosen.active.items()]
+    left = [
+        GroupMoves(name, str(problem.details.get("state")), left=f"has members ({problem.details.get('state', 'active')})")
+        for name, problem in chosen.active.items()
+    ]
     left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
     warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups)]
     if chosen.groups.keys() != chosen.named and (missing := unlisted(services)):
@@ -146,10 +149,6 @@ def _collect_less() -> None:
     Hundreds of thousands of objects follow, none of them is part of a cycle, and each collection costs time.
     """
     gc.set_threshold(200_000, 50, 100)
-
-
-def _members(problem: GroupActive) -> str:
-    return f"has members ({problem.details.get('state', 'active')})"
 
 
 def _kept_behind(wanted: Mapping[str, Wanted], groups: Sequence[GroupMoves]) -> list[str]:

@@ -55,7 +55,7 @@ def plan_resets(services: Services, names: Sequence[str], mixes: Sequence[tuple[
     if bool(names) == scope.all_groups:
         raise UsageProblem("say which groups to move: some, or all of them", hint="GROUP..., globs such as 'billing-*', or --all-groups")
     one = len(names) == 1 and not scope.regex and not is_glob(names[0])
-    if one and len(mixes) == 1 and not any(_is_pattern(topic, scope) for topic in mixes[0][0]):
+    if one and len(mixes) == 1 and not any(is_glob(topic) for topic in mixes[0][0]):
         return _plan_one(services, names[0], *mixes[0], scope)
     milliseconds = parse_duration(scope.wait_empty) if scope.wait_empty is not None else 0
     chosen = choose_groups(
@@ -108,10 +108,6 @@ def _refuse_scope(choice: Choice, topics: Sequence[str], scope: Scope) -> None:
         raise UsageProblem("--from-file names the partitions itself", hint="leave --all-topics out; --topic narrows the file")
     if choice.from_file is None and bool(topics) == scope.all_topics:
         raise UsageProblem("say what to move: some topics, or all of them", hint=SCOPE_HINT)
-
-
-def _is_pattern(topic: str, scope: Scope) -> bool:
-    return scope.regex or is_glob(topic)
 
 
 def plan_seek(

@@ -87,7 +87,8 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
             reasons.append(strategy.reason if isinstance(strategy, Stay) else "no longer exists")
         else:
             after.append(target.offset)
-            reasons.append(target.reason if offset is not None or NO_COMMIT in target.reason else _and_no_commit(target.reason))
+            known_commit = offset is not None or NO_COMMIT in target.reason
+            reasons.append(target.reason if known_commit else f"{target.reason}; {NO_COMMIT}".removeprefix("; "))
     kept = {}
     for partition in before.metadata:
         at = partitions.index(partition)
@@ -99,10 +100,6 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
     if whole and None not in after and not any(isinstance(targets.strategies[rule], OF_THE_GROUP) for rule in set(places.rules)):
         targets.columns[topic, places] = (partitions, column, alike)
     return TopicMoves(topic, partitions, before, column, alike)
-
-
-def _and_no_commit(reason: str) -> str:
-    return f"{reason}; {NO_COMMIT}".removeprefix("; ")
 
 
 def read_targets(
@@ -139,11 +136,5 @@ def read_targets(
 
 def at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:
     """Return the first offset at or after the time of each strategy that is a time; None if the partition has none."""
-    asked: dict[int, list[TopicPartition]] = {}
-    for partition, strategy in strategies.items():
-        if isinstance(strategy, ToTime):
-            asked.setdefault(strategy.milliseconds, []).append(partition)
-    found: dict[TopicPartition, int | None] = {}
-    for milliseconds, partitions in asked.items():
-        found |= services.kafka.offsets.at_time(partitions, milliseconds)
-    return found
+    times = {partition: strategy.milliseconds for partition, strategy in strategies.items() if isinstance(strategy, ToTime)}
+    return services.kafka.offsets.at_times(times)

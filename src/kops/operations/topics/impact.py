@@ -228,14 +228,13 @@ def _limit(name: str, topic: Effective) -> int | None:
 
 
 def _too_old(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
+    now = to_milliseconds(services.now())
+    times = {place: max(0, now - limit) for topic, limit in limits.items() for place in places_of(topic)}
+    bounds, first_kept = services.kafka.offsets.bounds(times), services.kafka.offsets.at_times(times)
     cuts: dict[TopicPartition, tuple[Bounds, int]] = {}
-    for limit in sorted(set(limits.values())):
-        partitions = [place for topic, own in limits.items() if own == limit for place in places_of(topic)]
-        bounds = services.kafka.offsets.bounds(partitions)
-        first_kept = services.kafka.offsets.at_time(partitions, max(0, to_milliseconds(services.now()) - limit))
-        for place in partitions:
-            kept = first_kept[place]
-            cuts[place] = bounds[place], bounds[place].log_end_offset if kept is None else kept
+    for place, ends in bounds.items():
+        kept = first_kept[place]
+        cuts[place] = ends, ends.log_end_offset if kept is None else kept
     for topic, limit in limits.items():
         held = sum(bounds.log_end_offset - bounds.log_start_offset for place, (bounds, _) in cuts.items() if place.topic == topic.name)
         going = sum(max(0, cut - bounds.log_start_offset) for place, (bounds, cut) in cuts.items() if place.topic == topic.name)

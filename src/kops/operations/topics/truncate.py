@@ -214,9 +214,7 @@ TRUNCATE: TruncateTopics[Truncation] = TruncateTopics()
 def _targets(
     services: Services, positions: Mapping[TopicPartition, Position], bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, Target]:
-    times: dict[TopicPartition, int | None] = {}
-    for moment in {position.value for position in positions.values() if position.kind == "time"}:
-        times |= services.kafka.offsets.at_time([place for place in positions if positions[place] == Position("time", moment)], moment)
+    times = services.kafka.offsets.at_times({place: position.value for place, position in positions.items() if position.kind == "time"})
     return {place: resolve(_strategy(positions[place]), None, ends, times.get(place)) for place, ends in bounds.items()}
 
 

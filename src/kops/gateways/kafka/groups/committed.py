@@ -17,7 +17,7 @@ from kops.gateways.kafka.admin import RETRY_SECONDS, Wire, can_express, settled
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups.answers import gathered, offsets_of
 from kops.gateways.kafka.groups.offsets_fetch import fetched, fetched_alone
-from kops.gateways.kafka.translate import coordinator_moves, translate, translate_kafka_python
+from kops.gateways.kafka.translate import all_good, coordinator_moves, translate, translate_kafka_python
 
 Offsets = dict[TopicPartition, Committed]
 """The committed offsets of one group."""
@@ -235,10 +235,3 @@ def still_open(group_id: str) -> KopsError:
         hint="an exactly-once application that was killed leaves it open until its transaction.timeout.ms is over: try again then",
         group=group_id,
     )
-
-
-def all_good(answers: Mapping[str, Any]) -> dict[str, Any]:
-    for answer in answers.values():
-        if isinstance(answer, KopsError):
-            raise answer
-    return dict(answers)

@@ -12,7 +12,8 @@ from kops.core.groups.lag import Place
 from kops.core.models import Group
 from kops.gateways.kafka.admin import can_express
 from kops.gateways.kafka.groups.answers import group_of, kafka_words, listed_group
-from kops.gateways.kafka.groups.committed import CommittedOffsets, all_good
+from kops.gateways.kafka.groups.committed import CommittedOffsets
+from kops.gateways.kafka.translate import all_good
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient

@@ -106,13 +106,8 @@ def ask_coordinators(admin: Any, group_ids: Sequence[str], request: Callable[[li
 
 def describe_groups(admin: Any, api_key: int, group_ids: Sequence[str]) -> list[tuple[int, Any]]:
     """Describe share or streams groups, each by its coordinator; return the brokers with their answers."""
-    request = describe_request(api_key)
+    request, _ = _messages(api_key)
     return ask_coordinators(admin, group_ids, lambda some: request(group_ids=some, include_authorized_operations=False))
-
-
-def describe_request(api_key: int) -> Any:
-    """Return the request class of a description, with its answer's class registered; call it with ``group_ids``."""
-    return _messages(api_key)[0]
 
 
 @cache
