@@ -39,7 +39,7 @@ def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterato
     """Yield what is wrong with partitions: one finding per kind, with all partitions of that kind."""
     offline, thin = set(trouble.offline), set(trouble.under_replicated)
     refusing = [place for place in trouble.under_min_isr if place not in offline]
-    never = {place for place, part in observed.partitions() if (observed.minimum(place.topic) or 0) > len(part.replicas)}
+    never = {place for place, partition in observed.partitions() if (observed.minimum(place.topic) or 0) > len(partition.replicas)}
     at_edge = [place for place in trouble.at_min_isr if place in thin and place not in offline]
     if offline:
         yield _about(
@@ -63,7 +63,7 @@ def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterato
         )
         yield _about(Severity.WARNING, "at_min_isr", at_edge, text)
     if thin:
-        out_of_sync = sorted({broker for place, part in observed.partitions() if place in thin for broker in _out_of_sync(part)})
+        out_of_sync = sorted({broker for place, partition in observed.partitions() if place in thin for broker in _out_of_sync(partition)})
         where = f" on broker{'s' if len(out_of_sync) > 1 else ''} {names_text(out_of_sync)}" if out_of_sync else ""
         text = f"{_are(len(thin), 'under-replicated')}: replicas{where} are not in sync"
         yield _about(Severity.WARNING, "under_replicated", trouble.under_replicated, text, brokers=out_of_sync)
@@ -85,13 +85,13 @@ def _are(number: int, what: str) -> str:
     return f"{counted(number, 'partition')} {'is' if number == 1 else 'are'} {what}"
 
 
-def _out_of_sync(part: Partition) -> set[int]:
-    return set(part.replicas) - set(part.in_sync_replicas)
+def _out_of_sync(partition: Partition) -> set[int]:
+    return set(partition.replicas) - set(partition.in_sync_replicas)
 
 
 def _who_could_lead(observed: Observed, offline: Iterable[TopicPartition]) -> str:
     brokers = {broker for place in offline for broker in observed.eligible.get(place, ())}
-    brokers |= {broker for place, part in observed.partitions() if place in set(offline) for broker in part.in_sync_replicas}
+    brokers |= {broker for place, partition in observed.partitions() if place in set(offline) for broker in partition.in_sync_replicas}
     waiting = sorted(brokers - observed.live)
     if not waiting:
         return ""
@@ -103,8 +103,8 @@ def _missing_brokers(observed: Observed) -> Iterator[Finding]:
     known = {broker.id: broker for broker in observed.registered}
     fenced = {broker.id for broker in observed.registered if broker.fenced}
     replicas: dict[int, int] = {}
-    for _, part in observed.partitions():
-        for broker in part.replicas:
+    for _, partition in observed.partitions():
+        for broker in partition.replicas:
             replicas[broker] = replicas.get(broker, 0) + 1
     for broker in sorted((fenced | replicas.keys()) - (observed.live - fenced)):
         at = f" ({known[broker].host}:{known[broker].port})" if broker in known else ""
@@ -159,11 +159,11 @@ def _disks(log_dirs: Iterable[LogDir]) -> Iterator[Finding]:
 def _skew(observed: Observed) -> Iterator[Finding]:
     preferred: dict[int, int] = {}
     elsewhere: dict[int, int] = {}
-    for _, part in observed.partitions():
-        if part.leader is not None and part.replicas and part.replicas[0] in observed.live:
-            first = part.replicas[0]
+    for _, partition in observed.partitions():
+        if partition.leader is not None and partition.replicas and partition.replicas[0] in observed.live:
+            first = partition.replicas[0]
             preferred[first] = preferred.get(first, 0) + 1
-            elsewhere[first] = elsewhere.get(first, 0) + (part.leader != first)
+            elsewhere[first] = elsewhere.get(first, 0) + (partition.leader != first)
     for broker, count in sorted(elsewhere.items()):
         if count > SKEWED_ABOVE * preferred[broker]:
             of = counted(preferred[broker], "partition")

@@ -43,8 +43,8 @@ class Observed:
 
     def partitions(self) -> Iterator[tuple[TopicPartition, Partition]]:
         for topic in self.topics:
-            for part in topic.partitions:
-                yield TopicPartition(topic.name, part.partition), part
+            for partition in topic.partitions:
+                yield TopicPartition(topic.name, partition.partition), partition
 
     def minimum(self, topic: str) -> int | None:
         """min.insync.replicas of a topic; None if it could not be read."""
@@ -69,21 +69,21 @@ class PartitionTrouble:
 def partition_trouble(observed: Observed) -> PartitionTrouble:
 
     def those(test: Callable[[TopicPartition, Partition], bool]) -> tuple[TopicPartition, ...]:
-        return tuple(place for place, part in observed.partitions() if test(place, part))
+        return tuple(place for place, partition in observed.partitions() if test(place, partition))
 
-    def in_sync_less_minimum(place: TopicPartition, part: Partition) -> int | None:
+    def in_sync_less_minimum(place: TopicPartition, partition: Partition) -> int | None:
         minimum = observed.minimum(place.topic)
-        return None if minimum is None else len(part.in_sync_replicas) - minimum
+        return None if minimum is None else len(partition.in_sync_replicas) - minimum
 
     return PartitionTrouble(
-        offline=those(lambda _, part: part.leader is None or part.leader not in observed.live),
-        under_replicated=those(lambda place, part: is_under_replicated(part, observed.adding.get(place, frozenset()))),
-        under_min_isr=those(lambda place, part: (in_sync_less_minimum(place, part) or 0) < 0),
-        at_min_isr=those(lambda place, part: in_sync_less_minimum(place, part) == 0),
-        not_preferred=those(lambda _, part: bool(part.replicas) and part.leader not in (None, part.replicas[0])),
+        offline=those(lambda _, partition: partition.leader is None or partition.leader not in observed.live),
+        under_replicated=those(lambda place, partition: is_under_replicated(partition, observed.adding.get(place, frozenset()))),
+        under_min_isr=those(lambda place, partition: (in_sync_less_minimum(place, partition) or 0) < 0),
+        at_min_isr=those(lambda place, partition: in_sync_less_minimum(place, partition) == 0),
+        not_preferred=those(lambda _, partition: bool(partition.replicas) and partition.leader not in (None, partition.replicas[0])),
     )
 
 
-def is_under_replicated(part: Partition, adding: frozenset[int] = frozenset()) -> bool:
+def is_under_replicated(partition: Partition, adding: frozenset[int] = frozenset()) -> bool:
     """Whether replicas are out of sync, not counting those that are still being added."""
-    return len(set(part.replicas) - adding) > len(part.in_sync_replicas)
+    return len(set(partition.replicas) - adding) > len(partition.in_sync_replicas)

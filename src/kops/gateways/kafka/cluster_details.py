@@ -77,10 +77,10 @@ class ClusterDetails:
         wanted = sorted(set(topics))
         answer = self._wire.ask("describe the eligible leaders", lambda admin: admin.describe_topic_partitions(wanted), patient=True)
         return {
-            TopicPartition(topic["name"], part["partition_index"]): tuple(part["eligible_leader_replicas"])
+            TopicPartition(topic["name"], partition["partition_index"]): tuple(partition["eligible_leader_replicas"])
             for topic in answer["topics"]
-            for part in topic["partitions"] or ()
-            if part["eligible_leader_replicas"]
+            for partition in topic["partitions"] or ()
+            if partition["eligible_leader_replicas"]
         }
 
     def _version(self, broker_id: int) -> str | KopsError:
@@ -180,10 +180,13 @@ class LogDirs:
 def _log_dir(broker_id: int, found: Mapping[str, Any]) -> LogDir:
     replicas = [
         ReplicaOnDisk(
-            TopicPartition(topic["name"], part["partition_index"]), part["partition_size"], part["offset_lag"], part["is_future_key"]
+            TopicPartition(topic["name"], replica["partition_index"]),
+            replica["partition_size"],
+            replica["offset_lag"],
+            replica["is_future_key"],
         )
         for topic in found["topics"]
-        for part in topic["partitions"]
+        for replica in topic["partitions"]
     ]
     return LogDir(
         broker=broker_id,

@@ -69,9 +69,9 @@ class GroupReader:
                     f"group {self._group_id} gave us no partition of {self._topic}",
                     hint="see `kops groups describe`: others may be members",
                 )
-            for part in [[record] for record in batch] if self._single else [batch]:
-                self.positions |= {TopicPartition(record.topic, record.partition): record.offset + 1 for record in part}
-                yield part
+            for some in [[record] for record in batch] if self._single else [batch]:
+                self.positions |= {TopicPartition(record.topic, record.partition): record.offset + 1 for record in some}
+                yield some
         # The last record may be followed by transaction markers, which the group need not read again.
         self.positions |= {partition: self._at_end[partition] for partition in self._ours if self._at_end.get(partition)}
 

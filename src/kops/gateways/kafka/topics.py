@@ -144,14 +144,16 @@ class Topics:
         timeout = self._client.timeout
         errors = self._asked_to_create(topics, validate_only=validate_only)
         deadline = time.monotonic() + timeout
-        while going := self._being_deleted(errors):
+        while being_deleted := self._being_deleted(errors):
             if time.monotonic() > deadline:
                 break
             time.sleep(VISIBLE_POLL_SECONDS)
-            errors |= self._asked_to_create([topic for topic in topics if topic.name in going], validate_only=validate_only)
+            errors |= self._asked_to_create([topic for topic in topics if topic.name in being_deleted], validate_only=validate_only)
         if not validate_only:
             created = [name for name, error in errors.items() if error is None]
-            late = self._wait_until(created, lambda topic: topic is not None and all(part.leader is not None for part in topic.partitions))
+            late = self._wait_until(
+                created, lambda topic: topic is not None and all(partition.leader is not None for partition in topic.partitions)
+            )
             errors |= {name: TimedOut(f"topic {name} was created, but does not show after {timeout:g} s") for name in late}
         return errors
 
@@ -164,8 +166,8 @@ class Topics:
 
     def _being_deleted(self, errors: Mapping[str, KopsError | None]) -> set[str]:
         """Return the topics that are reported to exist but are not listed."""
-        said = {name for name, error in errors.items() if error is not None and error.details.get("kafka_error") == "TOPIC_ALREADY_EXISTS"}
-        return said - set(self.existing(said))
+        taken = {name for name, error in errors.items() if error is not None and error.details.get("kafka_error") == "TOPIC_ALREADY_EXISTS"}
+        return taken - set(self.existing(taken))
 
     def delete(self, names: Iterable[str]) -> dict[str, KopsError | None]:
         """Delete topics in one request, and wait until the cluster no longer shows them.
@@ -260,7 +262,7 @@ def _unless_missing(answer: Any) -> Any:
 
 
 def _topic(found: Any) -> Topic:
-    partitions = sorted((_partition(part) for part in found.partitions), key=lambda part: part.partition)
+    partitions = sorted((_partition(partition) for partition in found.partitions), key=lambda partition: partition.partition)
     topic_id = str(found.topic_id).translate(_URL_SAFE)
     return Topic(found.name, tuple(partitions), topic_id=None if topic_id == _NO_ID else topic_id, internal=found.is_internal)
 
@@ -307,4 +309,4 @@ def _altered(name: str, settings: Changes) -> Any:
 
 
 def _has(topic: Topic, total: int) -> bool:
-    return len(topic.partitions) >= total and all(part.leader is not None for part in topic.partitions)
+    return len(topic.partitions) >= total and all(partition.leader is not None for partition in topic.partitions)

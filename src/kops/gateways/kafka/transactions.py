@@ -99,8 +99,8 @@ def _transactional(answer: Mapping[Any, Any] | KopsError, partition: TopicPartit
     found = answer.get((partition.topic, partition.partition))
     if found is None:
         return NotFound(f"the leader of {partition} does not answer for it", hint="`kops topics describe` shows its leader")
-    having = [state for state in found.active_producers if state.current_transaction_start_offset >= 0]
-    return sorted(having, key=lambda state: state.current_transaction_start_offset)
+    transactional = [state for state in found.active_producers if state.current_transaction_start_offset >= 0]
+    return sorted(transactional, key=lambda state: state.current_transaction_start_offset)
 
 
 def _still(found: Open | KopsError, again: list[Any] | KopsError) -> Open | KopsError:

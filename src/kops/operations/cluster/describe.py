@@ -58,7 +58,7 @@ def known_brokers(cluster: Cluster, registered: Iterable[RegisteredBroker]) -> l
 
 
 def _version_order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    return tuple(int(number) for number in version.split(".") if number.isdigit())
 
 
 def _controller(quorum: Quorum | None, cluster: Cluster) -> Row | None:
@@ -138,13 +138,13 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
 def shares_of(topics: Iterable[Topic]) -> dict[int, dict[str, int]]:
     """Count per broker: partitions that it leads, is the preferred leader of, has a replica of, and has an out-of-sync replica of."""
     shares: dict[int, dict[str, int]] = {}
-    for part in (part for topic in topics for part in topic.partitions):
-        for place, broker in enumerate(part.replicas):
+    for partition in (partition for topic in topics for partition in topic.partitions):
+        for place, broker in enumerate(partition.replicas):
             share = shares.setdefault(broker, dict(NO_SHARE))
-            share["leaders"] += part.leader == broker
+            share["leaders"] += partition.leader == broker
             share["preferred_leaders"] += place == 0
             share["replicas"] += 1
-            share["out_of_sync_replicas"] += broker not in part.in_sync_replicas
+            share["out_of_sync_replicas"] += broker not in partition.in_sync_replicas
     return shares
 
 

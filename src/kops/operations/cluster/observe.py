@@ -98,8 +98,8 @@ def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Top
 def _with_details(services: Services, seen: Observed, gaps: Gaps) -> Observed:
     """Add reassignments and eligible leaders, which matter only where partitions are under-replicated or offline."""
     details = services.kafka.details
-    offline = sorted({place.topic for place, part in seen.partitions() if part.leader is None})
-    if any(is_under_replicated(part) for _, part in seen.partitions()):
+    offline = sorted({place.topic for place, partition in seen.partitions() if partition.leader is None})
+    if any(is_under_replicated(partition) for _, partition in seen.partitions()):
         seen = replace(seen, adding=gaps.ask("reassignments", details.adding_replicas) or {})
     return replace(seen, eligible=gaps.ask("eligible leaders", lambda: details.eligible_leaders(offline)) or {}) if offline else seen
 

@@ -194,7 +194,7 @@ def _most_behind_first(findings: Iterable[Finding]) -> list[Finding]:
 
 def _held_back(services: Services, seen: Observed, gaps: Gaps) -> HeldBack:
     """Return the open transactions that hold back a last stable offset, of partitions where it is below the high watermark."""
-    places = [place for place, part in seen.partitions() if part.leader is not None and place.topic not in INTERNAL_TOPICS]
+    places = [place for place, partition in seen.partitions() if partition.leader is not None and place.topic not in INTERNAL_TOPICS]
     stable = stable_offsets(services, places)
     held, problem = held_back(services, stable, services.kafka.offsets.bounds_or_errors(places))
     if problem is not None:

@@ -230,7 +230,7 @@ def _row(group: Group) -> dict[str, Any]:
         **group_row(group),
         "epoch": group.epoch if isinstance(group, WorkingGroup) else None,
         "members": [_member(member) for member in group.members] if known else None,
-        "subtopologies": [asdict(part) for part in group.subtopologies] if isinstance(group, WorkingGroup) else [],
+        "subtopologies": [asdict(subtopology) for subtopology in group.subtopologies] if isinstance(group, WorkingGroup) else [],
     }
 
 
@@ -261,7 +261,7 @@ def unlisted(services: Services) -> KopsError | None:
     None if every partition of ``__consumer_offsets`` has a leader, or the topic may not be described.
     """
     partitions = _partitions(services)
-    leaderless = sum(part.leader is None for part in partitions)
+    leaderless = sum(partition.leader is None for partition in partitions)
     if not leaderless:
         return None
     return Unreachable(
@@ -275,7 +275,7 @@ def is_settling(services: Services) -> bool:
 
     A coordinator that has just taken over knows only what it knows to be replicated, and reports older groups as DEAD for a moment.
     """
-    return any(len(part.in_sync_replicas) < len(part.replicas) for part in _partitions(services))
+    return any(len(partition.in_sync_replicas) < len(partition.replicas) for partition in _partitions(services))
 
 
 def _partitions(services: Services) -> tuple[Partition, ...]:

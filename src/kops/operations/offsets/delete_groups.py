@@ -126,8 +126,8 @@ class DeleteGroups(Mutation[Deletion]):
             raise refusals[0]
         for item in plan.changes:
             error = errors[item.target]
-            gone = error is None or isinstance(error, NotFound)  # another client was faster
-            yield ItemResult(item.target, Status.DONE) if gone or error is None else failed(item, error)
+            deleted = error is None or isinstance(error, NotFound)  # another client was faster
+            yield ItemResult(item.target, Status.DONE) if deleted or error is None else failed(item, error)
 
     def verify(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
         left = set(services.kafka.groups.ids())
@@ -171,8 +171,8 @@ class DeleteGroups(Mutation[Deletion]):
         return any(group.partitions for group in plan.arguments.prior)
 
     def messages(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        gone = {result.target for result in results if result.status is Status.DONE}
-        if not any(group.partitions for group in plan.arguments.prior if group.group in gone):
+        deleted = {result.target for result in results if result.status is Status.DONE}
+        if not any(group.partitions for group in plan.arguments.prior if group.group in deleted):
             return ()
         return ("undo makes the groups again with the offsets that they had, as long as no consumer has",)
 

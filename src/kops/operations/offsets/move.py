@@ -133,13 +133,13 @@ class Mover(Mutation[M]):
         )  # a single group was compared just now, by `check`
         refused: list[tuple[GroupMoves, KopsError]] = [(groups[name], problem) for name, problem in problems.items()]
         refused += [(group, refusal_of(group)) for group in plan.arguments.groups if group.left]
-        going = {name: group for name, group in groups.items() if name not in problems}
+        ready = {name: group for name, group in groups.items() if name not in problems}
         if len(groups) > 1:
-            services.progress.step(f"moving {counted(len(going), 'group')}")
+            services.progress.step(f"moving {counted(len(ready), 'group')}")
         tried = 0
-        for done, (group, outcome) in enumerate(_outcomes(services, going), start=1):
+        for done, (group, outcome) in enumerate(_outcomes(services, ready), start=1):
             if len(groups) > 1:
-                services.progress.advance(done, len(going), "groups")
+                services.progress.advance(done, len(ready), "groups")
             if isinstance(outcome, Refused):
                 refused.append((group, outcome))
                 continue
@@ -151,7 +151,7 @@ class Mover(Mutation[M]):
             raise refused[0][1]
         for group, problem in refused:
             yield from results_of(group, problem)
-        if made := [name for name in plan.arguments.delete_groups if name in going]:
+        if made := [name for name in plan.arguments.delete_groups if name in ready]:
             _delete_empty(services, made)
 
     def verify(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:

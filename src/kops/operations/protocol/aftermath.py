@@ -39,7 +39,7 @@ def look(services: Services, traces: Traces) -> dict[str, Any]:
     if traces.logs:
         there = services.kafka.topics.existing(traces.logs)
         found["topics"] = {name: there[name].topic_id if name in there else None for name in traces.logs}
-        partitions = [TopicPartition(topic.name, part.partition) for topic in there.values() for part in topic.partitions]
+        partitions = [TopicPartition(topic.name, partition.partition) for topic in there.values() for partition in topic.partitions]
         found["ends"] = {str(at): bound.log_end_offset for at, bound in sorted(services.kafka.offsets.bounds(partitions).items())}
     if traces.group:
         committed = services.kafka.groups.committed([traces.group], stable=True)[traces.group]

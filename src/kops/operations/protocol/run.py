@@ -115,10 +115,10 @@ def _carry_out(
     with undisturbed():  # the work is done: a Ctrl-C now has nothing to stop, and must not hide the outcome
         left = _left(services, plan, mutation, results)
         reached = Result(tuple(results)).status
-        said = _close(journal, entry, _closing_status(reached, results, mutation), results, left=left)
-        if reached is Status.DONE and not said:
-            said = _mark(journal, mutation, entry)
-    return Result(tuple(results), (*messages, *said)), entry
+        notes = _close(journal, entry, _closing_status(reached, results, mutation), results, left=left)
+        if reached is Status.DONE and not notes:
+            notes = _mark(journal, mutation, entry)
+    return Result(tuple(results), (*messages, *notes)), entry
 
 
 def _close(
@@ -140,13 +140,13 @@ def _close(
         journal.close(entry, status, results, error=error, left=left)
     except (OSError, ConfigError) as trouble:
         reason = trouble.strerror if isinstance(trouble, OSError) else trouble.message
-        said = (
+        warning = (
             f"warning: what came of it ({status.value}) could not be written to {journal.folder / entry.id}.json: {reason};"
             f" `kops journal list` shows {entry.id} as crashed"
         )
         if failure is not None:
-            failure.hint = f"{failure.hint}; {said}" if failure.hint else said
-        return (said,)
+            failure.hint = f"{failure.hint}; {warning}" if failure.hint else warning
+        return (warning,)
     return ()
 
 

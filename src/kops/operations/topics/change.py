@@ -73,11 +73,11 @@ class ChangeTopics(Mutation[Changes]):
         found = services.kafka.topics.existing(changes.names)
         if plan.operation == CREATE:
             return plan_creation(services, changes.create, found)
-        gone = planned.others(found)
-        left = changes.without({*gone, *(name for name in changes.created if name in found)})
+        others = planned.others(found)
+        left = changes.without({*others, *(name for name in changes.created if name in found)})
         left = replace(left, grow={name: total for name, total in left.grow.items() if len(found[name].partitions) < total})
         nothing = "the topics are gone already" if plan.operation == DELETE else ""
-        warnings = _left_alone([name for name in changes.altered if name in gone])
+        warnings = _left_alone([name for name in changes.altered if name in others])
         known = {name: topic for name, topic in found.items() if name in planned.states}
         return plan_changes(services, left, operation=plan.operation, found=known, nothing=nothing, warnings=warnings)
 

@@ -50,7 +50,7 @@ def describe_bodies(
 
 
 def _log_dirs(services: Services, topics: Sequence[Topic]) -> tuple[list[LogDir], list[str]]:
-    brokers = {replica for topic in topics for part in topic.partitions for replica in part.replicas}
+    brokers = {replica for topic in topics for partition in topic.partitions for replica in partition.replicas}
     places = [place for topic in topics for place in places_of(topic)]
     found: list[LogDir] = []
     problems: list[str] = []
@@ -70,7 +70,7 @@ def _size(topic: Topic, sizes: Mapping[TopicPartition, Mapping[int, int]], *, wh
         for place in places_of(topic)
         for broker, size in sorted(sizes.get(place, {}).items())
     ]
-    leaders = [(TopicPartition(topic.name, part.partition), part.leader) for part in topic.partitions]
+    leaders = [(TopicPartition(topic.name, partition.partition), partition.leader) for partition in topic.partitions]
     by_leader = [sizes.get(place, {}).get(leader) if leader is not None else None for place, leader in leaders]
     known = [size for size in by_leader if size is not None]
     return {
@@ -100,12 +100,12 @@ def _body(topic: Topic, settings: dict[str, Setting], all_settings: bool) -> dic
         "offline": row["offline"],
         "partitions": [
             {
-                "partition": part.partition,
-                "leader": part.leader,
-                "replicas": list(part.replicas),
-                "in_sync_replicas": list(part.in_sync_replicas),
+                "partition": partition.partition,
+                "leader": partition.leader,
+                "replicas": list(partition.replicas),
+                "in_sync_replicas": list(partition.in_sync_replicas),
             }
-            for part in topic.partitions
+            for partition in topic.partitions
         ],
         "settings": [_setting(setting) for setting in shown],
         "compaction": _compaction(settings),

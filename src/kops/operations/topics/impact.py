@@ -237,15 +237,15 @@ def _too_old(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
         cuts[place] = ends, ends.log_end_offset if kept is None else kept
     for topic, limit in limits.items():
         held = sum(bounds.log_end_offset - bounds.log_start_offset for place, (bounds, _) in cuts.items() if place.topic == topic.name)
-        going = sum(max(0, cut - bounds.log_start_offset) for place, (bounds, cut) in cuts.items() if place.topic == topic.name)
-        if going:
+        doomed = sum(max(0, cut - bounds.log_start_offset) for place, (bounds, cut) in cuts.items() if place.topic == topic.name)
+        if doomed:
             old = people_value(RETENTION, str(limit))
-            yield f"{topic.name}: up to {going:,} of {held:,} records are older than retention.ms {old}: they are deleted for good soon"
+            yield f"{topic.name}: up to {doomed:,} of {held:,} records are older than retention.ms {old}: they are deleted for good soon"
     yield from need_warnings(needs_below(services, cuts))
 
 
 def _too_big(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
-    leaders = {TopicPartition(topic.name, part.partition): part.leader for topic in limits for part in topic.partitions}
+    leaders = {TopicPartition(topic.name, partition.partition): partition.leader for topic in limits for partition in topic.partitions}
     asked = {leader for leader in leaders.values() if leader is not None}
     if not asked:
         return

@@ -51,7 +51,7 @@ def select_partitions(
 
 
 def places_of(topic: Topic) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic.name, part.partition) for part in topic.partitions)
+    return tuple(TopicPartition(topic.name, partition.partition) for partition in topic.partitions)
 
 
 def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False) -> list[dict[str, Any]]:
@@ -69,8 +69,8 @@ def list_row(topic: Topic) -> dict[str, Any]:
         "name": topic.name,
         "partitions": len(topic.partitions),
         "replication_factor": topic.replication_factor,
-        "under_replicated": sum(len(part.in_sync_replicas) < len(part.replicas) for part in topic.partitions),
-        "offline": sum(part.leader is None for part in topic.partitions),
+        "under_replicated": sum(len(partition.in_sync_replicas) < len(partition.replicas) for partition in topic.partitions),
+        "offline": sum(partition.leader is None for partition in topic.partitions),
         "internal": topic.internal,
         "topic_id": topic.topic_id,
     }

@@ -84,7 +84,7 @@ def _row(
         row["offsets_since"] = None if not isinstance(bounds, Bounds) else 0 if at is None else bounds.log_end_offset - at
         note = note or (NO_RECORD if known and at is None else "")
     if known and row["last_stable_offset"] is not None and row["last_stable_offset"] < row["log_end_offset"]:
-        note = "; ".join(part for part in (note, "open transaction") if part)
+        note = "; ".join(one for one in (note, "open transaction") if one)
     return {**row, "note": note}
 
 

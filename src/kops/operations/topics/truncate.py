@@ -126,18 +126,18 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
     targets = _targets(services, positions, bounds)
     cuts = {place: (bounds[place], target.offset) for place, target in targets.items()}
     needs, readers = needs_below(services, cuts), readers_of(services, found) if found else Readers({}, {})
-    going = {place: max(0, target.offset - bounds[place].log_start_offset) for place, target in targets.items()}
-    topics = sorted({place.topic for place, count in going.items() if count})
+    deleted = {place: max(0, target.offset - bounds[place].log_start_offset) for place, target in targets.items()}
+    topics = sorted({place.topic for place, count in deleted.items() if count})
     return Plan(
         operation=TRUNCATE.name,
-        summary=_summary(named, topics, going),
+        summary=_summary(named, topics, deleted),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(_item(place, bounds[place], targets[place]) for place in sorted(positions)),
         severity=Severity.SEVERE,
         confirm=topics[0] if len(topics) == 1 else f"{len(topics)} topics",
         guard={"topics": {name: found[name].topic_id for name in topics}, "needs": _needs_json(needs)},
-        arguments=Truncation({place: targets[place].offset for place in positions if going[place]}),
+        arguments=Truncation({place: targets[place].offset for place in positions if deleted[place]}),
         warnings=tuple(_warnings(topics, needs, readers)),
     )
 
@@ -225,11 +225,11 @@ def _strategy(position: Position) -> Strategy:
 
 
 def _item(place: TopicPartition, bounds: Bounds, target: Target) -> Item:
-    held, going = bounds.log_end_offset - bounds.log_start_offset, target.offset - bounds.log_start_offset
+    held, deleted = bounds.log_end_offset - bounds.log_start_offset, target.offset - bounds.log_start_offset
     reason = f"; {target.reason}" if target.reason else ""
-    if going <= 0:
+    if deleted <= 0:
         return Item(str(place), "none", bounds.log_start_offset, bounds.log_start_offset, f"nothing goes{reason}")
-    return Item(str(place), "truncate", bounds.log_start_offset, target.offset, f"{going:,} of {held:,} go{reason}")
+    return Item(str(place), "truncate", bounds.log_start_offset, target.offset, f"{deleted:,} of {held:,} go{reason}")
 
 
 def _refuse_kafkas_own(found: Mapping[str, Topic]) -> None:
@@ -259,12 +259,12 @@ def _warnings(topics: Sequence[str], needs: Needs, readers: Readers) -> Iterator
             yield f"{topic} is being read by {group_names(readers.active[topic])}: below the new log start they follow auto.offset.reset"
 
 
-def _summary(named: str, topics: Sequence[str], going: Mapping[TopicPartition, int]) -> str:
+def _summary(named: str, topics: Sequence[str], deleted: Mapping[TopicPartition, int]) -> str:
     if not topics:
         return f"no records go from {named}"
-    touched = sum(1 for count in going.values() if count)
+    touched = sum(1 for count in deleted.values() if count)
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
-    return f"delete {sum(going.values()):,} records of {what} ({touched} partition{'s' if touched > 1 else ''})"
+    return f"delete {sum(deleted.values()):,} records of {what} ({touched} partition{'s' if touched > 1 else ''})"
 
 
 def _needs_json(needs: Needs) -> dict[str, Any]:

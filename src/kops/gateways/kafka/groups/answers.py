@@ -76,19 +76,19 @@ def offsets_of(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:
         return translate(failed.error, f"{doing} ({failed.topic}:{failed.partition})")
     found = GroupOffsets()
     for topic, some in groupby(answers, _TOPIC):
-        parts = list(some)
-        offsets = list(map(_OFFSET, parts))
+        commits = list(some)
+        offsets = list(map(_OFFSET, commits))
         if min(offsets) < 0:  # requested by name, and without a commit
-            parts, offsets = [part for part in parts if part.offset >= 0], [offset for offset in offsets if offset >= 0]
-        if not parts:
+            commits, offsets = [commit for commit in commits if commit.offset >= 0], [offset for offset in offsets if offset >= 0]
+        if not commits:
             continue
-        partitions = list(map(_PARTITION, parts))
+        partitions = list(map(_PARTITION, commits))
         found.offsets.setdefault(topic, {}).update(zip(partitions, offsets, strict=True))
-        epochs = list(map(_EPOCH, parts))
+        epochs = list(map(_EPOCH, commits))
         if epochs.count(None) < len(epochs):
             known = {partition: epoch for partition, epoch in zip(partitions, epochs, strict=True) if epoch is not None}
             found.epochs.setdefault(topic, {}).update(known)
-        if unread := _unread(parts):
+        if unread := _unread(commits):
             found.metadata.setdefault(topic, {}).update(dict.fromkeys(unread))
     return found
 

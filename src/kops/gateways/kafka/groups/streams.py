@@ -77,7 +77,7 @@ class StreamsGroups:
 
 def _classic_member(answer: Any) -> tuple[StreamsMember, dict[str, set[str]]]:
     """Return a member, and the topics that its sub-topologies read."""
-    said = decode_subscription(subscription_data(answer.metadata)) if answer.metadata else None
+    subscription = decode_subscription(subscription_data(answer.metadata)) if answer.metadata else None
     partitions, data = assignment_data(answer.assignment) if answer.assignment else ((), b"")
     given = decode_assignment(data) if data else None
     reads: dict[str, set[str]] = defaultdict(set)
@@ -90,8 +90,8 @@ def _classic_member(answer: Any) -> tuple[StreamsMember, dict[str, set[str]]]:
         answer.id,
         answer.client_id,
         answer.client_host.removeprefix("/"),
-        said.process_id if said else "",
-        said.application_server if said else None,
+        subscription.process_id if subscription else "",
+        subscription.application_server if subscription else None,
         tuple(sorted(set(given.active))) if given else (),
         tuple(sorted(given.standby)) if given else (),
         partitions=tuple(sorted(partitions)),
