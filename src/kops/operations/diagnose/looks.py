@@ -17,11 +17,10 @@ from kops.core.times import to_milliseconds
 from kops.gateways.kafka.records_ends import read_first
 from kops.operations.cluster.observe import Gaps
 from kops.operations.diagnose.scope import Scope
-from kops.operations.groups.headroom import headrooms
 from kops.operations.groups.lag import LagReport, lag
 from kops.operations.groups.matching import is_live_streams
 from kops.operations.groups.open_transactions import HeldBack
-from kops.operations.groups.time_lag import MOST_PLACES, time_lags
+from kops.operations.groups.unread import MOST_PLACES, headrooms, time_lags
 from kops.operations.records.rows import BYTES, stream_row
 from kops.operations.services import Services
 

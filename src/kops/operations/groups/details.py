@@ -11,9 +11,8 @@ from kops.core.groups.lag import Headroom, OpenTransaction, Place, TimeLag, age_
 from kops.core.models import READ_COMMITTED, Bounds, GroupOffsets, TopicPartition
 from kops.core.rights import reason
 from kops.core.times import time_text, to_milliseconds
-from kops.operations.groups.headroom import headrooms
 from kops.operations.groups.open_transactions import held_back, stable_offsets
-from kops.operations.groups.time_lag import MOST_PLACES, time_lags, unread_places
+from kops.operations.groups.unread import MOST_PLACES, headrooms, time_lags, unread_places
 from kops.operations.services import Services
 
 OLD_TRANSACTION_MS = 5_000

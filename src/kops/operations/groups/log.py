@@ -11,8 +11,18 @@ from kops.core.errors import UndecodableRecord
 from kops.core.groups.history import CommitEvent, GroupHistory, MembersEvent
 from kops.core.models import READ_COMMITTED, TopicPartition
 from kops.core.records.models import OffsetRange, Record
-from kops.formats.groups.consumer_offsets import TOPIC, OffsetKey, decode_key, decode_value, key_prefixes, partition_of_group
-from kops.formats.groups.members import MembersKey, decode_classic_members, decode_members_key, members_prefixes
+from kops.formats.groups.consumer_offsets import (
+    TOPIC,
+    MembersKey,
+    OffsetKey,
+    decode_classic_members,
+    decode_key,
+    decode_members_key,
+    decode_value,
+    key_prefixes,
+    members_prefixes,
+    partition_of_group,
+)
 from kops.operations.services import Services
 
 

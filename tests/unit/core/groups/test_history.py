@@ -10,8 +10,7 @@ from kops.core.groups.history import CommitEvent, GroupHistory, MembersEvent, de
 from kops.core.groups.lag import TimeLag
 from kops.core.groups.look import GroupLook, PartitionLook
 from kops.core.models import Bounds, Committed, Group, TopicPartition
-from kops.formats.groups.consumer_offsets import decode_value
-from kops.formats.groups.members import MembersKey, decode_classic_members, decode_members_key, members_prefixes
+from kops.formats.groups.consumer_offsets import MembersKey, decode_classic_members, decode_members_key, decode_value, members_prefixes
 
 PLACE = TopicPartition("t", 0)
 NOW = 1_800_000_000_000

@@ -16,7 +16,7 @@ from kops.core.groups.lag import (
     time_lag_of,
 )
 from kops.core.models import Bounds, Setting, TopicPartition
-from kops.operations.groups.headroom import retention_of
+from kops.operations.groups.unread import retention_of
 
 PLACE = (TopicPartition("orders", 0), 10)
 NOW = 1_000_000
