@@ -151,9 +151,7 @@ class Topics:
             errors |= self._asked_to_create([topic for topic in topics if topic.name in being_deleted], validate_only=validate_only)
         if not validate_only:
             created = [name for name, error in errors.items() if error is None]
-            late = self._wait_until(
-                created, lambda topic: topic is not None and all(partition.leader is not None for partition in topic.partitions)
-            )
+            late = self._wait_until(created, lambda topic: topic is not None and _has(topic, 1))
             errors |= {name: TimedOut(f"topic {name} was created, but does not show after {timeout:g} s") for name in late}
         return errors
 

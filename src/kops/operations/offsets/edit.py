@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import TopicPartition
 from kops.core.plan import Plan
 from kops.core.selection import Selection, parse_selection
 from kops.core.visible import visible
 from kops.operations.offsets.choose import committed_now, group_to_move, ready_group
+from kops.operations.offsets.items import offset_of
 from kops.operations.offsets.plan import plan_group, selected
 from kops.operations.offsets.rules import included, narrowing
 from kops.operations.offsets.skip import behind_records
@@ -74,10 +75,10 @@ def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str 
     seeks = changes_of(sheet, edited, services)
     group, current = ready_group(services, sheet.group, wait_empty=wait_empty)
     selected(services, [Selection(partition.topic, (partition.partition,)) for partition in seeks])
-    moved = next((p for p in sorted(seeks) if p in sheet.offsets and _offset(current.get(p)) != sheet.offsets[p]), None)
+    moved = next((p for p in sorted(seeks) if p in sheet.offsets and offset_of(current.get(p)) != sheet.offsets[p]), None)
     if moved is not None:
         raise StateMoved(
-            f"{moved} has moved from {sheet.offsets[moved]} to {_offset(current.get(moved))} while you edited",
+            f"{moved} has moved from {sheet.offsets[moved]} to {offset_of(current.get(moved))} while you edited",
             hint="edit again from where it is now",
             group=sheet.group,
         )
@@ -146,7 +147,3 @@ def _pairs(node: Any) -> Iterator[tuple[Any, Any]]:
 
 def _wrong(line: int, what: str) -> UsageProblem:
     return UsageProblem(f"line {line} of the edited file: {what}", hint=HINT, line=line)
-
-
-def _offset(committed: Committed | None) -> int | None:
-    return None if committed is None else committed.offset
