@@ -241,8 +241,10 @@ def test_two_workers_compute_and_write(spark_cluster, rebuilt, replayed):
     assert changed == [replace(record, value=struct.pack(">q", struct.unpack(">q", record.value)[0] + 1)) for record in source]
 
 
-def test_a_spark_connect_server_computes_writes_and_moves(connect_server, rebuilt, application, broker):
+def test_a_spark_connect_server_computes_writes_and_moves(connect_server, rebuilt, replayed, application, broker):
     kops = rebuilt("local[1]", "--remote", connect_server)
+    source, copied = replayed("copied", "--remote", connect_server)
+    assert copied == source
     assert kops("verify")[0] == 0  # a cluster would start its executors again for that
     name, sums = application
     code, _, err = kops("repartition", "--partitions", str(MORE_PARTITIONS), "--grow-inputs", "--yes", "--confirm", name)
