@@ -25,6 +25,8 @@ from kops.formats.groups.consumer_offsets import (
 )
 from kops.operations.services import Services
 
+_FEW_GROUPS = 50
+
 
 @dataclass(frozen=True)
 class GroupLog:
@@ -103,9 +105,6 @@ def _read(services: Services, group_ids: Sequence[str], ranges: Mapping[TopicPar
                 _take(builders, record)
         services.progress.advance(reader.done, reader.total, "offsets")
     return builders
-
-
-_FEW_GROUPS = 50
 
 
 def _take(builders: Mapping[str, _Builder], record: Record) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 from kops.config.durable import write_whole
 from kops.core.errors import ConfigError, NotFound, UsageProblem
 from kops.core.plan import DerivedItems, ItemResult, Json, Plan, Status, plan_from_json
+from kops.core.times import time_text, to_milliseconds
 from kops.gateways.machine.processes import ProcessIdentity, start_time
 from kops.output.json_text import json_text
 
@@ -97,7 +98,7 @@ class Journal:
             host=socket.gethostname(),
             pid=os.getpid(),
             process_started=start_time(os.getpid()) or "",
-            started=_iso(now),
+            started=time_text(to_milliseconds(now)),
             plan=plan,
             undoes=undoes,
             finishes=finishes,
@@ -116,7 +117,8 @@ class Journal:
         if isinstance(entry.plan.items, DerivedItems) and status in (EntryStatus.DONE, EntryStatus.PARTIAL) and error is None:
             results, rest = [result for result in results if result.status is not Status.DONE], Status.DONE.value
         bodies = tuple(result.as_json() for result in results)
-        closed = replace(entry, status=status, results=bodies, rest=rest, error=error, left=left, ended=_iso(self._clock()))
+        ended = time_text(to_milliseconds(self._clock()))
+        closed = replace(entry, status=status, results=bodies, rest=rest, error=error, left=left, ended=ended)
         self._write(closed)
         return closed
 
@@ -233,7 +235,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return str(os.getuid())
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

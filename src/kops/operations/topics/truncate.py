@@ -185,14 +185,6 @@ class TruncateTopics(Mutation[TruncationArgs]):
         bounds = services.kafka.offsets.bounds_or_errors(place for place, _ in below.values())
         return tuple(_verified(result, below[result.target][1], bounds[below[result.target][0]]) for result in results)
 
-    def resume(self, services: Services, plan: Plan[TruncationArgs]) -> Plan[Any]:  # noqa: ARG002 - the contract
-        raise Refused(
-            "an interrupted truncation is finished by running it again", hint="partitions that are truncated already are left alone"
-        )
-
-    def can_be_finished(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
-        return False
-
     def can_be_undone(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
         """Whether it can be undone: never, since records cannot be put back at the start of a log."""
         return False
