@@ -108,13 +108,11 @@ class ReplicaOnDisk:
     """A replica of a partition in one log directory of one broker.
 
     :param size: bytes of its segments, on this broker only
-    :param offset_lag: offsets that it is behind the high watermark; for a future replica, behind the one that it will replace
     :param future: whether it is being moved here from another log directory of the same broker
     """
 
     partition: TopicPartition
     size: int
-    offset_lag: int = 0
     future: bool = False
 
 

@@ -155,13 +155,6 @@ _BROKER_SETTINGS: Mapping[str, tuple[tuple[str, int], ...]] = {
 (``ServerTopicConfigSynonyms``). Contains only those that decide whether records are kept and accepted."""
 
 
-def near(name: str, known: Mapping[str, object] = SETTINGS, *, cutoff: float = 0.75) -> str | None:
-    """Return the name that was probably meant; None if none is similar."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
-
-
 def canonical(name: str, text: str) -> str:
     """Return the value of a setting as Kafka shows it; a setting that is not in ``SETTINGS`` is left as it is.
 
@@ -196,7 +189,9 @@ def require_setting_names(names: Iterable[str], *, also_known: Callable[[], set[
     for name in names:
         if name in SETTINGS or name.startswith(VENDOR_PREFIXES):
             continue
-        meant = near(name)
+        import difflib
+
+        meant = next(iter(difflib.get_close_matches(name, list(SETTINGS), n=1, cutoff=0.75)), None)
         if meant is None and name in also_known():
             continue
         hint = f"did you mean {meant}?" if meant else "`kops topics describe TOPIC --all-settings` shows the names"

@@ -139,12 +139,10 @@ class Client:
                 self._trouble = None
                 return result
 
-    def outcome(
-        self, future: Future[T], doing: str, *, timeout: float | None = None, again: Callable[[AdminClient], Future[T]] | None = None
-    ) -> T | KopsError:
+    def outcome(self, future: Future[T], doing: str, *, again: Callable[[AdminClient], Future[T]] | None = None) -> T | KopsError:
         """Wait for one of many requests and return its error as a value; unreachable brokers still raise."""
         try:
-            return self.wait(future, doing, timeout=timeout, again=again)
+            return self.wait(future, doing, again=again)
         except Unreachable:
             raise
         except KopsError as error:

@@ -179,12 +179,7 @@ class LogDirs:
 
 def _log_dir(broker_id: int, found: Mapping[str, Any]) -> LogDir:
     replicas = [
-        ReplicaOnDisk(
-            TopicPartition(topic["name"], replica["partition_index"]),
-            replica["partition_size"],
-            replica["offset_lag"],
-            replica["is_future_key"],
-        )
+        ReplicaOnDisk(TopicPartition(topic["name"], replica["partition_index"]), replica["partition_size"], replica["is_future_key"])
         for topic in found["topics"]
         for replica in topic["partitions"]
     ]

@@ -66,10 +66,10 @@ def list_groups(
     ]
 
 
-def unseen(rows: Sequence[Mapping[str, Any]], limit: int = 5) -> str:
+def unseen(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence about the listed groups of which the client library sees only the names; empty if there are none."""
     names = [f"{row['group']} ({row['type']})" for row in rows if row["state"] == "UNKNOWN"]
-    return f"with these connection settings only the names are known of: {names_text(names, limit)}" if names else ""
+    return f"with these connection settings only the names are known of: {names_text(names)}" if names else ""
 
 
 def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:

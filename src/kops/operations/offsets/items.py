@@ -11,6 +11,7 @@ from kops.core.plan import Item, ItemResult, Status
 from kops.core.selection import Selection
 
 _NAMED = 8
+_TOPICS = 3
 
 
 def move_item(partition: TopicPartition, before: Committed | None, after: Committed | None, reason: str) -> Item:
@@ -63,10 +64,10 @@ def partition_of(target: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def places(partitions: Iterable[TopicPartition], limit: int = 3) -> str:
+def places(partitions: Iterable[TopicPartition]) -> str:
     """Summarize partitions for a plan's summary: ``orders:0,1, payments (120 partitions)``."""
     named = [
         str(Selection(topic, tuple(numbers))) if len(numbers) <= _NAMED else f"{topic} ({len(numbers)} partitions)"
         for topic, numbers in numbers_by_topic(partitions).items()
     ]
-    return ", ".join(named[:limit]) + (f" and {len(named) - limit} more topics" if len(named) > limit else "")
+    return ", ".join(named[:_TOPICS]) + (f" and {len(named) - _TOPICS} more topics" if len(named) > _TOPICS else "")

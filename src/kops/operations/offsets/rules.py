@@ -58,17 +58,17 @@ def narrowing(texts: Iterable[str], *, regex: bool = False) -> list[Rule]:
     return [rule_of(text, ToCurrent(), regex=regex) for text in texts]
 
 
-def rule_of(text: str, strategy: Strategy, *, regex: bool = False, group: str | None = None) -> Rule:
+def rule_of(text: str, strategy: Strategy, *, regex: bool = False) -> Rule:
     """Parse ``orders``, ``orders:0,3-5``, ``orders-*`` or, with ``regex``, ``orders-[0-9]+:0``.
 
     :raises UsageProblem: when it is neither a valid topic name nor a valid pattern
     """
     if not regex and not is_glob(text):
         selection = parse_selection(text)
-        return Rule(selection.topic, strategy, selection.partitions, group=group)
+        return Rule(selection.topic, strategy, selection.partitions)
     topic, partitions = split_partitions(text)
     names_matching([topic], (topic,), regex=regex)  # report an invalid pattern before anything is read
-    return Rule(topic, strategy, partitions, pattern=True, regex=regex, group=group)
+    return Rule(topic, strategy, partitions, pattern=True, regex=regex)
 
 
 def existing_partitions(services: Services, rules: Sequence[Rule], known: Collection[str]) -> dict[str, frozenset[int]]:
