@@ -9,8 +9,7 @@ import click
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
-from kops.cli.offsets.options import moving, named
-from kops.cli.offsets.reset import reset
+from kops.cli.offsets.reset import moving, named, reset
 from kops.output.guard import for_data
 
 

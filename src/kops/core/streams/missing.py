@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kops.core.findings import Finding, Severity, command, names_text
-from kops.core.groups.models import WorkingGroup
-from kops.core.models import Group
+from kops.core.models import Group, WorkingGroup
 from kops.core.streams.topics import CHANGELOG, REPARTITION, is_named_of
 
 _AGGREGATE = re.compile(r"(?:COGROUP)?K(?:STREAM|TABLE)-(?:AGGREGATE|REDUCE)-STATE-STORE-\d{10}")

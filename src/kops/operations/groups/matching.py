@@ -9,8 +9,7 @@ from typing import Any
 
 from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, Unreachable, UsageProblem
 from kops.core.findings import counted, names_text, ranges_text
-from kops.core.groups.models import WorkingGroup, WorkingMember
-from kops.core.models import Group, Member, Partition, TopicPartition, numbers_by_topic
+from kops.core.models import Group, Member, Partition, TopicPartition, WorkingGroup, WorkingMember, numbers_by_topic
 from kops.core.own_names import may_match
 from kops.core.selection import names_matching
 from kops.operations.services import Services

@@ -1,7 +1,6 @@
 """Internal topics of Kafka Streams that are not there."""
 
-from kops.core.groups.models import Subtopology, WorkingGroup
-from kops.core.models import Group
+from kops.core.models import Group, Subtopology, WorkingGroup
 from kops.core.streams.missing import MissingTopic, missing_finding, missing_topics
 
 AGGREGATE = "KSTREAM-AGGREGATE-STATE-STORE-0000000003"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kops.core.errors import KopsError, UndecodableRecord, Unreachable
-from kops.core.groups.models import Subtopology, WorkingGroup, WorkingMember
-from kops.core.models import Broker, Group, TopicPartition
+from kops.core.models import Broker, Group, Subtopology, TopicPartition, WorkingGroup, WorkingMember
 from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.groups.answers import kafka_words
