@@ -15,8 +15,7 @@ from kops.cli.frame.session import Session
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
-from kops.cli.state.restore import restore
-from kops.cli.state.snapshot import snapshot
+from kops.cli.state.snapshot import restore, snapshot
 
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
 

@@ -1,4 +1,4 @@
-"""``kops state snapshot``."""
+"""``kops state snapshot`` and ``kops state restore``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ from typing import Any
 
 import click
 
+from kops.cli.frame import options
 from kops.cli.frame.lazy import Command
-from kops.cli.frame.options import spark_option
+from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
 
 STORE_COLUMNS = ("store", "type", "partitions", "records", "changelog")
-
-
-def subject_of(text: str, stores: tuple[str, ...] = ()) -> Any:
-    """Return the state file of that name, or else the text as an application's id."""
-    from kops.operations.engine.state_files import read_state_file
-
-    return read_state_file(text, stores) if Path(text).suffix in (".yaml", ".yml") or Path(text).is_file() else text
 
 
 @click.command("snapshot", cls=Command)
@@ -39,10 +33,12 @@ def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, 
     The folder has Parquet (partition, key, value, timestamp, headers) and manifest.json: topics, settings, committed offsets.
     """
     from kops.core.durations import parse_duration
+    from kops.operations.engine.state_files import read_state_file
     from kops.operations.groups.matching import wait_until_empty
     from kops.operations.state.snapshot import described, take_snapshot
 
-    chosen = subject_of(subject)
+    is_file = Path(subject).suffix in (".yaml", ".yml") or Path(subject).is_file()
+    chosen: Any = read_state_file(subject) if is_file else subject
     if wait_empty:
         wait_until_empty(session, getattr(chosen, "application", subject), parse_duration(wait_empty))
     manifest = take_snapshot(session, chosen, to, guarantee=guarantee or "", master=master)
@@ -55,3 +51,42 @@ def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, 
         session.note(f"{loss}, and in this snapshot; `kops state verify` compares the state with its input")
     session.note(f"the state of {manifest.application} is in {to}; `kops state restore {to}` brings it back")
     return 0
+
+
+@click.command("restore", cls=Command)
+@click.argument("path", metavar="PATH")
+@click.option("--application", metavar="ID", default="", help="Into this application.id. [default: that of the snapshot]")
+@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only, without offsets; repeatable. [default: all]")
+@click.option("--no-offsets", is_flag=True, help="Leave the committed offsets as they are.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@spark_option()
+@options.mutation
+@click.pass_obj
+def restore(
+    session: Session,
+    *,
+    path: str,
+    application: str,
+    stores: tuple[str, ...],
+    no_offsets: bool,
+    wait_empty: str | None,
+    master: str | None,
+    approval: Approval,
+) -> int:
+    """Give an application the state of a snapshot: changelogs and committed offsets.
+
+    Missing changelogs are created with their settings; to existing ones only differences are appended. The application must be
+    stopped. It may be on another cluster (-c), or under another application.id.
+    """
+    from kops.core.durations import parse_duration
+    from kops.operations.groups.matching import wait_until_empty
+    from kops.operations.protocol.mutation import refuse_read_only
+    from kops.operations.state.restore import plan_restore
+    from kops.operations.state.snapshot_manifest import read_manifest
+
+    if not approval.dry_run and not approval.plan_out:
+        refuse_read_only(session.connection)
+    if wait_empty:
+        wait_until_empty(session, application or read_manifest(Path(path)).application, parse_duration(wait_empty))
+    plan = plan_restore(session, path, application=application, stores=stores, offsets=not no_offsets, master=master)
+    return session.carry_out(plan, approval)

@@ -9,6 +9,66 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kops.core.errors import ConfigError
+from kops.core.records.format_guess import FormatGuess
+
+WINDOW, SESSION, VERSIONED, KEY_VALUE = "window", "session", "versioned", "key-value"
+DAY_MS = 86_400_000
+"""Kafka Streams adds this to the retention of windows and versions in changelogs, unless set otherwise."""
+
+NOTHING = FormatGuess(None, "no record to look at")
+
+
+@dataclass(frozen=True)
+class StoreFacts:
+    """What the changelog of a store shows.
+
+    :param changelog: whether it has a changelog topic of its own
+    :param type: as guessed from settings and records: ``key-value``, ``window``, ``session``, ``versioned``
+    :param reasons: why
+    :param retention_ms: ``retention.ms`` of the changelog, for windows and sessions
+    :param history_ms: ``min.compaction.lag.ms`` of the changelog, for a versioned store
+    :param step_ms: the distances between window starts are multiples of this; None if there are fewer than two windows
+    :param alignment_ms: how far after a multiple of ``step_ms`` windows start
+    """
+
+    changelog: bool
+    type: str = KEY_VALUE
+    reasons: tuple[str, ...] = ()
+    retention_ms: int | None = None
+    history_ms: int | None = None
+    step_ms: int | None = None
+    alignment_ms: int = 0
+    key: FormatGuess = NOTHING
+    value: FormatGuess = NOTHING
+
+
+@dataclass(frozen=True)
+class TopicFacts:
+    """What the records of an input topic show."""
+
+    key: FormatGuess = NOTHING
+    value: FormatGuess = NOTHING
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the cluster shows.
+
+    :param transactions: whether changelogs end in transaction markers; None if none has records
+    """
+
+    stores: Mapping[str, StoreFacts]
+    topics: Mapping[str, TopicFacts]
+    transactions: bool | None = None
+
+    def store(self, name: str) -> StoreFacts:
+        return self.stores.get(name, StoreFacts(changelog=False))
+
+    def topic(self, name: str) -> TopicFacts:
+        return self.topics.get(name, TopicFacts())
+
+
 OPEN = "TODO"
 """The value of a field that a person has to fill in."""
 
@@ -110,3 +170,23 @@ def _scalar(value: Any) -> str:
 
 def _body(entries: Sequence[Entry]) -> dict[str, Any]:
     return {entry.name: _body(entry.value) if isinstance(entry.value, tuple) else entry.value for entry in entries}
+
+
+def refuse_open(path: str, body: Any) -> None:
+    """Refuse a state file that has open fields.
+
+    :param body: the parsed YAML
+    :raises ConfigError: naming all of them
+    """
+    left = list(_open_places(body, ""))
+    if left:
+        hint = f"the comment above each {OPEN} says what to write there"
+        raise ConfigError(f"{path}: still open: {', '.join(left)}", hint=hint, file=path, fields=left, field=left[0])
+
+
+def _open_places(body: Any, place: str) -> Iterator[str]:
+    if isinstance(body, Mapping):
+        for name, value in body.items():
+            yield from _open_places(value, f"{place}.{name}".lstrip("."))
+    elif body == OPEN:
+        yield place

@@ -8,7 +8,6 @@ from typing import Any
 
 from kops.core.models import ISOLATIONS, READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.statefile.fields import Fields
-from kops.core.statefile.forms import NAME, read_name
 from kops.core.statefile.models import (
     FAUST,
     GUARANTEES,
@@ -23,7 +22,7 @@ from kops.core.statefile.models import (
     StateFile,
     Store,
 )
-from kops.core.statefile.sources import Form
+from kops.core.statefile.sources import NAME, Form, read_name
 from kops.core.statefile.stores import read_stream_store
 from kops.core.statefile.tables import Tables, is_table_store, read_table_store, read_versioned_store, with_source_changelog
 from kops.core.statefile.versions import Version, read_version

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from kops.core.statefile.aggregates import read_aggregate
+import re
+
+from kops.core.durations import duration_text
 from kops.core.statefile.fields import Fields
-from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
-from kops.core.statefile.models import CUSTOM, DEFAULT, KEY_VALUE, PARTITIONERS, PLAIN, TABLE, Aggregation, Store
-from kops.core.statefile.sources import FORMATS, Form, Source, read_start, read_starts
-from kops.core.statefile.versions import Version
-from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
+from kops.core.statefile.models import (
+    CUSTOM,
+    DEFAULT,
+    KEY_VALUE,
+    KINDS,
+    PARTITIONERS,
+    PLAIN,
+    SESSION,
+    SLIDING,
+    TABLE,
+    WINDOW,
+    Aggregation,
+    Store,
+    Windows,
+)
+from kops.core.statefile.sources import (
+    FORMATS,
+    NAME,
+    Form,
+    Source,
+    read_duration,
+    read_form,
+    read_name,
+    read_optional_name,
+    read_start,
+    read_starts,
+)
+from kops.core.statefile.versions import EXPLICIT_GRACE, RETENTION_OF_WINDOWS, SESSION_GAP, Version, line_of
 
 _TO_TABLE = ("to_table", "value", "as")
 """The fields of ``KStream.toTable()``, and of the ``mapValues`` before it."""
@@ -165,3 +190,124 @@ def _refuse_exploded(fields: Fields, explode: str | None, aggregate: Aggregation
         )
     if explode and aggregate.kind not in ("count", TABLE) and fields.inside("aggregate").body.get("as") is None:
         raise fields.wrong("aggregate.as", "is missing: a member of a record has no format of its own", f"one of: {', '.join(FORMATS)}")
+
+
+_NUMBERS = "tinyint|smallint|int|bigint|float|double|decimal"
+_NUMBER = re.compile(rf"(?:{_NUMBERS})\s*\(.*\)|(?:try_)?cast\s*\(.*\bas\s+(?:{_NUMBERS})\b[^)]*\)+", re.IGNORECASE | re.DOTALL)
+"""Spark SQL whose result is always a number."""
+
+
+def read_aggregate(fields: Fields, source: Source) -> Aggregation:
+    """Read how the records of a key become one value; without ``aggregate`` the store is a table of its topic."""
+    if fields.body.get("aggregate") is None:
+        return Aggregation(TABLE, source.value)
+    inner = fields.inside("aggregate", (*KINDS, "as"))
+    named = [kind for kind in KINDS if inner.body.get(kind) is not None]
+    if len(named) != 1:
+        raise fields.wrong("aggregate", f"names {' and '.join(named) or 'no aggregate'}", f"exactly one of: {', '.join(KINDS)}")
+    kind = named[0]
+    if kind == "count":
+        return _count(inner)
+    expression = inner.needed(kind)
+    if inner.body.get("as") is None:
+        if expression != "value":
+            raise inner.wrong("as", "is missing: the format of the aggregate's bytes", f"one of: {', '.join(FORMATS)}")
+        if source.value.is_only_read and kind not in ("last", "first"):
+            raise inner.wrong("as", f"is missing: a {kind} is not {source.value}", f"one of: {', '.join(FORMATS)}")
+        return Aggregation(kind, source.value, expression)
+    form = read_form(inner, "as", read_only=True)
+    if form.is_only_read and (kind not in ("last", "first") or expression != "value" or form.name != source.value.name):
+        raise inner.wrong("as", f"is {form}, which kops keeps as it was read and does not write", "last or first: value, of such a topic")
+    numbers = ("long", "int", "short", "double", "float")
+    if kind == "sum" and form.name not in numbers:
+        raise inner.wrong("as", f"is {form}, and a sum is a number", f"one of: {', '.join(numbers)}")
+    if kind in ("min", "max") and form.name == "string" and _NUMBER.fullmatch(expression):
+        hint = "the numbers' own format, such as as: int; where the application stores the greatest number as a text, a reducer says so"
+        raise inner.wrong(kind, f"compares numbers ({expression}), and as: string would compare their digits", hint)
+    if kind in ("min", "max") and form.name in ("json", "bytes", "uuid"):
+        raise inner.wrong("as", f"is {form}, which has no order", "use a reducer")
+    return Aggregation(kind, form, expression)
+
+
+def _count(inner: Fields) -> Aggregation:
+    if inner.body["count"] is not True:
+        raise inner.wrong("count", "must be true", "count: true")
+    form = read_form(inner, "as", "long")
+    if form.name != "long":
+        raise inner.wrong("as", f"is {form}, and Kafka Streams counts in long", "leave it out")
+    return Aggregation("count", form)
+
+
+WINDOW_FIELDS = ("window", "emit", "suppress")
+"""The fields that only windowed stores have."""
+EMIT = ("on-update", "on-close")
+_LENGTH = {WINDOW: "size", SLIDING: "difference", SESSION: "gap"}
+"""The name of a window's length: as in ``TimeWindows``, ``SlidingWindows``, ``SessionWindows``."""
+_OTHERS = {WINDOW: ("advance", "alignment", "grace", "retention"), SLIDING: ("grace", "retention"), SESSION: ("grace", "retention")}
+_DEFAULT_CALL = {WINDOW: "TimeWindows.of", SLIDING: "SlidingWindows", SESSION: "SessionWindows.with"}
+
+
+def read_windows(fields: Fields, kind: str, application: str, version: Version | None) -> Windows:
+    """Read ``window``, ``emit`` and ``suppress``, with the defaults and the limits of Kafka Streams.
+
+    :param kind: the type of the store
+    :param version: of kafka-streams
+    :raises ConfigError: for what Kafka Streams refuses too, and for a missing field that has no reliable default
+    """
+    length_name = _LENGTH[kind]
+    inner = fields.inside("window", (length_name, *_OTHERS[kind]))
+    length = read_duration(inner, length_name, None)
+    if kind != SLIDING and length == 0:
+        raise inner.wrong(length_name, "is nothing", "longer than 0ms")
+    said = _needed(inner, kind, version)
+    grace = read_duration(inner, "grace", 0)
+    advance = read_duration(inner, "advance", length) if kind == WINDOW else length
+    if kind == WINDOW and not 0 < advance <= length:
+        raise inner.wrong("advance", f"is {duration_text(advance)}", f"more than 0ms and no more than the size, {duration_text(length)}")
+    alignment = read_duration(inner, "alignment", 0) if kind == WINDOW else 0
+    if alignment and alignment >= advance:
+        raise inner.wrong("alignment", f"is {duration_text(alignment)}", f"less than from one start to the next, {duration_text(advance)}")
+    # TimeWindowedKStreamImpl, SlidingWindowedKStreamImpl and SessionWindowedKStreamImpl refuse a retention below this.
+    least = (2 * length if kind == SLIDING else length) + grace
+    retention = read_duration(inner, "retention", least)
+    if retention < least:
+        what = "twice the difference" if kind == SLIDING else f"the {length_name}"
+        raise inner.wrong("retention", f"is {duration_text(retention)}", f"at least {what} and the grace, {duration_text(least)}")
+    closing = fields.one_of("emit", EMIT, EMIT[0]) == EMIT[1]
+    buffer = read_optional_name(fields, "suppress")
+    return Windows(
+        kind,
+        length,
+        advance,
+        grace,
+        retention,
+        closing,
+        f"{application}-{buffer}-changelog" if buffer else None,
+        closes_after_gap=line_of(said) >= SESSION_GAP,
+        alignment_ms=alignment,
+        says_retention=inner.body.get("retention") is not None,
+    )
+
+
+def _needed(inner: Fields, kind: str, version: Version | None) -> Version:
+    """Return the version, after checking that the file states everything that the version does not decide.
+
+    :raises ConfigError: naming what is missing, and the application's default for it
+    """
+    if version is None:
+        hint = 'the version of kafka-streams decides how long windows take records and stay, such as streams: {version: "3.9"}'
+        raise Fields(inner.file, "streams", {}).wrong("version", f"is missing, and {inner.place.rpartition('.')[0]} has windows", hint)
+    if line_of(version) >= EXPLICIT_GRACE:
+        return version
+    of = ".".join(map(str, version))
+    if inner.body.get("grace") is None:
+        length = _LENGTH[kind]
+        default = f"; {_DEFAULT_CALL[kind]}(..) without one keeps windows open for 24h less the {length}" if kind != SLIDING else ""
+        raise inner.wrong(
+            "grace", f"is missing, and kafka-streams {of} has no default to rely on", f"as the application's windows have it{default}"
+        )
+    if inner.body.get("retention") is None:
+        usual = "a day, or more where the windows are longer" if line_of(version) < RETENTION_OF_WINDOWS else "size and grace"
+        hint = f"{usual}, unless Materialized.withRetention says otherwise: the changelog's retention.ms has it, and a day that is added"
+        raise inner.wrong("retention", f"is missing, and kafka-streams {of} has no default to rely on", hint)
+    return version

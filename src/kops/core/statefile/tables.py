@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields, nearest
-from kops.core.statefile.forms import read_duration, read_form, read_optional_name
-from kops.core.statefile.models import KEY_VALUE, TABLE, TABLES, VERSIONED, Aggregation, Store
-from kops.core.statefile.sources import FORMATS, Source
-from kops.core.statefile.stores import read_partitioner, read_source
-from kops.core.statefile.table_models import INNER, JOINS, LEFT, Join, Table
+from kops.core.statefile.models import INNER, JOINS, KEY_VALUE, LEFT, TABLE, TABLES, VERSIONED, Aggregation, Join, Store, Table
+from kops.core.statefile.sources import FORMATS, Source, read_duration, read_form, read_optional_name
+from kops.core.statefile.stores import read_aggregate, read_partitioner, read_source
 from kops.core.statefile.versions import VERSIONED_STORES, Version, line_of
 
 _TABLE = ("from", "join", "where")

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from kops.core.records.models import Record
 from kops.formats.streams import store_types as types
-from kops.formats.streams.detection_bytes import bytes_evidence
-from kops.formats.streams.evidence import Evidence
+from kops.formats.streams.detection_bytes import Evidence, bytes_evidence
 
 HIGH, MEDIUM, LOW, NAMED = "high", "medium", "low", "named"
 """Confidence of a guess; ``named``: not a guess, the caller named the type."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
 from kops.core.records.models import Record
@@ -18,7 +19,21 @@ from kops.formats.streams import (
     window_keys,
 )
 from kops.formats.streams import store_types as types
-from kops.formats.streams.evidence import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observation.
+
+    :param type: the type of store that it is about; empty: none, it is shown with every guess
+    :param weight: its strength; negative: evidence against the type
+    :param sentence: what was observed, without a full stop; empty: not worth showing
+    """
+
+    type: str
+    weight: int
+    sentence: str = ""
+
 
 _ENOUGH = 0.9
 """Share of the records that must fit a type: some may be damaged."""

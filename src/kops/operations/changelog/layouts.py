@@ -6,16 +6,90 @@ The formats themselves are in ``kops.formats.streams``; this module has what rea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from kops.core.records.models import timestamp_text
-from kops.formats.streams import foreign_keys, join_buffers, session_keys, stream_joins, window_keys
+from kops.formats.streams import foreign_keys, join_buffers, session_keys, stream_joins, suppression, window_keys
 from kops.formats.streams import store_types as types
+from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.writing import Headers
-from kops.operations.changelog import values
-from kops.operations.changelog.values import Value
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value split into its parts.
+
+    :param data: the application's own bytes, of which there may be several, or none
+    :param facts: what is shown in their place, where the value has none of them
+    :param also: further bytes in the format of the value, by column
+    :param columns: further columns
+    :param right: whether the bytes are in the format of the right side of a join
+    """
+
+    data: bytes | tuple[bytes, ...] | None
+    facts: Mapping[str, Any] | None = None
+    also: Mapping[str, bytes | None] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    right: bool = False
+
+    @property
+    def samples(self) -> tuple[bytes, ...]:
+        """The application's own bytes."""
+        return self.data if isinstance(self.data, tuple) else () if self.data is None else (self.data,)
+
+
+def plain(_key: bytes, value: bytes, _headers: Headers) -> Value:
+    """Return a value that is the application's own."""
+    return Value(value)
+
+
+def of_outer_join(key: bytes, value: bytes, _headers: Headers) -> Value:
+    """Return the values of one side that found no partner yet."""
+    values = stream_joins.decode_values(value)
+    return Value(tuple(one.value for one in values), right=not stream_joins.decode_key(key).is_left)
+
+
+def of_suppress(_key: bytes, value: bytes, headers: Headers) -> Value:
+    """Return a change that waits to be emitted."""
+    change = suppression.decode(value, headers)
+    columns = {
+        "buffer_time": timestamp_text(change.buffer_time_ms),
+        "buffer_time_ms": change.buffer_time_ms,
+        "source": _source(change.context),
+    }
+    return Value(change.new, also={"prior": change.prior, "old": change.old}, columns=columns)
+
+
+def of_join_buffer(_key: bytes, value: bytes, _headers: Headers) -> Value:
+    """Return a stream's record that waits for the table."""
+    found = join_buffers.decode_value(value)
+    return Value(found.value, columns={"source": _source(found.context)})
+
+
+def of_foreign_key(key: bytes, value: bytes, _headers: Headers) -> Value:
+    """Return a subscription; the primary key is shown in the format of the value."""
+    found = foreign_keys.decode_subscription(value)
+    facts = {
+        "instruction": found.instruction.name,
+        "value_hash": None if found.value_hash is None else found.value_hash.hex(),
+        "primary_partition": found.primary_partition,
+    }
+    return Value(None, facts, also={"primary_key": foreign_keys.decode_key(key).primary_key})
+
+
+def _source(context: RecordContext | None) -> dict[str, Any] | None:
+    if context is None:
+        return None
+    return {
+        "topic": context.topic,
+        "partition": context.partition,
+        "offset": context.offset,
+        "timestamp": timestamp_text(context.timestamp_ms),
+        "timestamp_ms": context.timestamp_ms,
+    }
+
 
 LONG = 8
 INT = 4
@@ -44,7 +118,7 @@ class Layout:
     start: int | None = None
     sized: bool = False
     columns: Callable[[bytes, int | None], dict[str, Any]] = lambda _key, _size: {}
-    value: Callable[[bytes, bytes, Headers], Value] = values.plain
+    value: Callable[[bytes, bytes, Headers], Value] = plain
     versions: bool = False
 
     @property
@@ -148,12 +222,12 @@ LAYOUTS: Mapping[str, Layout] = MappingProxyType(
             Layout(types.WINDOW, "of a window store", suffix=12, start=-12, columns=_window),
             Layout(types.SESSION, "of a session store", suffix=16, start=-8, columns=_session),
             Layout(types.JOIN, "of a join's window store", suffix=12, start=-12, columns=_join),
-            Layout(types.OUTER_JOIN, "of an outer join", prefix=9, start=0, columns=_outer_join, value=values.of_outer_join),
-            Layout(types.SUPPRESS, "of suppress", value=values.of_suppress),
-            Layout(SUPPRESSED_WINDOWS, "of suppress", suffix=8, start=-8, columns=_windowed, value=values.of_suppress),
-            Layout(SUPPRESSED_SESSIONS, "of suppress", suffix=16, start=-8, columns=_session, value=values.of_suppress),
-            Layout(types.JOIN_BUFFER, "of a join's buffer", prefix=9, suffix=4, start=1, columns=_join_buffer, value=values.of_join_buffer),
-            Layout(types.SUBSCRIPTION, "of a foreign-key join", sized=True, columns=_foreign_key, value=values.of_foreign_key),
+            Layout(types.OUTER_JOIN, "of an outer join", prefix=9, start=0, columns=_outer_join, value=of_outer_join),
+            Layout(types.SUPPRESS, "of suppress", value=of_suppress),
+            Layout(SUPPRESSED_WINDOWS, "of suppress", suffix=8, start=-8, columns=_windowed, value=of_suppress),
+            Layout(SUPPRESSED_SESSIONS, "of suppress", suffix=16, start=-8, columns=_session, value=of_suppress),
+            Layout(types.JOIN_BUFFER, "of a join's buffer", prefix=9, suffix=4, start=1, columns=_join_buffer, value=of_join_buffer),
+            Layout(types.SUBSCRIPTION, "of a foreign-key join", sized=True, columns=_foreign_key, value=of_foreign_key),
         )
     }
 )

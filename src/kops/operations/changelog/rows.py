@@ -12,8 +12,7 @@ from kops.core.records.models import Record
 from kops.formats.base import Format, Place, decode_at, readable_text
 from kops.formats.registry import FORMATS
 from kops.operations.changelog.detect import Detection
-from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.values import Value
+from kops.operations.changelog.layouts import Layout, Value
 from kops.operations.records.rows import record_row
 
 _WIDTHS = {8: "long, or double", 4: "int, or float", 2: "short"}

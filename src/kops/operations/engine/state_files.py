@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from kops.config.yaml_files import read_documents
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.statefile import StateFile, Store, parse_state_file
+from kops.core.statefile.draft import refuse_open
 from kops.core.statefile.fields import nearest
-from kops.core.statefile.open import refuse_open
 
 if TYPE_CHECKING:
     from kops.core.statefile.reducers import Reducer

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Arguments, Json, Plan
-from kops.operations.offsets.items import committed_json, committed_of_json, partition_of
+from kops.operations.offsets.items import committed_json, committed_of_json, offset_of, partition_of
 from kops.operations.state.internal_topics import TopicChange, changes_json, changes_of_json
 
 GROW = "grow"
@@ -119,6 +119,11 @@ class StateArguments(Arguments):
     def fresh(self) -> set[str]:
         """The topics that are still to be created, recreated or deleted."""
         return {change.name for change in self.topics if not change.done}
+
+    def with_commits(self, wanted: Mapping[TopicPartition, Committed], committed: Mapping[TopicPartition, Committed]) -> StateArguments:
+        """Return the same change with the offsets to commit, except those that are committed already."""
+        commit = {at: found for at, found in wanted.items() if offset_of(committed.get(at)) != found.offset}
+        return replace(self, commit=commit, prior={at: committed.get(at) for at in commit})
 
     def as_json(self) -> Json:
         return {

@@ -14,9 +14,11 @@ from kops.operations.engine.stable import wait_until_stable
 from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
 from kops.operations.state.arguments import Contents, StateArguments, StoreWrite
+from kops.operations.state.facts import StoreFacts
 from kops.operations.state.guard import log_ends
 
 if TYPE_CHECKING:
+    from kops.spark.reading.contents import Content
     from kops.spark.staging.writer import Target
     from kops.spark.types import DataFrame
 
@@ -174,3 +176,21 @@ def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *,
             f"{topic} would get a record with the timestamp 0, which cannot be written in a transaction, or over this connection",
             hint="give the records of the input a time, or rebuild the store by reprocessing",
         )
+
+
+def refuse_times(services: Services, facts: StoreFacts, contents: Iterable[Content], now_ms: int, *, exactly_once: bool) -> None:
+    """Refuse timestamps that the brokers would reject for a changelog (KIP-937), and a 0 that kops cannot write.
+
+    :param contents: of what is to be written, by partition
+    :raises Refused: naming the topic
+    """
+    topic, settings = facts.store.changelog, facts.settings
+    before, after = (int(settings.get(f"message.timestamp.{side}.max.ms") or 2**63 - 1) for side in ("before", "after"))
+    for content in contents:
+        for side, off, limit in (("before", now_ms - content.earliest, before), ("after", content.latest - now_ms, after)):
+            if off > limit:
+                raise Refused(
+                    f"{topic} takes no timestamps that lie more than {limit} ms {side} now, and the store has some",
+                    hint=f"raise message.timestamp.{side}.max.ms of {topic}",
+                )
+        refuse_time_zero(services, topic, [content.earliest], exactly_once=exactly_once)

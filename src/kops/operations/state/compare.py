@@ -17,7 +17,7 @@ from kops.operations.state.completeness import uncovered_changelogs, uncovered_n
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
 from kops.operations.state.input_offsets import application_group
-from kops.operations.state.into_topics import renamed
+from kops.operations.state.into import renamed
 from kops.operations.state.judgement import remember_proofs
 from kops.operations.state.stored_keys import WORDS, key_rows
 from kops.operations.state.windows import counted
@@ -95,9 +95,10 @@ def _compared(services: Services, state_file: StateFile, options: ComputeOptions
     notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
     if group is not None and not options.compared and group.state != "EMPTY":
         notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
-    _, cut, computed = compute_all(services, state_file, engine, replace(options, accept_inexact=True), must_be_empty=False)
+    done = compute_all(services, state_file, engine, replace(options, accept_inexact=True), must_be_empty=False)
+    cut = done.cut
     uncovered = [] if options.compared else uncovered_changelogs(services, state_file)
-    computed, forgotten = remember_proofs(services, state_file, computed, cut.offsets, at=cut.taken)
+    computed, forgotten = remember_proofs(services, state_file, done.computed, cut.offsets, at=cut.taken)
     try:
         said = (note for found in computed for note in (found.summary, *found.warnings))
         yield engine, [*notes, *cut.notes, *cut.origins, *said, *uncovered_note(state_file, uncovered), *forgotten], computed

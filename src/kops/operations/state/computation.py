@@ -19,10 +19,17 @@ from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.from_snapshot import Base, check_base, offsets_of, open_base, refuse_older
-from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, cut_of_snapshot, find_cut, refuse_alive
-from kops.operations.state.input_starts import begins, first_offsets
-from kops.operations.state.judgement import judged_by_evidence, refuse_unwritable
-from kops.operations.state.key_places import refuse_unplaced
+from kops.operations.state.input_offsets import (
+    COMMITTED,
+    InputOffsets,
+    application_group,
+    begins,
+    cut_of_snapshot,
+    find_cut,
+    first_offsets,
+    refuse_alive,
+)
+from kops.operations.state.judgement import judged_by_evidence, refuse_unplaced, refuse_unwritable
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
 
@@ -52,6 +59,18 @@ class ComputeOptions:
     has_witnesses: bool = True
 
 
+@dataclass(frozen=True)
+class Computation:
+    """All stores of a state file, computed.
+
+    :param cut: up to where the input counted
+    """
+
+    facts: list[StoreFacts]
+    cut: InputOffsets
+    computed: list[Computed]
+
+
 def compute_all(
     services: Services,
     state_file: StateFile,
@@ -60,7 +79,7 @@ def compute_all(
     *,
     must_be_empty: bool,
     replacing: bool = False,
-) -> tuple[list[StoreFacts], InputOffsets, list[Computed]]:
+) -> Computation:
     """Read the facts, refuse what cannot be computed, and compute all stores into stages.
 
     :param must_be_empty: refuse while the application has members
@@ -111,8 +130,8 @@ def compute_all(
                 drop_stage(other.stage)
             raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons, proof=done.proof)
     if must_be_empty:
-        _refuse_all(computed, lambda done: refuse_unplaced([done]))
-    return facts, cut, computed
+        _refuse_all(computed, refuse_unplaced)
+    return Computation(facts, cut, computed)
 
 
 def _cut(

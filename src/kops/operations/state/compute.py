@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kops.core.statefile import StateFile
+from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.state.evidence import Proof, class_of, proof_of
@@ -17,7 +17,6 @@ from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.input_size import amount_text
-from kops.operations.state.key_places import of_places, spare_note
 from kops.operations.state.schemas import with_schemas
 from kops.operations.state.windows import of_windows, window_warnings
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.snapshot import Content
     from kops.spark.reading.source import KafkaSource
     from kops.spark.stores.jobs import Counts
+    from kops.spark.types import SparkSession
 
 _AT_A_TIME = 4
 _NAMED = 3
@@ -71,6 +71,12 @@ class Computed:
         proof = self.proof.as_json() if self.proof else None
         proven = asdict(self.proven) if self.proven else None
         return {"class": self.grade, "reasons": list(self.exactness.reasons), "proof": proof, "proven": proven}
+
+    @property
+    def reported(self) -> dict[str, Any]:
+        """What a plan reports about it, as JSON."""
+        counts = self.counts
+        return {"exactness": self.judgement, "read": counts.read, "keys": counts.keys, "dropped": counts.dropped}
 
     @property
     def evidence(self) -> str:
@@ -275,3 +281,59 @@ def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:
 
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in facts.changelog_bounds.items()}
     return TopicRange(facts.store.changelog, ranges, read_committed=state_file.exactly_once)
+
+
+UNKNOWN = -1
+"""As in ``kops.spark.stores.partitions``."""
+
+
+def of_places(
+    session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]], damaged: Collection[int] = ()
+) -> Exactness:
+    """Judge by keys that the changelog holds where the state file would not place them.
+
+    :param stage: path of the difference; ``actions``: what is in it, by partition
+    :param damaged: partitions whose keys contradict nothing
+    """
+    removed = {number: found["removed"] for number, found in actions.items() if found.get("removed") and number not in damaged}
+    return worst([Exactness("A"), _spare(facts, removed), _strays(session, facts, stage, removed)])
+
+
+def _spare(facts: StoreFacts, removed: Mapping[int, int]) -> Exactness:
+    store, beyond = facts.store, sum(removed.get(number, 0) for number in facts.spare)
+    if not beyond:
+        return Exactness("A")
+    feeding = store.repartition_topic or " and ".join(source.topic for source in store.inputs)
+    reason = f"{store.changelog} holds {beyond:,} keys beyond partition {facts.tasks - 1}, the last that {feeding} feeds: the state file"
+    return Exactness("C", (f"{reason} names not all of the store's topics, or others",))
+
+
+def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: Collection[int]) -> Exactness:
+    from kops.spark.driver.failures import explained
+    from kops.spark.stores.partitions import strays
+    from kops.spark.windows.keys import suffix_of
+
+    store = facts.store
+    if not removed or not store.moves or store.custom_partitioner:
+        return Exactness("A")
+    with explained(f"compare {store.name}"):
+        count, first = strays(session, stage, facts.tasks, removed, suffix_of(store.window) if store.window else 0)
+    if first is None:
+        return Exactness("A")
+    example = f"{bytes(first.key)!r} is in {store.changelog}:{first.found}, and the default partitioner puts it in {first.partition}"
+    return Exactness(
+        "C",
+        (
+            f"{count:,} keys of the changelog are in other partitions ({example}): the application has a partitioner of its own"
+            " (partitioner: custom), or another key",
+        ),
+    )
+
+
+def spare_note(store: Store, tasks: int, partitions: int) -> str:
+    """Return what should be known about a changelog with more partitions than its store's own topics."""
+    feeding = store.repartition_topic or " and ".join(source.topic for source in store.inputs)
+    return (
+        f"{store.changelog} has {partitions} partitions and {feeding} has {tasks}: as where the sub-topology reads a topic with more; the"
+        " others stay empty"
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kops.core.durations import duration_text
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.draft_facts import DAY_MS
+from kops.core.statefile.draft import DAY_MS
 from kops.core.statefile.models import FAUST, SLIDING, TABLE
 from kops.core.statefile.sources import WALL_CLOCK
 from kops.core.statefile.versions import (

@@ -259,14 +259,3 @@ def _refuse_unfit(facts: StoreFacts, *, replacing: bool, from_nothing: bool) -> 
             f"{topics} {'have' if store.others else 'has'} no records: rebuilding {store.name} would empty it",
             hint="see whether retention or a truncation emptied the topic; its state cannot come back from there",
         )
-
-
-def refuse_timestamps(facts: StoreFacts, earliest: int, latest: int, now_ms: int) -> None:
-    """Refuse timestamps that the brokers would reject for the changelog (KIP-937)."""
-    before, after = (int(facts.settings.get(f"message.timestamp.{side}.max.ms") or 2**63 - 1) for side in ("before", "after"))
-    for side, off, limit in (("before", now_ms - earliest, before), ("after", latest - now_ms, after)):
-        if off > limit:
-            raise Refused(
-                f"{facts.store.changelog} takes no timestamps that lie more than {limit} ms {side} now, and the store has some",
-                hint=f"raise message.timestamp.{side}.max.ms of {facts.store.changelog}",
-            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -124,6 +124,24 @@ def refuse_alive(group: Group | None) -> None:
         refuse_active(group)
     except GroupActive as alive:
         raise GroupActive(alive.message, hint="stop every instance of the application, then run it again, or --wait-empty 60s") from alive
+
+
+def begins(stores: Iterable[StoreFacts]) -> dict[TopicPartition, int]:
+    """Return the first offset of each partition that may count: where the log starts, or where the application began."""
+    return {
+        partition: max(bound.log_start_offset, found.starts.get(partition, 0))
+        for found in stores
+        for partition, bound in found.input_bounds.items()
+    }
+
+
+def first_offsets(stores: Iterable[StoreFacts]) -> dict[TopicPartition, int]:
+    """Return the first offset that any of some stores counts, by partition; 0 where one of them does not state it."""
+    found: dict[TopicPartition, int] = {}
+    for store in stores:
+        for place in store.input_bounds:
+            found[place] = min(found.get(place, store.starts.get(place, 0)), store.starts.get(place, 0))
+    return found
 
 
 def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts], at: Position) -> InputOffsets:

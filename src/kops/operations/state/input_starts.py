@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, TopicPartition
@@ -29,18 +28,6 @@ class Starts:
     def of(self, topic: str) -> dict[int, int]:
         """Return the offsets of a topic, by partition."""
         return {place.partition: offset for place, offset in self.offsets.items() if place.topic == topic}
-
-
-class StartedStore(Protocol):
-    """What is known about a store (``facts.StoreFacts``)."""
-
-    @property
-    def input_bounds(self) -> Mapping[TopicPartition, Bounds]:
-        """The bounds of its input."""
-
-    @property
-    def starts(self) -> Mapping[TopicPartition, int]:
-        """Where the application began to read it."""
 
 
 def find_starts(services: Services, state_file: StateFile, store: Store, bounds: Mapping[TopicPartition, Bounds]) -> Starts:
@@ -74,24 +61,6 @@ def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartitio
     :param offsets: up to where the snapshot has it; from a partition that is not included, nothing was read
     """
     return Starts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
-
-
-def begins(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
-    """Return the first offset of each partition that may count: where the log starts, or where the application began."""
-    return {
-        partition: max(bound.log_start_offset, found.starts.get(partition, 0))
-        for found in stores
-        for partition, bound in found.input_bounds.items()
-    }
-
-
-def first_offsets(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
-    """Return the first offset that any of some stores counts, by partition; 0 where one of them does not state it."""
-    found: dict[TopicPartition, int] = {}
-    for store in stores:
-        for place in store.input_bounds:
-            found[place] = min(found.get(place, store.starts.get(place, 0)), store.starts.get(place, 0))
-    return found
 
 
 def _at_offsets(state_file: StateFile, store: Store, source: Source, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import Bounds, Committed, NewTopic, Partition, Setting, Topic, TopicPartition
 from kops.core.plan import Plan
-from kops.core.statefile import StateFile
+from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.streams.local_state import delete_local_state
+from kops.core.topics.settings import own_settings
+from kops.gateways.kafka import Kafka
 from kops.operations.engine.spark import Engine, drop_stage, start_engine
-from kops.operations.offsets.items import move_item, offset_of
+from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed, job_of
-from kops.operations.state.guard import guarded
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_alive
 from kops.operations.state.internal_topics import TopicChange
-from kops.operations.state.into_topics import missing_topics, renamed, with_topics
-from kops.operations.state.judgement import question_of
+from kops.operations.state.plans import computed_arguments, state_plan
 from kops.operations.state.rebuild import append_items, store_write
+from kops.operations.state.replace import streams_settings
 from kops.operations.state.snapshot_manifest import own_name
 from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
 from kops.operations.topics.plan import prepare_creation
@@ -51,8 +53,9 @@ def plan_into(
     creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
     unproven = replace(options, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state
-    _, cut, computed = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
-    computed = [_writable(engine, named, found, cut, skip_undecodable=options.skip_undecodable) for found in computed]
+    done = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
+    cut = done.cut
+    computed = [_writable(engine, named, found, cut, skip_undecodable=options.skip_undecodable) for found in done.computed]
     for found in computed:
         earliest = [content.earliest for content in found.contents.values() if content.records]
         refuse_time_zero(services, found.facts.store.changelog, earliest, exactly_once=state_file.exactly_once)
@@ -62,32 +65,23 @@ def plan_into(
     moves = [
         move_item(at_, prior.get(at_), found, f"where {source.application} is" if not cut.is_new else "") for at_, found in commits.items()
     ]
-    commit = {at: found for at, found in commits.items() if offset_of(prior.get(at)) != found.offset}
-    arguments = StateArguments(
-        application=into,
-        offsets_of=source.application,
-        state_file=state_file.path,
-        exactly_once=state_file.exactly_once,
-        master=engine.master,
-        topics=tuple(changes),
-        stores={found.facts.store.name: store_write(found) for found in computed},
-        commit=commit,
-        prior={at: prior.get(at) for at in commit},
-        question=question_of(computed),
-        facts={"archives": cut.archives_json},
-    )
-    written = [item for found in computed for item in append_items(found)]
-    plan = Plan(
-        operation=INTO,
+    stores = {found.facts.store.name: store_write(found) for found in computed}
+    arguments = computed_arguments(engine, state_file, replace(done, computed=computed), stores, changes)
+    arguments = replace(arguments, application=into, offsets_of=source.application).with_commits(commits, prior)
+    return state_plan(
+        engine,
+        INTO,
+        arguments,
+        [
+            *(change.item("it does not exist") for change in changes),
+            *(item for found in computed for item in append_items(found)),
+            *moves,
+        ],
         summary=_summary(source.application, into, computed),
-        cluster_id=services.kafka.cluster().cluster_id,
-        context=services.connection.label,
-        items=(*(change.item("it does not exist") for change in changes), *written, *moves),
-        arguments=arguments,
+        watched={partition.topic for partition in commits},
         warnings=(*cut.notes, *_running(services, source.application), *((delete_local_state(into),) if changes and prior else ())),
         notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
     )
-    return guarded(services, plan, {partition.topic for partition in commits})
 
 
 def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Computed:
@@ -148,3 +142,133 @@ def _summary(old: str, new: str, computed: Sequence[Computed]) -> str:
     records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
     stores = ", ".join(f"{found.facts.store.name} {found.counts.keys:,} keys" for found in computed)
     return f"give {new} the state that {old} has ({stores}): append {records:,} records"
+
+
+_REPARTITION = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime", "retention.ms": "-1", "segment.bytes": "52428800"}
+
+
+def renamed(state_file: StateFile, application: str) -> StateFile:
+    """Return the same stores for another application; the state file keeps its own application, whose input it reads.
+
+    :raises Refused: when a topic's name does not begin with the application's: then its name in the other one is unknown
+    """
+    old = state_file.application
+    return replace(state_file, stores=tuple(_renamed(store, old, application) for store in state_file.stores))
+
+
+def _renamed(store: Store, old: str, new: str) -> Store:
+    if store.reuses_source:
+        return store
+    for topic in filter(None, (store.changelog, store.repartition_topic)):
+        if not topic.startswith(f"{old}-"):
+            raise Refused(
+                f"store {store.name}: {topic} does not begin with {old}-, so its name under {new} is not known",
+                hint=f"write a state file for {new} that names it, and say --offsets-of {old}",
+            )
+    repartition = own_name(store.repartition_topic, old, new) if store.repartition_topic else None
+    return replace(store, changelog=own_name(store.changelog, old, new), repartition_topic=repartition)
+
+
+def missing_topics(services: Services, state_file: StateFile, like: StateFile) -> list[NewTopic]:
+    """Return the internal topics that do not exist, as Kafka Streams would create them.
+
+    If the other application has such a topic, that is the pattern; otherwise the library's own settings are used (``InternalTopicConfig``
+    and its subclasses), and the partitions are those of the input.
+
+    :param state_file: the stores whose topics should exist
+    :param like: the same stores under the names that they have elsewhere
+    """
+    pairs: dict[str, tuple[str, Store]] = {}
+    for store, other in zip(state_file.stores, like.stores, strict=True):
+        if not store.reuses_source:
+            pairs[store.changelog] = (other.changelog, store)
+        if store.repartition_topic:
+            pairs[store.repartition_topic] = (str(other.repartition_topic), store)
+    there = services.kafka.topics.existing(pairs)
+    wanted = {name: pair for name, pair in pairs.items() if name not in there}
+    patterns = _patterns(services, [other for other, _ in wanted.values()])
+    inputs = {source.topic for _, store in wanted.values() for source in store.inputs}
+    sizes = {name: len(topic.partitions) for name, topic in services.kafka.topics.existing(inputs).items()}
+    made = []
+    for name, (pattern, store) in wanted.items():
+        if pattern in patterns:
+            made.append(replace(patterns[pattern], name=name))
+            continue
+        partitions = max((sizes[source.topic] for source in store.inputs if source.topic in sizes), default=1)
+        if store.repartition_topic and name == store.changelog:
+            repartition = there.get(store.repartition_topic)
+            known = patterns.get(pairs[store.repartition_topic][0])
+            partitions = len(repartition.partitions) if repartition else (known.partitions or partitions) if known else partitions
+        made.append(NewTopic(name, partitions, None, streams_settings(store) if name == store.changelog else _REPARTITION))
+    return made
+
+
+def _patterns(services: Services, names: list[str]) -> Mapping[str, NewTopic]:
+    found = services.kafka.topics.existing(names)
+    settings = services.kafka.topics.settings(found) if found else {}
+    return {
+        name: NewTopic(name, len(topic.partitions), topic.replication_factor, own_settings(settings[name])) for name, topic in found.items()
+    }
+
+
+class _Through:
+    """Delegates everything that it does not define itself."""
+
+    def __init__(self, real: Any, planned: Mapping[str, NewTopic]) -> None:
+        self._real, self._planned = real, planned
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def _split(self, partitions: Iterable[TopicPartition]) -> tuple[list[TopicPartition], list[TopicPartition]]:
+        found = list(partitions)
+        return [at for at in found if at.topic not in self._planned], [at for at in found if at.topic in self._planned]
+
+
+class _Topics(_Through):
+    def existing(self, names: Iterable[str]) -> dict[str, Topic]:
+        wanted = list(dict.fromkeys(names))
+        found: dict[str, Topic] = self._real.existing([name for name in wanted if name not in self._planned])
+        found |= {name: _topic(self._planned[name]) for name in wanted if name in self._planned}
+        return {name: found[name] for name in wanted if name in found}
+
+    def settings(self, names: Iterable[str], **options: Any) -> dict[str, dict[str, Setting]]:
+        wanted = list(dict.fromkeys(names))
+        found: dict[str, dict[str, Setting]] = self._real.settings([name for name in wanted if name not in self._planned], **options)
+        made = {name: self._planned[name].settings for name in wanted if name in self._planned}
+        return found | {name: {key: Setting(key, value, "topic") for key, value in settings.items()} for name, settings in made.items()}
+
+
+class _Offsets(_Through):
+    def bounds(self, partitions: Iterable[TopicPartition], **options: Any) -> dict[TopicPartition, Bounds]:
+        there, planned = self._split(partitions)
+        found: dict[TopicPartition, Bounds] = self._real.bounds(there, **options) if there else {}
+        return found | dict.fromkeys(planned, Bounds(0, 0))
+
+
+class _Kafka(_Through):
+    @property
+    def topics(self) -> _Topics:
+        return _Topics(self._real.topics, self._planned)
+
+    @property
+    def offsets(self) -> _Offsets:
+        return _Offsets(self._real.offsets, self._planned)
+
+
+class _Services(_Through):
+    @property
+    def kafka(self) -> Kafka:
+        return cast("Kafka", _Kafka(self._real.kafka, self._planned))
+
+
+def with_topics(services: Services, planned: Iterable[NewTopic]) -> Services:
+    """Return services that show some topics that do not exist yet as empty ones.
+
+    :param planned: with their number of partitions
+    """
+    return cast("Services", _Services(services, {topic.name: topic for topic in planned}))
+
+
+def _topic(planned: NewTopic) -> Topic:
+    return Topic(planned.name, tuple(Partition(number, None, (), ()) for number in range(planned.partitions or 1)))

@@ -16,14 +16,13 @@ from kops.core.statefile import StateFile
 from kops.operations.engine.spark import Engine
 from kops.operations.records.formats import format_for
 from kops.operations.services import Services
-from kops.operations.state.compute import EQUAL, Computed, changelog_range, unrestorable_text
-from kops.operations.state.evidence import IF_RIGHT, partitions_text, with_survivors
+from kops.operations.state.compute import EQUAL, UNKNOWN, Computed, changelog_range, unrestorable_text
+from kops.operations.state.evidence import IF_RIGHT, OutputEvidence, partitions_text, with_survivors
 from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late, of_expiry
 from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, placing_of, with_input
 from kops.operations.state.evidence_journal import OwnHistory
 from kops.operations.state.evidence_proven import Proven, remember, remembered
-from kops.operations.state.evidence_written import OutputEvidence
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.stored_keys import differing_keys, shown
@@ -92,6 +91,21 @@ def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
             " restarted has counted them, so they would be removed wrongly",
             hint=f"where these windows are damage, say so: --damaged {store.name} or --damaged {store.name}:PARTITION,...",
             store=store.name,
+        )
+
+
+def refuse_unplaced(found: Computed) -> None:
+    """Refuse to write keys whose partition is unknown.
+
+    :raises Refused: when a partitioner of the application's own chose it, and the changelog has forgotten it
+    """
+    unplaced = sum(found.actions.get(UNKNOWN, {}).values())
+    if unplaced:
+        raise Refused(
+            f"store {found.facts.store.name}: the partition of {unplaced:,} keys is not known: the application chose it"
+            f" (partitioner: custom), and {found.facts.store.changelog} no longer shows it",
+            hint="a snapshot from before has them (`kops state restore`); otherwise let the application reprocess its input",
+            store=found.facts.store.name,
         )
 
 

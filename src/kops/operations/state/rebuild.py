@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from kops.core.errors import Refused
-from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import to_milliseconds
-from kops.formats.streams import offset_metadata
-from kops.formats.streams.offset_metadata import OffsetMetadata
-from kops.operations.engine.spark import Engine, drop_stage, start_engine
+from kops.operations.engine.spark import drop_stage, start_engine
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.change import REBUILD
-from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.completeness import stale_local_state, still_open, uncovered_changelogs, uncovered_note
+from kops.operations.state.changelog_writes import refuse_times
+from kops.operations.state.completeness import stale_local_state
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed
-from kops.operations.state.facts import StoreFacts, refuse_timestamps
-from kops.operations.state.guard import guarded
-from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.judgement import question_of
+from kops.operations.state.plans import plan_computed
 from kops.operations.state.windows import counted, emitted_again, fading
 
 ACTIONS = ("added", "changed", "removed", "erased")
@@ -38,39 +32,25 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
     :raises Refused: with the reason, when a store must not be rebuilt
     """
     engine = start_engine(services, options.master)
-    facts, cut, computed = compute_all(services, state_file, engine, options, must_be_empty=True)
+    done = compute_all(services, state_file, engine, options, must_be_empty=True)
+    computed = done.computed
     _refuse_versions(computed)
     now_ms = to_milliseconds(services.now())
     for found in computed:
-        for content in found.contents.values():
-            refuse_timestamps(found.facts, content.earliest, content.latest, now_ms)
-            refuse_time_zero(services, found.facts.store.changelog, [content.earliest], exactly_once=state_file.exactly_once)
-    commits = moved_offsets(engine, state_file, facts, cut)
-    uncovered, wipes = uncovered_changelogs(services, state_file), stale_local_state(state_file.application, computed)
-    items = [item for found in computed for item in append_items(found)] + move_items(cut, commits)
-    arguments = StateArguments(
-        application=state_file.application,
-        state_file=state_file.path,
-        exactly_once=state_file.exactly_once,
-        master=engine.master,
+        refuse_times(services, found.facts, found.contents.values(), now_ms, exactly_once=state_file.exactly_once)
+    wipes = stale_local_state(state_file.application, computed)
+    return plan_computed(
+        engine,
+        REBUILD,
+        state_file,
+        done,
         stores={found.facts.store.name: store_write(found) for found in computed if not found.facts.store.reuses_source},
-        commit=dict(commits),
-        prior={partition: cut.committed.get(partition) for partition in commits},
-        open=tuple(still_open(computed, uncovered, wipes)),
-        question=question_of(computed),
-        facts={"archives": cut.archives_json},
-    )
-    plan = Plan(
-        operation=REBUILD,
+        items=[item for found in computed for item in append_items(found)],
         summary=_summary(state_file, computed),
-        cluster_id=services.kafka.cluster().cluster_id,
-        context=services.connection.label,
-        items=tuple(items),
-        arguments=arguments,
-        warnings=(*cut.notes, *wipes, *_of_windows(computed, is_moved=bool(commits), now_ms=now_ms)),
-        notes=(*cut.origins, *(note for found in computed for note in _notes(found)), *uncovered_note(state_file, uncovered)),
+        warnings=(*wipes, *_of_windows(computed, is_moved=bool(done.cut.moves), now_ms=now_ms)),
+        wipes=wipes,
+        notes=[note for found in computed for note in _notes(found)],
     )
-    return guarded(services, plan, watched_topics(facts))
 
 
 def _refuse_versions(computed: Sequence[Computed]) -> None:
@@ -117,34 +97,6 @@ def append_items(found: Computed) -> list[Item]:
     return items
 
 
-def move_items(cut: InputOffsets, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
-    items = []
-    for partition, committed in sorted(commits.items()):
-        before = cut.committed.get(partition)
-        action = "move" if before else "commit"
-        items.append(Item(str(partition), action, before.offset if before else None, committed.offset, "the application resumes here"))
-    return items
-
-
-def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: InputOffsets) -> dict[TopicPartition, Committed]:
-    """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
-    from kops.spark.reading.ranges import TopicRange
-    from kops.spark.stores.jobs import partition_times
-
-    commits = {}
-    for topic in sorted({partition.topic for partition in cut.moves}):
-        found = next(found for found in facts if any(source.topic == topic for source in found.store.inputs))
-        ranges = {p: bounds for p, bounds in cut.ranges(found, topic).items() if TopicPartition(topic, p) in cut.moves}
-        store = replace(found.store, source=next(source for source in found.store.inputs if source.topic == topic))
-        read = TopicRange(topic, ranges, read_committed=state_file.reads_committed)
-        times = partition_times(engine.kafka(), read, state_file, store)
-        for number in ranges:
-            partition = TopicPartition(topic, number)
-            metadata = offset_metadata.encode(OffsetMetadata(times[number])) if number in times else ""
-            commits[partition] = Committed(cut.offsets[partition], metadata)
-    return commits
-
-
 def store_write(found: Computed) -> StoreWrite:
     """Return what is written for a store. A versioned store's records are written in timestamp order: it drops records that come late."""
     return StoreWrite(
@@ -153,22 +105,10 @@ def store_write(found: Computed) -> StoreWrite:
         contents={number: asdict(content) for number, content in found.contents.items()} if found.must_write else {},
         in_order=found.facts.store.type == VERSIONED,
         facts={
-            "exactness": found.judgement,
-            "read": found.counts.read,
-            "keys": found.counts.keys,
-            "dropped": found.counts.dropped,
+            **found.reported,
             **counted(found.counts.noted),
             "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
         },
-    )
-
-
-def watched_topics(facts: Sequence[StoreFacts]) -> list[str]:
-    """Return the topics whose committed offsets must not move."""
-    stores = [found.store for found in facts]
-    return sorted(
-        {source.topic for store in stores for source in store.inputs}
-        | {store.repartition_topic for store in stores if store.repartition_topic}
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.models import NewTopic
-from kops.core.plan import Item, Plan, Severity
+from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
 from kops.core.streams.local_state import delete_local_state
@@ -24,16 +24,13 @@ from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite, arguments_of
 from kops.operations.state.change import REPLACE
-from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.completeness import still_open, uncovered_changelogs, uncovered_note
+from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
-from kops.operations.state.facts import StoreFacts, refuse_timestamps
-from kops.operations.state.guard import guarded
+from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
-from kops.operations.state.judgement import question_of
-from kops.operations.state.rebuild import move_items, moved_offsets, watched_topics
+from kops.operations.state.plans import plan_computed
 
 if TYPE_CHECKING:
     from kops.spark.staging.stage import Staged
@@ -72,12 +69,7 @@ class Replacement:
             in_order=self.in_order,
             prior_stage=self.prior_stage,
             prior_contents={number: asdict(content) for number, content in self.prior.contents.items()} if self.prior else {},
-            facts={
-                "exactness": self.found.judgement,
-                "read": self.found.counts.read,
-                "keys": self.found.counts.keys,
-                "dropped": self.found.counts.dropped,
-            },
+            facts=self.found.reported,
         )
 
     def items(self) -> list[Item]:
@@ -98,7 +90,8 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     :raises Refused: as ``plan_rebuild``, except for what recreating fixes
     """
     engine = start_engine(services, options.master)
-    facts, cut, computed = compute_all(services, state_file, engine, options, must_be_empty=True, replacing=True)
+    done = compute_all(services, state_file, engine, options, must_be_empty=True, replacing=True)
+    cut, computed = done.cut, done.computed
     wrong = [found for found in computed if found.differing or found.counts.unrestorable or not found.facts.fits]
     replaced: list[Replacement] = []
     try:
@@ -106,53 +99,35 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
             replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=options.skip_undecodable))
             _refuse(services, state_file, replaced[-1])
     except BaseException:
-        for done in replaced:
-            drop_stage(done.stage)
-            if done.change.topic_id is not None:  # otherwise an earlier attempt staged it, and owns it
-                drop_stage(done.prior_stage)
+        for each in replaced:
+            drop_stage(each.stage)
+            if each.change.topic_id is not None:  # otherwise an earlier attempt staged it, and owns it
+                drop_stage(each.prior_stage)
         raise
     finally:
         for found in computed:
             drop_stage(found.stage)
-    commits = moved_offsets(engine, state_file, facts, cut)
     right = [
         Item(found.facts.store.changelog, "none", reason=f"up to date: {found.counts.keys:,} keys")
         for found in computed
         if found not in wrong
     ]
-    names = [done.found.facts.store.changelog for done in replaced]
-    uncovered = uncovered_changelogs(services, state_file)
-    wipe = [delete_local_state(state_file.application)] if replaced else []
-    arguments = StateArguments(
-        application=state_file.application,
-        state_file=state_file.path,
-        exactly_once=state_file.exactly_once,
-        master=engine.master,
-        topics=tuple(done.change for done in replaced),
-        stores={done.found.facts.store.name: done.write for done in replaced},
-        commit=dict(commits),
-        prior={partition: cut.committed.get(partition) for partition in commits},
-        open=tuple(still_open(computed, uncovered, wipe)),
-        question=question_of(computed),
-        facts={"archives": cut.archives_json},
-    )
-    plan = Plan(
-        operation=REPLACE,
+    names = [each.change.name for each in replaced]
+    wipes = [delete_local_state(state_file.application)] if replaced else []
+    return plan_computed(
+        engine,
+        REPLACE,
+        state_file,
+        done,
+        stores={each.found.facts.store.name: each.write for each in replaced},
+        items=[*(item for each in replaced for item in each.items()), *right],
+        topics=[each.change for each in replaced],
         summary=_summary(state_file, replaced),
-        cluster_id=services.kafka.cluster().cluster_id,
-        context=services.connection.label,
-        items=(*(item for done in replaced for item in done.items()), *right, *move_items(cut, commits)),
-        severity=Severity.SEVERE if replaced else Severity.MODERATE,
-        confirm=names[0] if len(names) == 1 else state_file.application,
-        arguments=arguments,
-        warnings=(*cut.notes, *_headers(replaced), *_more_partitions(state_file, replaced, cut), *wipe),
-        notes=(
-            *cut.origins,
-            *(note for found in computed for note in (found.summary, *found.warnings)),
-            *uncovered_note(state_file, uncovered),
-        ),
+        warnings=(*_headers(replaced), *_more_partitions(state_file, replaced, cut), *wipes),
+        wipes=wipes,
+        notes=[note for found in computed for note in (found.summary, *found.warnings)],
+        confirm=(names[0] if len(names) == 1 else state_file.application) if replaced else "",
     )
-    return guarded(services, plan, watched_topics(facts))
 
 
 def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Replacement:
@@ -258,9 +233,9 @@ def _refuse(services: Services, state_file: StateFile, done: Replacement) -> Non
     """Refuse what the brokers would reject, or what cannot be written."""
     facts = done.found.facts
     settings = {**facts.settings, **(done.change.after.settings if done.change.after else {})}
-    for content in done.staged.contents.values():
-        refuse_timestamps(replace(facts, settings=settings), content.earliest, content.latest, to_milliseconds(services.now()))
-        refuse_time_zero(services, facts.store.changelog, [content.earliest], exactly_once=state_file.exactly_once)
+    contents = done.staged.contents.values()
+    now_ms = to_milliseconds(services.now())
+    refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=state_file.exactly_once)
 
 
 def _headers(replaced: Sequence[Replacement]) -> list[str]:

@@ -10,8 +10,7 @@ from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.records.format_guess import Registered, guess_format
 from kops.core.records.models import Record
-from kops.core.statefile.draft import Draft
-from kops.core.statefile.draft_facts import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Draft, Facts, StoreFacts, TopicFacts
 from kops.core.statefile.draft_stores import drafted
 from kops.core.streams.models import Part
 from kops.core.streams.topics import CHANGELOG, REPARTITION

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import Source
-from kops.core.statefile.table_models import INNER, LEFT, OUTER, Join, Table
+from kops.core.statefile.models import INNER, LEFT, OUTER, Join, Table
 from kops.spark.frames import expression
 from kops.spark.reading.codec import encoding, sql_type
 from kops.spark.stores.partitions import with_partitions

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import Source
-from kops.core.statefile.models import TABLE
-from kops.core.statefile.table_models import Table
+from kops.core.statefile.models import TABLE, Table
 from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_aggregates import SCHEMA, PartialAggregate, is_plain
 from kops.spark.driver.observing import Watch, watched

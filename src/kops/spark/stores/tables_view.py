@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Form, Store
-from kops.core.statefile.models import FLOATING
+from kops.core.statefile.models import FLOATING, Table
 from kops.core.statefile.reducers import Aggregate, Subtractor, load_reducer
-from kops.core.statefile.table_models import Table
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, Seen

@@ -23,7 +23,7 @@ from kops.spark.stores.views import View
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.core.statefile.table_models import Table
+    from kops.core.statefile.models import Table
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.source import KafkaSource
@@ -118,7 +118,7 @@ def _held(log: DataFrame, history_ms: int) -> DataFrame:
 
 
 def _table(job: Job) -> Table:
-    from kops.core.statefile.table_models import Table
+    from kops.core.statefile.models import Table
 
     store = job.store
     return Table(store.name, f"stores.{store.name}", store.key_form, store.aggregate.form, source=store.source, history_ms=store.history_ms)

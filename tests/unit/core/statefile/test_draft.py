@@ -4,8 +4,7 @@ import pytest
 import yaml
 
 from kops.core.errors import ConfigError
-from kops.core.statefile.draft import OPEN, Draft, Entry, open_entry
-from kops.core.statefile.open import refuse_open
+from kops.core.statefile.draft import OPEN, Draft, Entry, open_entry, refuse_open
 
 
 def draft(*stores):

@@ -6,9 +6,8 @@ import yaml
 from kops.core.errors import ConfigError
 from kops.core.records.format_guess import FormatGuess
 from kops.core.statefile import parse_state_file
-from kops.core.statefile.draft_facts import DAY_MS, SESSION, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft import DAY_MS, SESSION, WINDOW, Facts, StoreFacts, TopicFacts, refuse_open
 from kops.core.statefile.draft_stores import drafted
-from kops.core.statefile.open import refuse_open
 from kops.core.streams.topology import parse_topology
 from kops.core.streams.topology_trace import traces
 

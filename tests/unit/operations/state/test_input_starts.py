@@ -11,9 +11,9 @@ from kops.core.statefile.sources import Start
 from kops.core.times import Position
 from kops.operations.state.exactness import Exactness, of_input
 from kops.operations.state.facts import StoreFacts
-from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut
-from kops.operations.state.input_starts import find_starts, first_offsets
-from kops.operations.state.key_places import refuse_unplaced
+from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut, first_offsets
+from kops.operations.state.input_starts import find_starts
+from kops.operations.state.judgement import refuse_unplaced
 from kops.spark.reading.ranges import TopicRange
 
 ORDERS = {TopicPartition("orders", 0): Bounds(0, 40), TopicPartition("orders", 1): Bounds(10, 40)}
@@ -192,5 +192,5 @@ def test_a_changelog_may_have_more_partitions_than_the_topic_and_is_never_made_s
 def test_keys_that_have_no_place_are_not_written():
     store = SimpleNamespace(name="s", changelog="a-s-changelog")
     with pytest.raises(Refused, match="partition of 3 keys is not known"):
-        refuse_unplaced([SimpleNamespace(facts=SimpleNamespace(store=store), actions={-1: {"added": 3}, 0: {"changed": 1}})])
-    refuse_unplaced([SimpleNamespace(facts=SimpleNamespace(store=store), actions={0: {"changed": 1}})])
+        refuse_unplaced(SimpleNamespace(facts=SimpleNamespace(store=store), actions={-1: {"added": 3}, 0: {"changed": 1}}))
+    refuse_unplaced(SimpleNamespace(facts=SimpleNamespace(store=store), actions={0: {"changed": 1}}))

@@ -11,8 +11,8 @@ from kops.core.records.models import Record
 from kops.core.statefile import parse_state_file
 from kops.core.times import Position
 from kops.operations.state.internal_topics import TopicChange, changes_json, changes_of_json
-from kops.operations.state.into_topics import renamed, with_topics
-from kops.operations.state.query_read import newest_versions
+from kops.operations.state.into import renamed, with_topics
+from kops.operations.state.query import newest_versions
 from kops.operations.state.repartition_inputs import parse_instead
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, manifest_json, own_name, read_manifest
 from kops.operations.state.stored_keys import stored_key, suffix_length
