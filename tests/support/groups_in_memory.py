@@ -55,7 +55,9 @@ class GroupsInMemory:
 
     @property
     def topics(self):
-        return SimpleNamespace(any_without_id=False, existing=lambda names: {})
+        """No topics, and requests that concern none."""
+        nothing = dict.fromkeys(("existing", "describe", "settings", "alter", "create", "delete", "add_partitions"), lambda *_, **__: {})
+        return SimpleNamespace(any_without_id=False, **nothing)
 
     def close(self):
         pass

@@ -21,13 +21,18 @@ def lossy(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
     return [] if "delete" in cleanup_policy.split(",") else [number for number, start in sorted(starts.items()) if start > 0]
 
 
-def losses_text(topic: str, starts: Mapping[int, int], cleanup_policy: str) -> str:
-    """Return a sentence on which partitions of a changelog have lost records; empty when none has."""
-    found = lossy(starts, cleanup_policy)
-    if not found:
+def losses_text(topic: str, starts: Mapping[int, int], cleanup_policy: str, *, windowed: bool) -> str:
+    """Return a sentence on which partitions of a changelog have lost records; empty when none has.
+
+    :param windowed: its store has windows or sessions: what the settings delete has expired there, which is not a loss
+    """
+    deletes = "delete" in cleanup_policy.split(",")
+    found = [number for number, start in sorted(starts.items()) if start > 0]
+    if not found or (deletes and windowed):
         return ""
     has = "has" if len(found) == 1 else "have"
-    return f"{partitions_text(found)} of {topic} {has} lost records: keys that nothing has written again since are missing there"
+    how = f", which its settings delete (cleanup.policy={cleanup_policy})" if deletes else ""
+    return f"{partitions_text(found)} of {topic} {has} lost records{how}: keys that nothing has written again since are missing there"
 
 
 _WHOLE = Exactness("A")

@@ -321,17 +321,17 @@ def _from_changelogs(services: Services, state_file: StateFile, asked: Sequence[
         records, unstable = read_records(services, question, partitions[question.store.changelog], at, isolation)
         rows += _sorted(question, records)
         notes += unstable_notes(unstable)
-        notes += _losses(services, partitions[question.store.changelog], settings[question.store.changelog])
+        notes += _losses(services, question.store, partitions[question.store.changelog], settings[question.store.changelog])
     if at != END:
         notes.append("a changelog is compacted: values overwritten since may be missing; --from input computes them again")
     return Answer(rows, notes)
 
 
-def _losses(services: Services, partitions: Sequence[TopicPartition], settings: Mapping[str, Setting]) -> list[str]:
+def _losses(services: Services, store: Store, partitions: Sequence[TopicPartition], settings: Mapping[str, Setting]) -> list[str]:
     """Return a note if a changelog has lost records: a key that is not found there may still be in the store."""
     starts = {at.partition: bound.log_start_offset for at, bound in services.kafka.offsets.bounds(partitions).items()}
     policy = settings.get("cleanup.policy")
-    text = losses_text(partitions[0].topic, starts, (policy.value or "") if policy else "delete")
+    text = losses_text(store.changelog, starts, (policy.value or "") if policy else "delete", windowed=store.window is not None)
     return [f"{text}; --from input computes them again"] if text else []
 
 

@@ -102,7 +102,12 @@ def plan_repartition(
         (*recreated, *(item for found in moved for item in found.items()), *grown, *moves),
         summary=f"move {application} to {partitions} partitions, with the state of {', '.join(found.store.name for found in moved)}",
         watched={at.topic for at in (*commits, *still.committed)},
-        warnings=(*_losses(topics, still), *inputs.warnings, *_left_alone(topics, changes, partitions), delete_local_state(application)),
+        warnings=(
+            *_losses(state_file, topics, still),
+            *inputs.warnings,
+            *_left_alone(topics, changes, partitions),
+            delete_local_state(application),
+        ),
         notes=(f"{found.store.name}: {found.done.keys:,} keys" for found in moved),
         confirm=application,
     )
@@ -127,14 +132,18 @@ def forget_kept(journal: Journal, application: str) -> list[str]:
     return kept
 
 
-def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
-    """Return what cannot move: keys that the changelogs have lost, of which there is no trace once these are recreated."""
-    said = []
+def _losses(state_file: StateFile, topics: OwnTopics, still: StandingStill) -> list[str]:
+    """Return what cannot move: keys that the changelogs have lost, of which there is no trace once these are recreated.
+
+    Of a store that the state file does not describe, the settings alone show whether it has windows.
+    """
+    windowed = {store.changelog: store.window is not None for store in state_file.stores}
+    texts = []
     for topic in topics.changelogs.values():
         starts = {at.partition: bound.log_start_offset for at, bound in still.bounds.items() if at.topic == topic.name}
         policy = topics.settings[topic.name].get("cleanup.policy")
-        said.append(losses_text(topic.name, starts, (policy.value or "") if policy else "delete"))
-    return [f"{text}, and do not move; `kops state verify` compares the state with its input" for text in said if text]
+        texts.append(losses_text(topic.name, starts, (policy.value or "") if policy else "delete", windowed=windowed.get(topic.name, True)))
+    return [f"{text}, and do not move; `kops state verify` compares the state with its input" for text in texts if text]
 
 
 def _unfinished(services: Services, application: str, partitions: int) -> Plan[StateArguments] | None:

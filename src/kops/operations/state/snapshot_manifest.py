@@ -10,6 +10,7 @@ from typing import Any
 
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, NewTopic, TopicPartition
+from kops.core.statefile.models import SESSION, SLIDING, WINDOW
 from kops.core.topics.changes import new_topic_json
 from kops.operations.offsets.items import committed_json, committed_of_json
 from kops.operations.state.lost_records import losses_text, lossy
@@ -17,6 +18,8 @@ from kops.operations.state.lost_records import losses_text, lossy
 VERSION = 1
 FILE = "manifest.json"
 STORES = "stores"
+_WINDOWED = (WINDOW, SLIDING, SESSION, "windowed")
+"""Types of stores that lose old records as they should; the last is a guess from the topic's settings."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,11 @@ class Manifest:
     @property
     def losses(self) -> list[str]:
         """Which changelogs had lost records when the snapshot was taken, one sentence each."""
-        said = (
-            losses_text(store.topic.name, {number: start for number, (start, _end) in store.cut.items()}, store.cleanup_policy)
-            for store in self.stores
-        )
-        return [text for text in said if text]
+        texts = []
+        for store in self.stores:
+            starts = {number: start for number, (start, _end) in store.cut.items()}
+            texts.append(losses_text(store.topic.name, starts, store.cleanup_policy, windowed=store.type in _WINDOWED))
+        return [text for text in texts if text]
 
     def named(self, application: str) -> Manifest:
         """Return the same state for an application with another name: its own topics begin with that name."""

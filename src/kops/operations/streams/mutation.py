@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
@@ -14,26 +14,27 @@ from kops.operations.offsets.arguments import OneMove
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.mutation import Mutation
 from kops.operations.services import Services
-from kops.operations.streams.reset import NAME, compose, with_metadata
+from kops.operations.streams.reset import NAME, ResetArguments, compose, with_metadata
 from kops.operations.topics.change import CHANGE_TOPICS
 from kops.operations.topics.read_back import settled
 
 
-class Reset(Mutation):
+class Reset(Mutation[ResetArguments]):
     """Moves the input of an application without members, and deletes its internal topics."""
 
     name: ClassVar[str] = NAME
+    arguments: ClassVar[type[ResetArguments]] = ResetArguments
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[ResetArguments]) -> Iterable[str]:
         """Lock the group."""
-        return (plan.arguments["application"],)
+        return (plan.arguments.application,)
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[ResetArguments]) -> None:
         """Refuse when the group, its commits, the log, or a topic are no longer as planned."""
         MOVE.check(services, _offsets(plan))
         CHANGE_TOPICS.check(services, _topics(plan))
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[ResetArguments]) -> Iterator[ItemResult]:
         """Commit, then delete; if an offset could not be committed, nothing is deleted."""
         failed = False
         for result in MOVE.apply(services, _offsets(plan)):
@@ -46,28 +47,28 @@ class Reset(Mutation):
         elif topics.changes:
             yield from CHANGE_TOPICS.apply(services, topics)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the offsets back, and check that the topics are gone."""
-        topics = set(plan.arguments["topics"])
+        topics = set(plan.arguments.topics)
         moved = MOVE.verify(services, _offsets(plan), [result for result in results if result.target not in topics])
         deleted = [result for result in results if result.target in topics]
         if not deleted:
             return moved
         gone = CHANGE_TOPICS.verify(services, _topics(plan), deleted)
-        return (*moved, *settled(lambda: _forgotten(services, plan.arguments["application"], gone)))
+        return (*moved, *settled(lambda: _forgotten(services, plan.arguments.application, gone)))
 
-    def can_be_undone(self, plan: Plan) -> bool:
+    def can_be_undone(self, plan: Plan[ResetArguments]) -> bool:
         """Whether it moved offsets: those can be moved back, and deleted topics cannot be restored."""
         return bool(_offsets(plan).changes)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> Plan[OneMove]:
         """Return the plan that moves the input back; the deleted state is not restored."""
-        topics = plan.arguments["topics"]
+        topics = plan.arguments.topics
         gone = [result.target for result in results if result.target in topics and result.status is Status.DONE]
         if not _offsets(plan).changes:
             raise Refused("the internal topics were deleted, and their records are gone", hint="`kops state rebuild` computes state again")
         back = MOVE.invert(services, _offsets(plan), [result for result in results if result.target not in topics])
-        name = plan.arguments["application"]
+        name = plan.arguments.application
         prior = {str(at): one for at, one in _offsets(plan).arguments.prior.items() if one is not None}
         now = services.kafka.groups.committed([name], stable=True)[name]
         back = with_metadata(back, prior, now, "its stream time comes back")
@@ -76,19 +77,23 @@ class Reset(Mutation):
         what = f"{', '.join(gone)} and what they held do not come back: run `kops state rebuild` before the application starts"
         return replace(back, warnings=(what, *back.warnings))
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[ResetArguments]) -> Plan[ResetArguments]:
         """Return the plan for the offsets that have not moved, and the topics that still exist."""
-        offsets = MOVE.resume(services, _offsets(plan)) if plan.arguments["offsets"]["write"] else _offsets(plan)
-        rest = compose(plan.arguments["application"], offsets, CHANGE_TOPICS.resume(services, _topics(plan)), verb="finish resetting")
+        name, offsets = plan.arguments.application, _offsets(plan)
+        if offsets.arguments.write:
+            wanted = {str(at): one for at, one in offsets.arguments.write.items() if one is not None}
+            now = services.kafka.groups.committed([name], stable=True)[name]
+            offsets = with_metadata(MOVE.resume(services, offsets), wanted, now, "its stream time is forgotten")
+        rest = compose(name, offsets, CHANGE_TOPICS.resume(services, _topics(plan)), verb="finish resetting")
         return replace(rest, notes=plan.notes, warnings=plan.warnings)
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Return what is left to do by hand, and what undo cannot do."""
-        topics = set(plan.arguments["topics"])
+        topics = set(plan.arguments.topics)
         if not any(result.target in topics and result.status is Status.DONE for result in results):
             return ()
         undo = ("undo moves the offsets back; it does not bring the state back",) if self.can_be_undone(plan) else ()
-        wipe = delete_local_state(plan.arguments["application"])
+        wipe = delete_local_state(plan.arguments.application)
         said = next((note for note in plan.notes if note.startswith(wipe.partition(" on every")[0])), wipe)  # naming the machines
         return (said, *undo)
 
@@ -111,17 +116,18 @@ def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> 
     return tuple(checked)
 
 
-def _offsets(plan: Plan) -> Plan[OneMove]:
-    moved = plan.arguments["offsets"]["write"]
+def _offsets(plan: Plan[ResetArguments]) -> Plan[OneMove]:
+    move = plan.arguments.offsets
+    moved = {str(at) for at in move.write}
     items = tuple(item for item in plan.items if item.target in moved)
-    return MOVE.typed(replace(plan, operation=MOVE.name, items=items, guard=plan.guard["offsets"], arguments=plan.arguments["offsets"]))
+    return replace(cast("Plan[OneMove]", plan), operation=MOVE.name, items=items, guard=plan.guard["offsets"], arguments=move)
 
 
-def _topics(plan: Plan) -> Plan[Changes]:
-    deleted = set(plan.arguments["topics"])
+def _topics(plan: Plan[ResetArguments]) -> Plan[Changes]:
+    deleted = set(plan.arguments.topics)
     items = tuple(item for item in plan.items if item.target in deleted)
-    part = replace(plan, operation=CHANGE_TOPICS.name, items=items, guard=plan.guard["topics"], arguments={})
-    return CHANGE_TOPICS.typed(part)
+    part = cast("Plan[Changes]", plan)
+    return replace(part, operation=CHANGE_TOPICS.name, items=items, guard=plan.guard["topics"], arguments=Changes())
 
 
 RESET = Reset()

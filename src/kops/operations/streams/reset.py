@@ -14,11 +14,12 @@ from kops.core.durations import parse_duration
 from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.models import Bounds, Committed, Group, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy
-from kops.core.plan import Item, Plan, Severity
+from kops.core.plan import Arguments, Item, Json, Plan, Severity
 from kops.core.selection import Selection, parse_selection
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.topics import CHANGELOG, store_of
 from kops.core.streams.topology import Topology
+from kops.core.topics.changes import Changes
 from kops.core.topics.names import topics_not_found
 from kops.operations.groups.matching import refuse_active, wait_until_empty
 from kops.operations.offsets.arguments import OneMove
@@ -37,6 +38,26 @@ NAME = "streams.reset"
 
 
 @dataclass(frozen=True)
+class ResetArguments(Arguments):
+    """What a reset does.
+
+    :param offsets: of its group
+    :param topics: internal topics to be deleted
+    """
+
+    application: str
+    offsets: OneMove
+    topics: tuple[str, ...]
+
+    def as_json(self) -> Json:
+        return {"application": self.application, "offsets": self.offsets.as_json(), "topics": list(self.topics)}
+
+    @classmethod
+    def of_json(cls, body: Json) -> ResetArguments:
+        return cls(body["application"], OneMove.of_json(body["offsets"]), tuple(body["topics"]))
+
+
+@dataclass(frozen=True)
 class ResetOptions:
     """What a reset may change.
 
@@ -52,7 +73,9 @@ class ResetOptions:
     wait_empty: str | None = None
 
 
-def plan_reset(services: Services, name: str, choice: Choice, wanted: ResetOptions, topology: Topology | None = None) -> Plan:
+def plan_reset(
+    services: Services, name: str, choice: Choice, wanted: ResetOptions, topology: Topology | None = None
+) -> Plan[ResetArguments]:
     """Return the plan that resets an application.
 
     :param choice: where its input topics are moved to
@@ -76,7 +99,9 @@ def plan_reset(services: Services, name: str, choice: Choice, wanted: ResetOptio
     return replace(plan, **reset_impact(services, look, plan, wanted.output_topics, hosts))
 
 
-def compose(name: str, offsets: Plan[OneMove], topics: Plan, *, items: Sequence[Item] = (), verb: str = "reset") -> Plan:
+def compose(
+    name: str, offsets: Plan[OneMove], topics: Plan[Changes], *, items: Sequence[Item] = (), verb: str = "reset"
+) -> Plan[ResetArguments]:
     """Combine a plan that moves offsets and one that deletes topics.
 
     The offsets come first: if a member has joined the group, the broker refuses them, and nothing is deleted.
@@ -93,12 +118,12 @@ def compose(name: str, offsets: Plan[OneMove], topics: Plan, *, items: Sequence[
         severity=Severity.SEVERE if topics.has_changes else Severity.MODERATE,
         confirm=name,
         guard={"offsets": offsets.guard, "topics": {name: state["topic_id"] for name, state in topics.guard["topics"].items()}},
-        arguments={"application": name, "offsets": offsets.arguments.as_json(), "topics": [item.target for item in topics.changes]},
+        arguments=ResetArguments(name, offsets.arguments, tuple(item.target for item in topics.changes)),
         warnings=(*offsets.warnings, *topics.warnings),
     )
 
 
-def _moved(plan: Plan) -> list[TopicPartition]:
+def _moved(plan: Plan[OneMove]) -> list[TopicPartition]:
     return [TopicPartition(topic, int(number)) for topic, _, number in (item.target.rpartition(":") for item in plan.changes)]
 
 
@@ -226,7 +251,9 @@ def split_topics(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def reset_impact(services: Services, look: Inspection, plan: Plan, outputs: Sequence[str], hosts: Sequence[str]) -> dict[str, Any]:
+def reset_impact(
+    services: Services, look: Inspection, plan: Plan[ResetArguments], outputs: Sequence[str], hosts: Sequence[str]
+) -> dict[str, Any]:
     """Return the warnings and notes of a reset, to be put into its plan.
 
     :param outputs: topics that the application writes, as given by the operator
@@ -284,7 +311,7 @@ def _unprocessed(services: Services, look: Inspection, deleted: Sequence[Any]) -
     ]
 
 
-def _trimmed(services: Services, plan: Plan) -> list[str]:
+def _trimmed(services: Services, plan: Plan[ResetArguments]) -> list[str]:
     """Return the input topics that cannot go back to their beginning, one sentence each."""
     moved = {}
     for item in plan.changes:

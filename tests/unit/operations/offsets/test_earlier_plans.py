@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from kops.core.plan import plan_document, plan_from_json
+from kops.operations.protocol import registry
+from kops.operations.streams.reset import ResetArguments
 from support.groups_in_memory import GroupsInMemory
 
 EARLIER = {path.stem: json.loads(path.read_text()) for path in sorted((Path(__file__).parent / "earlier").glob("*.json"))}
@@ -136,3 +139,30 @@ def test_reset_of_an_application_is_undone_with_its_stream_time(kops, cluster, j
     entry = journal(earlier["closed"])
     kops("undo", entry, "--yes", "--accept-loss").ok()
     assert world.as_json() == earlier["before"]
+
+
+def test_arguments_of_a_reset_round_trip():
+    body = {key: value for key, value in EARLIER["streams_reset"]["plan"].items() if key != "digest"}
+    plan = registry.typed(plan_from_json(body))
+    assert isinstance(plan.arguments, ResetArguments)
+    assert json.loads(json.dumps(plan.as_json())) == body
+
+
+@pytest.mark.parametrize("state", ["before", "after"])
+def test_crashed_reset_is_finished(kops, cluster, journal, state):
+    """The topics are gone, and the offsets have moved or not."""
+    earlier = EARLIER["streams_reset"]
+    world = cluster(earlier, earlier[state])
+    entry = journal(earlier["opened"])
+    plan = kops("journal", "finish", entry, "--dry-run", "-o", "json").ok().json
+    kops("journal", "finish", entry, *approval(plan)).ok()
+    assert world.as_json() == earlier["after"]
+
+
+def test_damaged_arguments_of_a_reset_are_refused(kops, cluster, tmp_path):
+    earlier = EARLIER["streams_reset"]
+    cluster(earlier, earlier["before"])
+    body = {key: value for key, value in earlier["plan"].items() if key != "digest"}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan_document(plan_from_json(body | {"arguments": {"application": "app"}}))))
+    assert kops("apply", file, *approval(body)).code == 2

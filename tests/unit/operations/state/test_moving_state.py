@@ -134,8 +134,11 @@ def test_topics_that_are_planned_are_there_and_empty():
     assert services.kafka.offsets.bounds(partitions, isolation="read_committed") == dict.fromkeys(partitions, Bounds(0, 0))
 
 
-def test_a_snapshot_tells_which_changelogs_had_lost_records():
+def test_snapshot_names_changelogs_that_had_lost_records():
     assert STORE.emptied == [1]
     assert MANIFEST.losses == ["partition 1 of a-s-changelog has lost records: keys that nothing has written again since are missing there"]
     deleting = replace(STORE, topic=NewTopic("a-s-changelog", 2, 1, {"cleanup.policy": "compact,delete"}))
-    assert replace(MANIFEST, stores=(deleting,)).losses == deleting.emptied == []
+    (loss,) = replace(MANIFEST, stores=(deleting,)).losses
+    assert "which its settings delete (cleanup.policy=compact,delete)" in loss
+    expiring = replace(deleting, type="window")
+    assert replace(MANIFEST, stores=(expiring,)).losses == deleting.emptied == []
