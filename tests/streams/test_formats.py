@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
-from kops.formats.streams import offset_metadata, positions, stored_values, suppression, table_changes, window_keys
+from kops.formats.streams import offset_metadata, positions, suppression, table_changes, window_keys
 from kops.formats.streams.offset_metadata import OffsetMetadata
-from kops.formats.streams.stored_values import StoredValue
 from kops.formats.streams.table_changes import TableChange
 from kops.formats.streams.window_keys import WindowKey
+from support.streams_encoders import encode_position, encode_suppressed, encode_table_change, encode_window_key, suppressed_headers
 from support.streams_formats import (
     ANY_TIMES,
     CHANGES,
@@ -57,16 +57,8 @@ def cases():
     return lambda form: made.setdefault(form.name, generated(form.cases, CASES))
 
 
-def has(library, form):
-    return tuple(map(int, library.version.split(".")[:2])) >= tuple(map(int, (form.since or "0.0").split(".")))
-
-
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_bytes_are_those_of_the_library_and_are_read_alike(library, cases, form):
-    if not has(library, form):
-        with pytest.raises(RuntimeError, match="rawValueTo"):
-            form.written(library, cases(form)[:1])
-        return
     chosen = cases(form)
     written = form.written(library, chosen)
     for case, result in zip(chosen, written, strict=True):
@@ -81,8 +73,6 @@ def test_bytes_are_those_of_the_library_and_are_read_alike(library, cases, form)
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_damaged_bytes_are_read_alike_or_refused(library, cases, form):
-    if not has(library, form):
-        return
     damaged = [data for case in cases(form)[:DAMAGED] for data in damages(form.encode(case), random.Random(SEED))]
     decoded = {data: found for data in damaged if (found := decoded_or_none(form, data)) is not None}
     assert len(decoded) < len(set(damaged)), "damage that proves nothing"
@@ -113,8 +103,8 @@ def damages(data: bytes, chance: random.Random) -> list[bytes]:
 @pytest.mark.parametrize(("version", "label"), [(0, 0), (1, 1), (2, 2), (3, 2), (3, 3)])
 def test_suppressed_values_of_every_version_are_restored_alike(library, version, label):
     """The library reads the versions 0 to 2, and does not write them any more; a 3 may call itself 2."""
-    headers = suppression.headers_of(label)
-    chosen = [suppression.encode(case, version) for case in generated(CHANGES | SAME_PRIOR, CASES)]
+    headers = suppressed_headers(label)
+    chosen = [encode_suppressed(case, version) for case in generated(CHANGES | SAME_PRIOR, CASES)]
     golden = [case for case in SUPPRESSED if VERSIONS[case["version"]] == version and min(version, 2) == label and case["value"]]
     chosen += [bytes.fromhex(case["value"]) for case in golden]
     assert len(golden) > 9 or label == 3
@@ -129,10 +119,10 @@ def test_suppressed_values_of_every_version_are_restored_alike(library, version,
 def test_changes_with_a_flag_of_the_latest_are_read_alike(library):
     """Forms that the library reads, and does not write."""
     chosen = generated(st.builds(TableChange, VALUES | st.none(), VALUES, st.booleans()), CASES)
-    read = library.formats("change_of", [[text(table_changes.encode(case))] for case in chosen])
+    read = library.formats("change_of", [[text(encode_table_change(case))] for case in chosen])
     for case, result in zip(chosen, read, strict=True):
         assert result["ok"] == [text(case.new), text(case.old), case.is_latest]
-        assert table_changes.decode(table_changes.encode(case)) == case
+        assert table_changes.decode(encode_table_change(case)) == case
 
 
 def test_windows_end_where_the_library_ends_them(library):
@@ -149,15 +139,7 @@ def test_windows_and_sessions_that_the_library_cannot_make_are_refused(library):
         assert all("error" in result for result in library.formats(form, [[text(key), *times] for key, *times in cases]))
     for start in (-1, 2**63 - 1):
         with pytest.raises(UndecodableRecord):
-            window_keys.decode(window_keys.encode(WindowKey(b"k", start)))
-
-
-def test_a_restore_puts_time_and_value_together(library):
-    chosen = generated(st.builds(StoredValue, VALUES, TIMES), CASES)
-    stored = library.formats("timestamped", [[text(case.value), case.timestamp_ms, []] for case in chosen])
-    for case, result in zip(chosen, stored, strict=True):
-        assert result["ok"] == text(stored_values.encode_timestamped(case))
-        assert stored_values.decode_timestamped(base64.b64decode(result["ok"])) == case
+            window_keys.decode(encode_window_key(WindowKey(b"k", start)))
 
 
 def test_positions_of_many_partitions_are_read_alike(library):
@@ -165,12 +147,12 @@ def test_positions_of_many_partitions_are_read_alike(library):
     chosen = generated(st.dictionaries(partitions, TIMES, min_size=2, max_size=6), CASES)
     cells = [[[part.topic, part.partition, offset] for part, offset in case.items()] for case in chosen]
     written = library.formats("position", [[each] for each in cells])
-    read = library.formats("position_of", [[text(positions.encode(case))] for case in chosen])
+    read = library.formats("position_of", [[text(encode_position(case))] for case in chosen])
     for case, each, ours, theirs in zip(chosen, cells, read, written, strict=True):
         assert sorted(ours["ok"]) == sorted(each)
         data = base64.b64decode(theirs["ok"])
         assert positions.decode(data) == case
-        assert len(positions.encode(case)) == len(data)
+        assert len(encode_position(case)) == len(data)
 
 
 def test_metadata_of_many_stores_is_read_alike(library):

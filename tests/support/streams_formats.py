@@ -18,7 +18,6 @@ from kops.formats.streams import (
     offset_metadata,
     positions,
     session_keys,
-    stored_values,
     stream_joins,
     suppression,
     table_changes,
@@ -29,12 +28,25 @@ from kops.formats.streams.join_buffers import BufferKey
 from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.session_keys import SessionKey
-from kops.formats.streams.stored_values import StoredValue
 from kops.formats.streams.stream_joins import JoinSideKey, JoinSideValue
 from kops.formats.streams.suppression import BufferedChange
 from kops.formats.streams.table_changes import TableChange
 from kops.formats.streams.window_keys import WindowKey
 from support.streams import Oracle
+from support.streams_encoders import (
+    encode_buffer_key,
+    encode_combined_key,
+    encode_join_side_key,
+    encode_join_side_values,
+    encode_position,
+    encode_response,
+    encode_session_key,
+    encode_subscription,
+    encode_suppressed,
+    encode_table_change,
+    encode_window_key,
+    suppressed_headers,
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,6 @@ class Form:
     :param arguments: what the library's writer takes for a case
     :param answer: what the library's reader answers for what kops decoded; the arguments when left out
     :param exact: kops refuses what the library refuses, and nothing else; False: kops may refuse more
-    :param since: the version of Kafka Streams that has it
     :param also: what the library's reader takes beside the bytes
     :param ordered: False: it is a map to the library, so the order of its reader's answer says nothing
     """
@@ -57,7 +68,6 @@ class Form:
     decode: Callable[[bytes], Any]
     answer: Callable[[Any], Any] | None = None
     exact: bool = True
-    since: str = ""
     also: tuple[Any, ...] = ()
     ordered: bool = True
 
@@ -132,28 +142,28 @@ FORMS = (
         "window_key",
         st.builds(WindowKey, KEYS, STARTS, SEQUENCES),
         lambda key: [text(key.key), key.start_ms, key.sequence],
-        window_keys.encode,
+        encode_window_key,
         window_keys.decode,
     ),
     Form(
         "topic_window_key",
         st.builds(WindowKey, KEYS, STARTS, st.none()),
         lambda key: [text(key.key), key.start_ms],
-        window_keys.encode,
+        encode_window_key,
         window_keys.decode_without_sequence,
     ),
     Form(
         "session_key",
         st.builds(lambda key, one, other: SessionKey(key, *sorted((one, other))), KEYS, TIMES, TIMES),
         lambda key: [text(key.key), key.start_ms, key.end_ms],
-        session_keys.encode,
+        encode_session_key,
         session_keys.decode,
     ),
     Form(
         "join_key",
         st.builds(JoinSideKey, KEYS, ANY_TIMES, st.booleans()),
         lambda key: [text(key.key), key.timestamp_ms, key.is_left],
-        stream_joins.encode_key,
+        encode_join_side_key,
         stream_joins.decode_key,
         exact=False,
     ),
@@ -161,7 +171,7 @@ FORMS = (
         "join_values",
         st.lists(st.builds(JoinSideValue, VALUES, st.booleans()), max_size=4).map(tuple),
         lambda values: [[[text(each.value), each.is_left] for each in values]],
-        stream_joins.encode_values,
+        encode_join_side_values,
         stream_joins.decode_values,
         lambda values: [[text(each.value), each.is_left] for each in values],
         exact=False,
@@ -170,7 +180,7 @@ FORMS = (
         "buffer_key",
         st.builds(BufferKey, KEYS, ANY_TIMES, SEQUENCES),
         lambda key: [text(key.key), key.timestamp_ms, key.sequence],
-        join_buffers.encode_key,
+        encode_buffer_key,
         join_buffers.decode_key,
         exact=False,
     ),
@@ -178,63 +188,44 @@ FORMS = (
         "suppressed",
         CHANGES | SAME_PRIOR,
         _change,
-        suppression.encode,
-        lambda data: suppression.decode(data, suppression.headers_of(3)),
-        also=(header_cells(suppression.headers_of(3)),),
+        encode_suppressed,
+        lambda data: suppression.decode(data, suppressed_headers(3)),
+        also=(header_cells(suppressed_headers(3)),),
     ),
     Form(
         "combined_key",
         st.builds(CombinedKey, KEYS, KEYS),
         lambda key: [text(key.foreign_key), text(key.primary_key)],
-        foreign_keys.encode_key,
+        encode_combined_key,
         foreign_keys.decode_key,
     ),
     Form(
         "subscription",
         st.builds(Subscription, KEYS, st.sampled_from(Instruction), HASHES, INTS | st.none()),
         lambda asked: [text(asked.primary_key), int(asked.instruction), text(asked.value_hash), asked.primary_partition],
-        foreign_keys.encode_subscription,
+        encode_subscription,
         foreign_keys.decode_subscription,
     ),
     Form(
         "response",
         st.builds(Response, VALUES.filter(len) | st.none(), HASHES),
         lambda answer: [text(answer.value), text(answer.value_hash)],
-        foreign_keys.encode_response,
+        encode_response,
         foreign_keys.decode_response,
     ),
     Form(
         "change",
         st.builds(TableChange, VALUES, VALUES) | st.builds(TableChange, VALUES, st.none()) | st.builds(TableChange, st.none(), VALUES),
         lambda change: [text(change.new), text(change.old)],
-        table_changes.encode,
+        encode_table_change,
         table_changes.decode,
         lambda change: [text(change.new), text(change.old), change.is_latest is not False],
-    ),
-    Form(
-        "with_headers",
-        st.builds(StoredValue, VALUES, ANY_TIMES.filter(lambda time: time >= -1), HEADERS),
-        lambda stored: [text(stored.value), stored.timestamp_ms, header_cells(stored.headers)],
-        stored_values.encode_with_headers,
-        stored_values.decode_with_headers,
-        exact=False,
-        since="4.3",
-    ),
-    Form(
-        "session_with_headers",
-        st.builds(StoredValue, VALUES, st.none(), HEADERS),
-        lambda stored: [text(stored.value), 3, header_cells(stored.headers)],
-        stored_values.encode_with_headers,
-        lambda data: stored_values.decode_with_headers(data, session=True),
-        lambda stored: [text(stored.value), header_cells(stored.headers)],
-        exact=False,
-        since="4.3",
     ),
     Form(
         "position",
         st.dictionaries(st.builds(TopicPartition, NAMES.filter(len), SEQUENCES), TIMES, max_size=1),
         lambda position: [[[part.topic, part.partition, offset] for part, offset in position.items()]],
-        positions.encode,
+        encode_position,
         positions.decode,
         lambda position: [[part.topic, part.partition, offset] for part, offset in position.items()],
         ordered=False,

@@ -20,10 +20,8 @@ import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
 import org.apache.kafka.streams.processor.internals.TopicPartitionMetadata;
 import org.apache.kafka.streams.query.Position;
 import org.apache.kafka.streams.state.internals.PositionSerde;
-import org.apache.kafka.streams.state.internals.RecordConverter;
-import org.apache.kafka.streams.state.internals.RecordConverters;
 
-/** Values: of joins, suppress, foreign keys, grouped tables and stores on disk; positions and the metadata of offsets. */
+/** Values: of joins, suppress, foreign keys, grouped tables; positions and the metadata of offsets. */
 final class ValueFormats {
     private static final String STATE = KeyFormats.STATE;
     private static final Serde<List<byte[]>> LISTS = Serdes.ListSerde(ArrayList.class, Serdes.ByteArray());
@@ -82,21 +80,6 @@ final class ValueFormats {
                         Reflection.make("kstream.internals.ChangedDeserializer", new ByteArrayDeserializer()), FormatCalls.bytes(a.get(0)));
                 return KeyFormats.list(change.newValue, change.oldValue, change.isLatest);
             }),
-            Map.entry("timestamped", a -> RecordConverters.rawValueToTimestampedValue().convert(changelogRecord(a)).value()),
-            Map.entry("with_headers", a -> ((RecordConverter) Reflection.call(STATE + "RecordConverters", "rawValueToHeadersValue"))
-                    .convert(changelogRecord(a)).value()),
-            Map.entry("session_with_headers", a -> ((RecordConverter) Reflection.call(STATE + "RecordConverters", "rawValueToSessionHeadersValue"))
-                    .convert(changelogRecord(a)).value()),
-            Map.entry("with_headers_of", a -> {
-                byte[] data = FormatCalls.bytes(a.get(0));
-                return KeyFormats.list(Reflection.call(STATE + "Utils", "rawPlainValue", data), Reflection.call(STATE + "Utils", "timestamp", data),
-                        FormatCalls.json((Headers) Reflection.call(STATE + "Utils", "headers", data)));
-            }),
-            Map.entry("session_with_headers_of", a -> {
-                byte[] data = FormatCalls.bytes(a.get(0));
-                return KeyFormats.list(Reflection.call(STATE + "Utils", "rawAggregation", data),
-                        FormatCalls.json((Headers) Reflection.call(STATE + "Utils", "headers", data)));
-            }),
             Map.entry("position", a -> {
                 Position position = Position.emptyPosition();
                 for (JsonNode part : a.get(0)) {
@@ -139,11 +122,6 @@ final class ValueFormats {
     private static ProcessorRecordContext context(JsonNode json) throws Exception {
         return new ProcessorRecordContext(json.get(0).longValue(), json.get(1).longValue(), json.get(3).intValue(), json.get(2).textValue(),
                 FormatCalls.headers(json.get(4)));
-    }
-
-    /** [value, timestamp, headers] */
-    private static ConsumerRecord<byte[], byte[]> changelogRecord(JsonNode a) throws Exception {
-        return record(FormatCalls.bytes(a.get(0)), a.get(1).longValue(), FormatCalls.headers(a.get(2)));
     }
 
     private static ConsumerRecord<byte[], byte[]> record(byte[] value, long timestamp, Headers headers) {

@@ -26,7 +26,6 @@ class Times:
         return (self.first is None or milliseconds >= self.first) and (self.end is None or milliseconds < self.end)
 
     def sql(self, column: str) -> str:
-        """Return the same condition in Spark SQL."""
         bounds = [f"{column} >= {self.first}"] if self.first is not None else []
         bounds += [f"{column} < {self.end}"] if self.end is not None else []
         return " and ".join(bounds) or "true"

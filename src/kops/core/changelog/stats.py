@@ -56,7 +56,6 @@ class Counts:
 
 
 def total(parts: Iterable[Counts]) -> Counts:
-    """Add up the counts of several partitions."""
     counts = list(parts)
     sums = {field.name: sum(getattr(one, field.name) for one in counts) for field in fields(Counts) if not field.name.endswith("_ms")}
     oldest = min((one.oldest_ms for one in counts if one.oldest_ms is not None), default=None)

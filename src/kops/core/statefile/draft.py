@@ -45,8 +45,6 @@ class StoreFacts:
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """What the records of an input topic show."""
-
     key: FormatGuess = NOTHING
     value: FormatGuess = NOTHING
 
@@ -91,7 +89,6 @@ class Entry:
 
     @property
     def is_open(self) -> bool:
-        """Whether a person has to fill it in."""
         return self.value == OPEN
 
 
@@ -114,14 +111,12 @@ class Draft:
         return tuple(_open(self.entries, ""))
 
     def text(self) -> str:
-        """Return the draft as YAML, with comments."""
         lines = list(_lines(self.entries, ""))
         for store, why in self.skipped.items():
             lines += ["", *_comment(f"{store} is not in this file: {why}", "  ")]
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the draft as data: the body of the file, and its open fields."""
         return {
             "application": self.application,
             "state_file": _body(self.entries),

@@ -214,7 +214,6 @@ def drafted(application: str, traces: Mapping[str, Trace], hidden: Sequence[Trac
 
 
 def form_entry(name: str, guess: FormatGuess) -> Entry:
-    """Return the field for the format of keys or values."""
     if guess.name is None:
         return open_entry(name, f"its format: {guess.reason}")
     return Entry(name, guess.value, f"guessed: {guess.reason}")
@@ -293,7 +292,6 @@ def timestamp_entry() -> Entry:
 
 
 def to_table_entries(trace: Trace, facts: StoreFacts) -> list[Entry]:
-    """Return the fields for ``KStream.toTable()``."""
     entries = [Entry("to_table", True)]
     if trace.has(CHANGE_VALUE) or trace.unclear:
         entries.append(open_entry("value", "Spark SQL of what mapValues() makes of the value, or value where nothing changes it"))
@@ -303,7 +301,6 @@ def to_table_entries(trace: Trace, facts: StoreFacts) -> list[Entry]:
 
 
 def processor_says(trace: Trace) -> str:
-    """Describe what to know about a store that a processor of the application's own fills."""
     return (
         f"plain where {trace.writer.name} is a processor of the program's own: its code decides keys, values and what is forgotten, and"
         " Stores.keyValueStoreBuilder makes a store without timestamps; what Stores.lruMap forgets, and what punctuators do, no state file"

@@ -48,7 +48,6 @@ class Fields:
         return ConfigError(f"{self.file}: {self.path(name) or 'the file'} {what}", hint=hint, file=self.file, field=self.path(name))
 
     def text(self, name: str) -> str | None:
-        """Return an optional text."""
         value = self.body.get(name)
         if value is None:
             return None
@@ -57,7 +56,6 @@ class Fields:
         return str(value).strip()
 
     def needed(self, name: str, hint: str | None = None) -> str:
-        """Return a required text."""
         value = self.text(name)
         if value is None:
             raise self.wrong(name, "is missing", hint)
@@ -72,7 +70,6 @@ class Fields:
         return value
 
     def inside(self, name: str, known: Collection[str] | None = None) -> Fields:
-        """Return a required mapping."""
         if self.body.get(name) is None:
             raise self.wrong(name, "is missing", f"fields: {', '.join(known)}" if known else None)
         return Fields(self.file, self.path(name), self.body[name], known, plugin_formats=self.plugin_formats)

@@ -96,7 +96,6 @@ class Source:
 
 
 def read_start(fields: Fields) -> Start | None:
-    """Read ``start`` for one topic."""
     given = fields.body.get("start")
     return None if given is None else _start(fields, "start", given)
 
@@ -204,7 +203,6 @@ def read_name(fields: Fields, name: str, what: str) -> str:
 
 
 def read_optional_name(fields: Fields, name: str) -> str | None:
-    """Read the optional name of something in Kafka."""
     return None if fields.body.get(name) is None else read_name(fields, name, "")
 
 

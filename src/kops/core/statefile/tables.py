@@ -66,7 +66,6 @@ class Tables:
         return self.read(body, name)
 
     def read(self, fields: Fields, name: str) -> Table:
-        """Read ``from``, ``join`` and ``where`` of a table."""
         if not names_table(fields):
             source = read_source(fields)
             made = Table(name, fields.place, source.key, source.value, source=source)

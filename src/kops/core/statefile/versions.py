@@ -49,7 +49,6 @@ def read_version(streams: Fields, name: str = "version") -> Version | None:
 
 
 def line_of(version: Version) -> Version:
-    """Return major and minor."""
     return version[:2]
 
 

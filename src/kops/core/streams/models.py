@@ -76,17 +76,14 @@ class Instance:
 
     @property
     def active(self) -> tuple[Task, ...]:
-        """The tasks that it processes."""
         return _tasks(member.active for member in self.members)
 
     @property
     def standby(self) -> tuple[Task, ...]:
-        """The tasks whose state it keeps a copy of."""
         return _tasks(member.standby for member in self.members)
 
     @property
     def warmup(self) -> tuple[Task, ...]:
-        """The tasks whose state it is still restoring."""
         return _tasks(member.warmup for member in self.members)
 
     @property
@@ -120,7 +117,6 @@ class Application:
 
     @property
     def instances(self) -> tuple[Instance, ...]:
-        """Its instances, sorted by label."""
         found: dict[str, list[StreamsMember]] = {}
         for member in self.members:
             found.setdefault(member.process_id or member.member_id, []).append(member)

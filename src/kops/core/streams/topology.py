@@ -68,7 +68,6 @@ class Part:
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The regular expressions that it subscribes to."""
         return tuple(node.pattern for node in self.nodes if node.pattern is not None)
 
     def node(self, name: str) -> Node | None:
@@ -77,8 +76,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Topology:
-    """A topology as described."""
-
     parts: tuple[Part, ...]
 
     @property
@@ -95,12 +92,10 @@ class Topology:
 
     @property
     def output_topics(self) -> tuple[str, ...]:
-        """The external topics that it writes."""
         return self._outer(topic for part in self.parts for topic in part.sink_topics)
 
     @property
     def stores(self) -> dict[str, Part]:
-        """The sub-topology of each store."""
         return {store: part for part in self.parts for store in part.stores}
 
     @property

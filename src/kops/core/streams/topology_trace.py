@@ -80,7 +80,6 @@ class Trace:
     known: bool = True
 
     def has(self, operators: tuple[str, ...]) -> bool:
-        """Whether any of the operators is on the way."""
         return any(operator_of(node) in operators for node in self.operators)
 
     @property

@@ -72,8 +72,6 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another type that the topic may have, and the reasons for it."""
-
     type: str
     reasons: tuple[str, ...]
 

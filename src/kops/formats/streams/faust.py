@@ -73,10 +73,6 @@ def decode(data: bytes) -> Any:
     return _JSON.decode(data)
 
 
-def encode_window_key(window: WindowKey, *, ascii_only: bool = False) -> bytes:
-    return encode([window.key, [window.start, window.end]], ascii_only=ascii_only)
-
-
 def decode_window_key(data: bytes) -> WindowKey:
     """Decode the key of a windowed table.
 
@@ -88,11 +84,6 @@ def decode_window_key(data: bytes) -> WindowKey:
     raise UndecodableRecord("the key of a windowed table is [key,[start,end]]")
 
 
-def window_from(key: Any, start: float, size: float) -> WindowKey:
-    """Return the window of a key, given its start and its size in seconds."""
-    return WindowKey(key, start, start + size - LAST_OF_WINDOW)
-
-
 def as_model(value: Any) -> Model | None:
     """Return a decoded value as a model's; None when it is not a JSON object."""
     if not isinstance(value, dict):
@@ -100,11 +91,6 @@ def as_model(value: Any) -> Model | None:
     model = value.get(MODEL_KEY)
     namespace = model.get("ns") if isinstance(model, dict) else None
     return Model(namespace, {name: field for name, field in value.items() if name != MODEL_KEY})
-
-
-def from_model(model: Model) -> dict[str, Any]:
-    """Return the value to encode for a model's, with the name of the class last, as Faust writes it."""
-    return {**model.fields, **({MODEL_KEY: {"ns": model.namespace}} if model.namespace is not None else {})}
 
 
 def _as_orjson(found: re.Match[str]) -> str:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.errors import UndecodableRecord
 from kops.formats.streams.reading import Reader
-from kops.formats.streams.writing import pack, sized
 
 HASH_SIZE = 16
 _NO_HASH = 0x80
@@ -50,11 +49,6 @@ class Subscription:
     value_hash: bytes | None
     primary_partition: int | None
 
-    @property
-    def version(self) -> int:
-        """Version of the format in which it is written."""
-        return 0 if self.primary_partition is None else 1
-
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -68,10 +62,6 @@ class Response:
     value_hash: bytes | None
 
 
-def encode_key(key: CombinedKey) -> bytes:
-    return sized(key.foreign_key) + key.primary_key
-
-
 def decode_key(data: bytes) -> CombinedKey:
     """Decode a key.
 
@@ -79,16 +69,6 @@ def decode_key(data: bytes) -> CombinedKey:
     """
     reader = Reader(data)
     return CombinedKey(reader.required(), reader.rest())
-
-
-def encode_subscription(subscription: Subscription) -> bytes:
-    """Encode a subscription.
-
-    :raises UsageProblem: when the hash does not have 16 bytes, or the partition is out of range
-    """
-    start = _start(subscription.version, subscription.value_hash, pack("b", subscription.instruction))
-    end = b"" if subscription.primary_partition is None else pack("i", subscription.primary_partition)
-    return start + subscription.primary_key + end
 
 
 def decode_subscription(data: bytes) -> Subscription:
@@ -108,14 +88,6 @@ def decode_subscription(data: bytes) -> Subscription:
     return Subscription(primary_key, Instruction(number), value_hash, reader.int32())
 
 
-def encode_response(response: Response) -> bytes:
-    """Encode a response.
-
-    :raises UsageProblem: when the hash does not have 16 bytes
-    """
-    return _start(_NEWEST_RESPONSE, response.value_hash, b"") + (response.value or b"")
-
-
 def decode_response(data: bytes) -> Response:
     """Decode a response.
 
@@ -125,14 +97,6 @@ def decode_response(data: bytes) -> Response:
     _, has_hash = _version(reader, _NEWEST_RESPONSE)
     value_hash = reader.raw(HASH_SIZE) if has_hash else None
     return Response(reader.rest() or None, value_hash)
-
-
-def _start(version: int, value_hash: bytes | None, after_version: bytes) -> bytes:
-    if value_hash is None:
-        return bytes([version | _NO_HASH]) + after_version
-    if len(value_hash) != HASH_SIZE:
-        raise UsageProblem(f"the hash of a value has {HASH_SIZE} bytes, not {len(value_hash)}")
-    return bytes([version]) + after_version + value_hash
 
 
 def _version(reader: Reader, newest: int) -> tuple[int, bool]:

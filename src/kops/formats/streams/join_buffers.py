@@ -12,8 +12,6 @@ from kops.core.errors import UndecodableRecord
 from kops.formats.streams import suppression
 from kops.formats.streams.reading import Reader
 from kops.formats.streams.record_context import RecordContext
-from kops.formats.streams.suppression import BufferedChange
-from kops.formats.streams.writing import pack
 
 _TIME_FIRST = 0
 _SEQUENCE_SIZE = 4
@@ -34,18 +32,8 @@ class BufferKey:
 
 @dataclass(frozen=True, slots=True)
 class BufferedRecord:
-    """The value of a waiting record, and where it came from."""
-
     value: bytes | None
     context: RecordContext
-
-
-def encode_key(key: BufferKey) -> bytes:
-    """Encode a key.
-
-    :raises UsageProblem: when a number is out of range
-    """
-    return pack("bq", _TIME_FIRST, key.timestamp_ms) + key.key + pack("i", key.sequence)
 
 
 def decode_key(data: bytes) -> BufferKey:
@@ -58,14 +46,6 @@ def decode_key(data: bytes) -> BufferKey:
         raise UndecodableRecord(f"a key of a join's buffer begins with {_TIME_FIRST}, not with {data[0]}")
     timestamp_ms = reader.int64()
     return BufferKey(reader.raw(reader.remaining - _SEQUENCE_SIZE), timestamp_ms, reader.int32())
-
-
-def encode_value(record: BufferedRecord) -> bytes:
-    """Encode a value.
-
-    :raises UsageProblem: when a number is out of range
-    """
-    return suppression.encode(BufferedChange(record.value, None, None, 0, record.context))
 
 
 def decode_value(data: bytes) -> BufferedRecord:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.formats.streams.reading import Reader, text
-from kops.formats.streams.writing import pack, sized
 
 CURRENT_VERSION = 2
 UNKNOWN_TIME = -1
@@ -66,3 +66,20 @@ def decode(metadata: str) -> OffsetMetadata:
     if version == 1 or not reader.remaining:
         return OffsetMetadata(time)
     return OffsetMetadata(time, {text(reader.required()): reader.int64() for _ in range(reader.int32())})
+
+
+def pack(form: str, *numbers: int) -> bytes:
+    """Encode numbers, big-endian.
+
+    :param form: their ``struct`` format, such as ``qi``
+    :raises UsageProblem: when one is out of range
+    """
+    try:
+        return struct.pack(f">{form}", *numbers)
+    except struct.error as wrong:
+        raise UsageProblem(f"{', '.join(map(str, numbers))}: {wrong}") from wrong
+
+
+def sized(data: bytes) -> bytes:
+    """Return bytes, preceded by their length as int32."""
+    return pack("i", len(data)) + data

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
-from kops.formats.streams.reading import Reader, text
-from kops.formats.streams.writing import Headers, pack, sized
+from kops.formats.streams.reading import Headers, Reader, text
 
 VERSION_HEADER = "v"
 POSITION_HEADER = "c"
@@ -19,25 +18,6 @@ VERSION = b"\x00"
 
 Position = Mapping[TopicPartition, int]
 """The offset of the last record read, by partition."""
-
-
-def encode(position: Position) -> bytes:
-    """Encode a position, with the trailing zeros that Kafka Streams leaves.
-
-    Kafka Streams computes the size in bits instead of bytes, and sends the whole buffer that it allocated.
-
-    :raises UsageProblem: when a number is out of range
-    """
-    by_topic: dict[str, list[bytes]] = {}
-    for partition, offset in position.items():
-        by_topic.setdefault(partition.topic, []).append(pack("iq", partition.partition, offset))
-    written = pack("bi", 0, len(by_topic))
-    size = 8 + 32
-    for topic, offsets in by_topic.items():
-        name = topic.encode()
-        written += sized(name) + pack("i", len(offsets)) + b"".join(offsets)
-        size += 32 + len(name) + 32 + (32 + 64) * len(offsets)
-    return written.ljust(size, b"\x00")
 
 
 def decode(data: bytes) -> dict[TopicPartition, int]:
@@ -56,11 +36,6 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
             partition = reader.int32()
             position[TopicPartition(topic, partition)] = reader.int64()
     return position
-
-
-def headers_of(position: Position) -> Headers:
-    """Return the headers of a changelog record that carries a position."""
-    return ((VERSION_HEADER, VERSION), (POSITION_HEADER, encode(position)))
 
 
 def position_of(headers: Headers) -> dict[TopicPartition, int] | None:

@@ -6,6 +6,9 @@ from kops.core.errors import UndecodableRecord
 from kops.formats import kafka_types
 from kops.formats.kafka_types import BYTE, INT, LONG
 
+Headers = tuple[tuple[str, bytes | None], ...]
+"""Headers of a record in their order; names may repeat."""
+
 _NULL = -1
 _LONGEST = 5
 

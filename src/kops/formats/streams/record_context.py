@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
-from kops.formats.streams.reading import Reader, text
-from kops.formats.streams.writing import Headers, nullable, pack, sized
+from kops.formats.streams.reading import Headers, Reader, text
 
 _LEAST_HEADER = 8
 
@@ -24,16 +23,6 @@ class RecordContext:
     topic: str
     partition: int
     headers: Headers = ()
-
-
-def encode(context: RecordContext) -> bytes:
-    """Encode a context.
-
-    :raises UsageProblem: when a number is out of range
-    """
-    headers = b"".join(sized(name.encode()) + nullable(value) for name, value in context.headers)
-    where = pack("qq", context.timestamp_ms, context.offset) + sized(context.topic.encode()) + pack("i", context.partition)
-    return where + pack("i", len(context.headers)) + headers
 
 
 def read(reader: Reader) -> RecordContext:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.errors import UndecodableRecord
 
 _BOUNDS = struct.Struct(">qq")
 
@@ -25,17 +25,6 @@ class SessionKey:
     key: bytes
     start_ms: int
     end_ms: int
-
-
-def encode(session: SessionKey) -> bytes:
-    """Encode a key.
-
-    :raises UsageProblem: when a time is out of range
-    """
-    try:
-        return session.key + _BOUNDS.pack(session.end_ms, session.start_ms)
-    except struct.error as wrong:
-        raise UsageProblem(f"no session lasts from {session.start_ms} to {session.end_ms}: {wrong}") from wrong
 
 
 def decode(data: bytes) -> SessionKey:

@@ -8,12 +8,10 @@ The stores of the two sides themselves are windowed stores with sequences, see `
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
 from kops.formats.streams.reading import Reader
-from kops.formats.streams.writing import nullable, pack
 
 _VARIABLE_SIZE = 1
 """The strategy of ``ListSerializer``: 1 for elements of variable size, each preceded by its length."""
@@ -40,14 +38,6 @@ class JoinSideValue:
     is_left: bool
 
 
-def encode_key(key: JoinSideKey) -> bytes:
-    """Encode a key.
-
-    :raises UsageProblem: when the time is out of range
-    """
-    return pack("qb", key.timestamp_ms, key.is_left) + key.key
-
-
 def decode_key(data: bytes) -> JoinSideKey:
     """Decode a key.
 
@@ -56,11 +46,6 @@ def decode_key(data: bytes) -> JoinSideKey:
     reader = Reader(data)
     timestamp_ms, is_left = reader.int64(), _side(reader.int8())
     return JoinSideKey(reader.rest(), timestamp_ms, is_left)
-
-
-def encode_values(values: Iterable[JoinSideValue]) -> bytes:
-    elements = [nullable(encode_value(value)) for value in values]
-    return pack("bi", _VARIABLE_SIZE, len(elements)) + b"".join(elements)
 
 
 def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
@@ -78,11 +63,6 @@ def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
     values = tuple(decode_value(reader.required()) for _ in range(count))
     reader.end()
     return values
-
-
-def encode_value(value: JoinSideValue) -> bytes:
-    """Encode one value (``LeftOrRightValueSerializer``)."""
-    return pack("b", value.is_left) + value.value
 
 
 def decode_value(data: bytes) -> JoinSideValue:

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.errors import UndecodableRecord
 from kops.formats.streams import record_context
-from kops.formats.streams.reading import Reader
+from kops.formats.streams.reading import Headers, Reader
 from kops.formats.streams.record_context import RecordContext
-from kops.formats.streams.writing import Headers, nullable, pack, sized
 
 VERSION_HEADER = "v"
 CURRENT_VERSION = 3
@@ -57,34 +56,6 @@ def version_of(headers: Headers) -> int:
     if named[-1] not in (b"\x01", b"\x02", b"\x03"):
         raise UndecodableRecord(f"version {named[-1]!r} of a suppressed value is not known")
     return named[-1][0]
-
-
-def headers_of(version: int) -> Headers:
-    """Return the headers that a record with a value of this version carries; version 0 has none of its own."""
-    return ((VERSION_HEADER, bytes([version])),) if version else ()
-
-
-def encode(change: BufferedChange, version: int = CURRENT_VERSION) -> bytes:
-    """Encode a value.
-
-    :raises UsageProblem: when the version is not 0 to 3, or the context is missing
-    """
-    time = pack("q", change.buffer_time_ms)
-    pair = nullable(change.old) + nullable(change.new)
-    if version == 0:
-        return time + pair
-    if change.context is None:
-        raise UsageProblem(f"version {version} of a suppressed value has a context")
-    context = record_context.encode(change.context)
-    if version == 1:
-        return time + context + sized(pair)
-    if version == 2:  # noqa: PLR2004 - its name
-        return context + sized(pair) + nullable(change.prior) + time
-    if version == CURRENT_VERSION:
-        same = change.old is not None and change.old == change.prior
-        old = pack("i", _SAME_AS_PRIOR) if same else nullable(change.old)
-        return context + nullable(change.prior) + old + nullable(change.new) + time
-    raise UsageProblem(f"there is no version {version} of a suppressed value")
 
 
 def decode(data: bytes, headers: Headers) -> BufferedChange:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.errors import UndecodableRecord
 from kops.formats.streams.reading import Reader
-from kops.formats.streams.writing import varint
 
 _OLD, _NEW, _BOTH = range(3)
 _WITH_FLAG = 3
@@ -28,22 +27,6 @@ class TableChange:
     new: bytes | None
     old: bytes | None
     is_latest: bool | None = None
-
-
-def encode(change: TableChange) -> bytes:
-    """Encode a change.
-
-    :raises UsageProblem: when there is neither an old value nor a new one
-    """
-    if change.new is None and change.old is None:
-        raise UsageProblem("a change has an old value, a new one, or both")
-    if change.new is None:
-        form, values = _OLD, change.old or b""
-    elif change.old is None:
-        form, values = _NEW, change.new
-    else:
-        form, values = _BOTH, varint(len(change.new)) + change.new + change.old
-    return values + (bytes([form]) if change.is_latest is None else bytes([change.is_latest, form + _WITH_FLAG]))
 
 
 def decode(data: bytes) -> TableChange:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.errors import UndecodableRecord
 
 NO_END = 2**63 - 1
 """The end of a window that would end beyond the range of int64: ``Long.MAX_VALUE``."""
@@ -31,19 +31,6 @@ class WindowKey:
     key: bytes
     start_ms: int
     sequence: int | None = 0
-
-
-def encode(window: WindowKey) -> bytes:
-    """Encode a key; without a sequence, as in topics and suppress.
-
-    :raises UsageProblem: when a number is out of range
-    """
-    try:
-        if window.sequence is None:
-            return window.key + _WRITTEN.pack(window.start_ms)
-        return window.key + _STORED.pack(window.start_ms, window.sequence)
-    except struct.error as wrong:
-        raise UsageProblem(f"no window begins at {window.start_ms} with the sequence {window.sequence}: {wrong}") from wrong
 
 
 def decode(data: bytes) -> WindowKey:

@@ -44,7 +44,6 @@ class Read:
 
     @property
     def topic_range(self) -> TopicRange:
-        """The range that Spark reads."""
         from kops.spark.reading.ranges import TopicRange
 
         bounds = {place.partition: (wanted.start, wanted.end) for place, wanted in self.ranges.items()}

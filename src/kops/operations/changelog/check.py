@@ -9,7 +9,7 @@ from kops.core.statefile import Form
 from kops.formats.base import Format
 from kops.formats.confluent import schema_id
 from kops.formats.streams import store_types as types
-from kops.formats.streams.writing import Headers
+from kops.formats.streams.reading import Headers
 from kops.operations.changelog.layouts import LAYOUTS, Layout
 
 Check = Callable[[bytes, bytes | None, Headers], tuple[str, str] | None]
@@ -20,8 +20,6 @@ _TIMED = (types.WINDOW, types.JOIN, types.SESSION)
 
 
 def checker(layout: Layout, key_format: Format, value_format: Format, right_format: Format) -> Check:
-    """Return a function that checks a record."""
-
     def check(key: bytes, value: bytes | None, headers: Headers) -> tuple[str, str] | None:
         part = "key"
         try:
@@ -54,7 +52,6 @@ class _Ids:
         self.seen: set[int] = set()
 
     def decode(self, data: bytes) -> None:
-        """Keep the schema id at the beginning of some bytes."""
         self.seen.add(schema_id(data))
 
 

@@ -58,7 +58,6 @@ def detect(services: Services, target: Target, named: str | None) -> Detection:
 
 
 def detect_by(target: Target, records: Sequence[Record], named: str | None) -> Detection:
-    """Return how a changelog is read, by some of its records."""
     settings = {name: setting.value or "" for name, setting in target.settings.items()}
     said = (
         None if named is None else named.removesuffix("-window").removesuffix("-session") if named not in store_types.ALL_TYPES else named

@@ -13,8 +13,8 @@ from typing import Any
 from kops.core.records.models import timestamp_text
 from kops.formats.streams import foreign_keys, join_buffers, session_keys, stream_joins, suppression, window_keys
 from kops.formats.streams import store_types as types
+from kops.formats.streams.reading import Headers
 from kops.formats.streams.record_context import RecordContext
-from kops.formats.streams.writing import Headers
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,19 @@ class Value:
 
     @property
     def samples(self) -> tuple[bytes, ...]:
-        """The application's own bytes."""
         return self.data if isinstance(self.data, tuple) else () if self.data is None else (self.data,)
 
 
 def plain(_key: bytes, value: bytes, _headers: Headers) -> Value:
-    """Return a value that is the application's own."""
     return Value(value)
 
 
 def of_outer_join(key: bytes, value: bytes, _headers: Headers) -> Value:
-    """Return the values of one side that found no partner yet."""
     values = stream_joins.decode_values(value)
     return Value(tuple(one.value for one in values), right=not stream_joins.decode_key(key).is_left)
 
 
 def of_suppress(_key: bytes, value: bytes, headers: Headers) -> Value:
-    """Return a change that waits to be emitted."""
     change = suppression.decode(value, headers)
     columns = {
         "buffer_time": timestamp_text(change.buffer_time_ms),
@@ -63,7 +59,6 @@ def of_suppress(_key: bytes, value: bytes, headers: Headers) -> Value:
 
 
 def of_join_buffer(_key: bytes, value: bytes, _headers: Headers) -> Value:
-    """Return a stream's record that waits for the table."""
     found = join_buffers.decode_value(value)
     return Value(found.value, columns={"source": _source(found.context)})
 
@@ -123,7 +118,6 @@ class Layout:
 
     @property
     def has_time(self) -> bool:
-        """Whether a key has a time of its own."""
         return self.start is not None
 
     @property

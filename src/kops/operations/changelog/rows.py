@@ -102,7 +102,6 @@ class Skipped:
 
     @property
     def sentence(self) -> str:
-        """A sentence about them; empty when there are none."""
         if self.first is None:
             return ""
         return f"warning: undecodable and left out: {self.count:,} of {self.count + self.shown:,}; the first: {self.first.message}"

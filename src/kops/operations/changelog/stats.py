@@ -150,7 +150,6 @@ def shape_for(detected: Detection, named: NamedFormats) -> tuple[Shape, str]:
 
 
 def body_of(target: Target, detected: Detection, shape: Shape, stats: Stats) -> dict[str, Any]:
-    """Return the object of the JSON contract."""
     return {
         "topic": target.topic,
         "type": detected.layout.name,

@@ -161,7 +161,6 @@ def require_times(layout: Layout, windows: Times) -> None:
 
 
 def in_times(latest: tuple[Record, ...], times: Times) -> tuple[Record, ...]:
-    """Return the records whose timestamps are wanted."""
     return latest if times == Times() else tuple(record for record in latest if times.include(record.timestamp))
 
 

@@ -79,7 +79,6 @@ def misplaced_note(count: int, keys: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return ``1 key`` or ``1,200 keys``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -36,7 +36,6 @@ class Archived:
 
     @property
     def without_record(self) -> int:
-        """The number of offsets that have no record in the archive."""
         ranges = [run.ranges[number] for run in self.archive.runs for number in self.spans if number in run.ranges]
         return sum(end - start for start, end in ranges) - sum(self.archive.records(number) for number in self.spans)
 

@@ -93,7 +93,6 @@ class StateChange(Mutation[StateArguments]):
         return (*_read_back(services, plan, results), *_second_look(services, plan, results))
 
     def invert(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Plan[StateArguments]:
-        """Return the plan that restores the topics, the records and the offsets from before."""
         refuse_running(services, plan)
         return plan_undo(services, plan, results)
 
@@ -102,12 +101,10 @@ class StateChange(Mutation[StateArguments]):
         return not plan.losses and not plan.arguments.grow
 
     def traces(self, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it
-        """Read the changelogs, the topics that are created or deleted, and the application's offsets."""
         arguments = plan.arguments
         return Traces(logs=tuple(sorted(arguments.changelogs | {change.name for change in arguments.topics})), group=arguments.application)
 
     def offsets_in_the_middle(self, plan: Plan[StateArguments]) -> dict[str, list[int | None]]:
-        """Return the offsets that the application had, and those that it was to be moved to."""
         between: dict[str, list[int | None]] = {target: [offset] for target, offset in plan.guard["committed"].items()}
         for at, found in plan.arguments.commit.items():
             between.setdefault(str(at), [None]).append(offset_of(found))
@@ -126,7 +123,6 @@ class StateChange(Mutation[StateArguments]):
         return now
 
     def messages(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Return what has to be done before the application starts."""
         if any(result.status not in _GOOD for result in results):
             return ("run the same command again, or `kops journal finish`: what is right already is recognised",)
         arguments = plan.arguments
@@ -177,7 +173,6 @@ def _commit(services: Services, arguments: StateArguments, items: Mapping[str, I
 
 
 def _read_back(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-    """Check the topics, read back the appended records and the committed offsets."""
     arguments = plan.arguments
     starts = log_starts(arguments, plan.guard["changelog_ends"])
     written = {result.target.rpartition(":")[0] for result in results if result.status is Status.DONE and ":" in result.target}
@@ -221,7 +216,6 @@ def _taken_back(arguments: StateArguments) -> tuple[str, ...]:
 
 
 def _side_by_side(arguments: StateArguments) -> tuple[str, ...]:
-    """Describe how the other application takes over."""
     old, new = arguments.offsets_of, arguments.application
     return (
         f"{new} can be started beside {old}, with a separate output topic: both process new input and send their results",

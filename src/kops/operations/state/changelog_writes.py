@@ -119,7 +119,6 @@ def _staged(engine: Engine, store: StoreWrite) -> DataFrame:
 
 
 def contents_backwards(engine: Engine, store: StoreWrite) -> Contents:
-    """Return what is written when a stage is written backwards."""
     from dataclasses import asdict, replace
 
     from kops.spark.staging.stage import contents_of
@@ -129,7 +128,6 @@ def contents_backwards(engine: Engine, store: StoreWrite) -> Contents:
 
 
 def fingerprints(contents: Contents) -> dict[int, list[int]]:
-    """Return what equal contents have in common, by partition."""
     return {number: [content[part] for part in _PRINT] for number, content in contents.items()}
 
 

@@ -67,7 +67,6 @@ def _emptied(bounds: Sequence[Bounds]) -> tuple[int, ...]:
 
 
 def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> list[str]:
-    """Return a sentence on what was not checked."""
     if not uncovered:
         return []
     some = ", ".join(each.text for each in uncovered[:_NAMED])
@@ -98,7 +97,6 @@ def _lacks_most(found: Computed, number: int) -> bool:
 
 
 def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wipes: Sequence[str]) -> list[str]:
-    """Return why kops cannot say that the application can be started, one sentence each."""
     judged: Mapping[str, str] = {found.facts.store.name: found.grade for found in computed if found.grade not in ("A", "B")}
     emptied = [each for each in uncovered if each.emptied]
     unseen = [each.text for each in uncovered if not each.emptied]
@@ -120,7 +118,6 @@ def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wip
 
 
 def before_starting(application: str, sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return the messages about an application after its state was written."""
     if not sentences:
         return (f"{application} can be started: its stores follow their changelogs",)
     return (f"before {application} is started:", *(f"- {sentence}" for sentence in sentences))

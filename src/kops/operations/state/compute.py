@@ -67,7 +67,6 @@ class Computed:
 
     @property
     def judgement(self) -> dict[str, Any]:
-        """How exact it is, and the evidence for that, as JSON."""
         proof = self.proof.as_json() if self.proof else None
         proven = asdict(self.proven) if self.proven else None
         return {"class": self.grade, "reasons": list(self.exactness.reasons), "proof": proof, "proven": proven}
@@ -100,7 +99,6 @@ class Computed:
 
     @property
     def status(self) -> str:
-        """The result of the comparison: equal, different, or unclear."""
         if self.counts.unrestorable:
             return DIFFERENT
         if self.differing:
@@ -125,7 +123,6 @@ class Computed:
 
     @property
     def summary(self) -> str:
-        """What was computed, and how exact it is, in one line."""
         store = self.facts.store
         topics = " and ".join(source.topic for source in store.inputs)
         if store.reuses_source:
@@ -138,7 +135,6 @@ class Computed:
 
     @property
     def how_exact(self) -> str:
-        """How exact it is and the evidence for that, in words."""
         text = replace(self.exactness, grade=self.grade).text
         return f"{text}; {self.evidence}" if self.proof else text
 
@@ -158,7 +154,6 @@ class Computed:
 
 
 def unrestorable_text(found: Computed) -> str:
-    """Return what is wrong with a changelog that Kafka Streams cannot restore."""
     topic = found.facts.store.changelog
     return (
         f"{found.counts.unrestorable:,} records of {topic} have keys too short for such a store: Kafka Streams ends when it restores them"

@@ -93,7 +93,6 @@ class Survivors:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether any of its keys contradicts, or may contradict, what was computed."""
         return bool(self.differing or self.unclear or self.absent)
 
     @property
@@ -131,27 +130,22 @@ class Proof:
 
     @property
     def surviving(self) -> int:
-        """The number of live keys that count as evidence."""
         return sum(each.surviving for each in self.partitions.values())
 
     @property
     def differing(self) -> int:
-        """The number of surviving keys that were computed differently."""
         return sum(each.differing for each in self.partitions.values())
 
     @property
     def equal(self) -> int:
-        """The number of surviving keys that were computed the same."""
         return self.surviving - self.differing
 
     @property
     def written(self) -> int:
-        """The number of live keys that kops wrote."""
         return sum(each.written for each in self.partitions.values())
 
     @property
     def unclear(self) -> int:
-        """The number of keys that differ and that kops may have written."""
         return sum(each.unclear for each in self.partitions.values())
 
     @property
@@ -161,7 +155,6 @@ class Proof:
 
     @property
     def missing(self) -> int:
-        """The number of expected keys whose absence no loss explains."""
         return sum(self.absent.values())
 
     @property

@@ -117,7 +117,6 @@ def read_commits(
 
 
 def _topic_ids(services: Services, events: Mapping[TopicPartition, Sequence[CommitEvent]]) -> dict[str, str]:
-    """Return the ids of the topics whose commits carry one."""
     topics = sorted({at.topic for at, some in events.items() if any(event.topic_id for event in some)})
     existing = services.kafka.topics.existing(topics) if topics else {}
     return {name: topic.topic_id for name, topic in existing.items() if topic.topic_id}

@@ -89,7 +89,6 @@ def expires(store: Store, settings: Mapping[str, str]) -> bool:
 
 
 def expiry_text(store: Store, settings: Mapping[str, str]) -> str:
-    """Return a sentence: the broker deletes keys of a changelog, and what to do."""
     kept = _kept_ms(settings)
     after = f"after {duration_text(kept)} (retention.ms)" if kept >= 0 else "beyond retention.bytes"
     policy = f"{store.changelog} has cleanup.policy={settings.get('cleanup.policy')}"

@@ -40,7 +40,6 @@ class Proven:
 
 
 def proven_text(proven: Proven | None) -> str:
-    """Return when a store was proven, or that it never was."""
     return proven.text if proven else "never proven"
 
 

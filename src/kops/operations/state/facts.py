@@ -93,11 +93,9 @@ class StoreFacts:
         return [number for number in self.lossy if bounds[number].log_start_offset == bounds[number].log_end_offset]
 
     def waiting_of(self, topic: str) -> dict[int, tuple[int, ...]]:
-        """Return the offsets of a topic that do not count yet, by partition."""
         return {place.partition: offsets for place, offsets in self.waiting.items() if place.topic == topic}
 
     def starts_of(self, topic: str) -> dict[int, int]:
-        """Return where the application began to read a topic, by partition, as far as that is stated."""
         return {place.partition: offset for place, offset in self.starts.items() if place.topic == topic}
 
 
@@ -227,7 +225,6 @@ def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
 
 
 def _refuse_broker_times(state_file: StateFile, store: Store, settings: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse an output topic whose records have the broker's timestamps."""
     if store.output and settings.get(store.output, {}).get("message.timestamp.type") == "LogAppendTime":
         raise ConfigError(
             f"{state_file.path}: stores.{store.name}.output: {store.output} has message.timestamp.type=LogAppendTime: the timestamps of its"

@@ -91,7 +91,6 @@ def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> No
 
 
 def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
-    """Return a sentence per partition whose committed offset the topic no longer has."""
     return [
         f"{place}: the committed offset {cut.offsets[place]} lies before the log start {log.log_start_offset}: the application will not see"
         " what is between, which only the archive has"
@@ -103,7 +102,6 @@ def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
 
 
 def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: InputOffsets) -> ArchiveShare:
-    """Return how much is read from the archive, and how much from the topic."""
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import file_bytes, records_before
     from kops.spark.reading.ranges import TopicRange

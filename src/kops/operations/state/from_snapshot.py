@@ -34,7 +34,6 @@ class Base:
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
-        """Up to where the snapshot has the input."""
         return {place: found.offset for place, found in self.manifest.committed.items()}
 
     @property
@@ -56,7 +55,6 @@ class Base:
         )
 
     def judged(self, store: Store) -> Exactness:
-        """Judge a store by what the snapshot may lack of it."""
         found = self.store(store)
         if not found.emptied:
             return SURE

@@ -67,12 +67,10 @@ class InputOffsets:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """What comes from a snapshot, from archives and from Kafka, one sentence each."""
         return (*((self.base,) if self.base else ()), *(share.text for share in self.archived))
 
     @property
     def archives_json(self) -> list[dict[str, Any]]:
-        """What comes from archives, and from Kafka after them, as JSON."""
         return [asdict(share) for share in self.archived]
 
     @property

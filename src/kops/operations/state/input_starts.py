@@ -26,7 +26,6 @@ class Starts:
     exactness: Exactness
 
     def of(self, topic: str) -> dict[int, int]:
-        """Return the offsets of a topic, by partition."""
         return {place.partition: offset for place, offset in self.offsets.items() if place.topic == topic}
 
 

@@ -174,7 +174,6 @@ def change_topics(services: Services, changes: Sequence[TopicChange], items: Map
 
 
 def verified_topic(services: Services, change: TopicChange, result: ItemResult) -> ItemResult:
-    """Check the topic and return the result accordingly, even if the outcome was unknown."""
     if result.status not in (Status.DONE, Status.UNKNOWN):
         return result
     found = services.kafka.topics.existing([change.name]).get(change.name)

@@ -58,13 +58,11 @@ class Question:
         return self.keys.name in ("json", *REGISTERED)
 
     def accepts(self, inner: bytes) -> bool:
-        """Whether a key is the requested one."""
         if self.key is None or inner == self.key:
             return True
         return self.compares_values and shown(self.keys, inner) == shown(self.keys, self.key)
 
     def has(self, record: Record) -> bool:
-        """Whether a record of the changelog has a requested key."""
         return record.key is not None and self.accepts(stored_key(self.store.type, record.key).inner)
 
     def row(self, record: Record) -> dict[str, Any]:
@@ -211,7 +209,6 @@ class ComputedViews:
     computed: list[Computed]
 
     def records(self, found: Computed) -> Iterator[Record]:
-        """Yield the live keys of a store, in no particular order."""
         from kops.spark.staging.difference import to_append
         from kops.spark.staging.stage import read_stage
 
@@ -338,7 +335,6 @@ def _losses(services: Services, store: Store, partitions: Sequence[TopicPartitio
 def _from_input(
     services: Services, state_file: StateFile, asked: Sequence[Question], at: Position, *, skip_undecodable: bool, master: str | None
 ) -> Answer:
-    """Compute the stores up to the position, and select the requested keys."""
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
     rows: list[dict[str, Any]] = []

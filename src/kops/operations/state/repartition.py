@@ -224,8 +224,6 @@ def movables(state_file: StateFile) -> Iterator[Movable]:
 
 @dataclass(frozen=True)
 class Moved:
-    """A changelog in both partitionings, staged."""
-
     store: Movable
     change: TopicChange
     stage: str

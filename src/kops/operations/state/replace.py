@@ -57,7 +57,6 @@ class Replacement:
 
     @property
     def in_order(self) -> bool:
-        """Whether its records are written in timestamp order: a versioned store drops records that come late."""
         return self.found.facts.store.type == VERSIONED
 
     @property
@@ -73,7 +72,6 @@ class Replacement:
         )
 
     def items(self) -> list[Item]:
-        """Return the change of the topic, and one item per partition that is written."""
         topic, exactness = self.found.facts.store.changelog, self.found.grade
         return [
             self.change.item("deleted and recreated with its settings" if self.change.before else "created: it does not exist"),
@@ -131,7 +129,6 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
 
 
 def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Replacement:
-    """Stage what a changelog is to hold, and what it holds."""
     services, facts = engine.services, found.facts
     change, unfinished = _change(services, facts)
     stage = new_stage(services, state_file.application)
@@ -230,7 +227,6 @@ def streams_settings(store: Store) -> dict[str, str]:
 
 
 def _refuse(services: Services, state_file: StateFile, done: Replacement) -> None:
-    """Refuse what the brokers would reject, or what cannot be written."""
     facts = done.found.facts
     settings = {**facts.settings, **(done.change.after.settings if done.change.after else {})}
     contents = done.staged.contents.values()

@@ -104,7 +104,6 @@ def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan[Stat
 
 
 def _next_command(entry: Entry) -> list[tuple[str, str]]:
-    """Return the command that undoes a change, or the one that finishes it if it is not done."""
     from kops.operations.protocol.journal_actions import is_unfinished
     from kops.operations.protocol.registry import mutation_named
 

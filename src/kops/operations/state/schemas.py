@@ -50,7 +50,6 @@ class _Met:
         self._found: dict[tuple[str, str, tuple[tuple[int, tuple[int, int]], ...]], list[Met]] = {}
 
     def of(self, topic: TopicRange, part: str) -> list[Met]:
-        """Return the ids in the keys or values of a topic."""
         from kops.spark.reading.registered import ids_met
 
         place = (topic.topic, part, tuple(sorted(topic.ranges.items())))

@@ -142,14 +142,12 @@ def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part:
 
 
 def changelog_of(manifest: Manifest, topic: NewTopic, cut: Mapping[int, tuple[int, int]]) -> TopicRange:
-    """Return the range of a changelog that is read."""
     from kops.spark.reading.ranges import TopicRange
 
     return TopicRange(topic.name, dict(cut), read_committed=manifest.exactly_once, headers=True)
 
 
 def described(manifest: Manifest, path: str) -> dict[str, Any]:
-    """Return a snapshot as the command shows it."""
     return {
         "path": path,
         "application": manifest.application,

@@ -40,7 +40,6 @@ class SnapshotStore:
 
     @property
     def is_versioned(self) -> bool:
-        """Whether each key has several records."""
         return self.type == "versioned"
 
     @property
@@ -49,13 +48,11 @@ class SnapshotStore:
 
     @property
     def emptied(self) -> list[int]:
-        """The partitions that had lost every record."""
         starts = {number: start for number, (start, end) in self.cut.items() if start == end}
         return lossy(starts, self.cleanup_policy)
 
     @property
     def records(self) -> int:
-        """The number of records in the files."""
         return sum(held["records"] for held in self.contents.values())
 
 
@@ -84,7 +81,6 @@ class Manifest:
 
     @property
     def exactly_once(self) -> bool:
-        """Whether the application writes in transactions."""
         return self.guarantee != "at_least_once"
 
     @property

@@ -38,12 +38,10 @@ class StoredKey:
 
 
 def layout_of(kind: str) -> Layout:
-    """Return the layout of the keys of a type of store, as a state file names it."""
     return LAYOUTS.get(WINDOW if kind == SLIDING else kind, KEY_VALUE)
 
 
 def suffix_length(kind: str) -> int:
-    """Return how many bytes follow the application's key in stores of a type."""
     return layout_of(kind).suffix
 
 
@@ -84,7 +82,6 @@ def shown(form: Format, data: Any) -> Any:
 
 
 def as_base64(data: Any) -> Any:
-    """Return bytes as base64, marked as such."""
     return {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
 
 
@@ -114,7 +111,6 @@ def _side(row: Mapping[str, Any], side: str) -> str:
 
 
 def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[str, Any]]:
-    """Return the first differences of a stage as rows."""
     keys, values = _formats(engine, store)
     return [_key_row(row, store, keys, values) for row in _rows(engine, stage, limit, "action != 'erased'")]
 

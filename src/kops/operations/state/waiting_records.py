@@ -127,7 +127,6 @@ def _sent(
 
 
 def _told_apart(store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[Sent]], where: str) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the offsets of the input records that wait."""
     offsets: dict[TopicPartition, list[int]] = {}
     for key, times in waiting.items():
         for one in _chosen(key, times, sent.get(key, ()), where, any_will_do=store.aggregate.kind in _ANY_ORDER):

@@ -55,7 +55,6 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
 
 
 def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
-    """Return what should be known about windows, one sentence each."""
     if store.window is None:
         return []
     retention, buffer = duration_text(store.window.retention_ms), store.window.buffer

@@ -20,13 +20,10 @@ from kops.operations.topics.read_back import settled
 
 
 class Reset(Mutation[ResetArguments]):
-    """Moves the input of an application without members, and deletes its internal topics."""
-
     name: ClassVar[str] = NAME
     arguments: ClassVar[type[ResetArguments]] = ResetArguments
 
     def locks(self, plan: Plan[ResetArguments]) -> Iterable[str]:
-        """Lock the group."""
         return (plan.arguments.application,)
 
     def check(self, services: Services, plan: Plan[ResetArguments]) -> None:
@@ -48,7 +45,6 @@ class Reset(Mutation[ResetArguments]):
             yield from CHANGE_TOPICS.apply(services, topics)
 
     def verify(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the offsets back, and check that the topics are gone."""
         topics = set(plan.arguments.topics)
         moved = MOVE.verify(services, _offsets(plan), [result for result in results if result.target not in topics])
         deleted = [result for result in results if result.target in topics]
@@ -88,7 +84,6 @@ class Reset(Mutation[ResetArguments]):
         return replace(rest, notes=plan.notes, warnings=plan.warnings)
 
     def messages(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Return what is left to do by hand, and what undo cannot do."""
         topics = set(plan.arguments.topics)
         if not any(result.target in topics and result.status is Status.DONE for result in results):
             return ()

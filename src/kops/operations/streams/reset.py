@@ -286,7 +286,6 @@ def _goes_back(item: Item) -> bool:
 
 
 def _lost(name: str, deleted: Sequence[Any]) -> list[str]:
-    """Return a sentence on the stores that are lost."""
     stores = [(store, item.before["records"]) for item in deleted if (store := store_of(item.target, name))]
     if not stores:
         return []
@@ -330,7 +329,6 @@ def _trimmed(services: Services, plan: Plan[ResetArguments]) -> list[str]:
 
 
 def _emitted(look: Inspection, written: Sequence[str], readers: Readers) -> list[str]:
-    """Return what is sent again, and to whom."""
     if not written:
         if look.topology is not None and not look.topology.chooses_topics:
             return []

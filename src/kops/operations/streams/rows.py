@@ -54,7 +54,6 @@ def look_json(look: Inspection) -> dict[str, Any]:
 
 
 def look_notes(look: Inspection) -> list[str]:
-    """Return what the reader of an inspection should know."""
     application, notes = look.application, []
     notes += [f"{doubt.topic} may be of {doubt.other}, whose group is gone: it {doubt.reason}" for doubt in look.doubts]
     if look.others:

@@ -4,9 +4,9 @@ import struct
 
 from kops.core.models import TopicPartition
 from kops.core.records.models import Record
-from kops.formats.streams import positions
 from kops.formats.streams import store_types as types
 from kops.formats.streams.detection import HIGH, LOW, MEDIUM, NAMED, detect
+from support.streams_encoders import position_headers
 
 TIME = 1_700_000_000_000
 COMPACT = {"cleanup.policy": "compact", "min.compaction.lag.ms": "0"}
@@ -67,7 +67,7 @@ def test_faust_is_known_by_its_json():
 
 
 def test_positions_and_other_topics_are_told():
-    headers = positions.headers_of({TopicPartition("in", 0): 5})
+    headers = position_headers({TopicPartition("in", 0): 5})
     said = detect("app-s-changelog", COMPACT, records((b"k", b"v"), headers=headers)).reasons
     assert any("position of their input" in reason for reason in said)
     assert not any("Kafka Streams 4.3" in reason for reason in said)

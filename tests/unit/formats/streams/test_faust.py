@@ -29,7 +29,6 @@ def test_keys_and_values_are_those_of_faust(case, spelling):
 @pytest.mark.parametrize("case", of_kind("model"), ids=lambda case: repr(case["value"])[:30])
 def test_models_are_those_of_faust(case, spelling):
     data, model = bytes.fromhex(case["bytes"][spelling]), Model(case["namespace"], case["value"])
-    assert faust.encode(faust.from_model(model), ascii_only=SPELLINGS[spelling]) == data
     assert faust.as_model(faust.decode(data)) == model
 
 
@@ -37,8 +36,8 @@ def test_models_are_those_of_faust(case, spelling):
 def test_keys_of_windows_are_those_of_faust(spelling):
     for case in of_kind("window"):
         data, window = bytes.fromhex(case["bytes"][spelling]), WindowKey(case["value"], case["start"], case["end"])
-        assert faust.window_from(case["value"], case["start"], case["size"]) == window
-        assert faust.encode_window_key(window, ascii_only=SPELLINGS[spelling]) == data
+        body = [window.key, [window.start, window.end]]
+        assert faust.encode(body, ascii_only=SPELLINGS[spelling]) == data
         assert faust.decode_window_key(data) == window
 
 

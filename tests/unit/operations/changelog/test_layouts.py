@@ -7,7 +7,6 @@ import pytest
 from kops.core.changelog.filters import Times
 from kops.core.records.models import Record
 from kops.core.statefile import Form
-from kops.formats.streams import suppression
 from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.suppression import BufferedChange
 from kops.operations.changelog.check import checker_named, ids_seen
@@ -15,6 +14,7 @@ from kops.operations.changelog.detect import detect_by
 from kops.operations.changelog.layouts import LAYOUTS
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import RowFilter
+from support.streams_encoders import encode_suppressed, suppressed_headers
 
 T = 1_700_000_000_000
 # The keys are those that Kafka Streams itself wrote (`app`, String keys, times of around 100 ms; see the golden records of the formats).
@@ -63,7 +63,7 @@ def test_windows_and_keys_are_wanted_together():
 
 def suppressed(key, time, buffer_time, offset=0):
     change = BufferedChange(b"2", b"1", None, buffer_time, RecordContext(time, 5, "in", 0))
-    return Record("t", 0, offset, T, key, suppression.encode(change), suppression.headers_of(3))
+    return Record("t", 0, offset, T, key, encode_suppressed(change), suppressed_headers(3))
 
 
 @pytest.mark.parametrize(
