@@ -32,11 +32,7 @@ class Times:
 
 
 def parse_times(text: str, now: datetime, *, what: str) -> Times:
-    """Parse ``FROM..TO``: both are times as written after ``@``, and either can be left out; ``@TIME`` alone is that millisecond.
-
-    :param what: the option, for the error message
-    :raises UsageProblem: if it is not a valid range of times
-    """
+    """Parse ``FROM..TO``: both are times as written after ``@``, and either can be left out; ``@TIME`` alone is that millisecond."""
     if ".." not in text:
         try:
             only = parse_time(text, now)

@@ -170,7 +170,6 @@ def _body(entries: Sequence[Entry]) -> dict[str, Any]:
 def refuse_open(path: str, body: Any) -> None:
     """Refuse a state file that has open fields.
 
-    :param body: the parsed YAML
     :raises ConfigError: naming all of them
     """
     left = list(_open_places(body, ""))

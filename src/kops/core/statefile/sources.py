@@ -192,10 +192,6 @@ def read_form(fields: Fields, name: str, default: str | None = None, *, read_onl
 
 
 def read_name(fields: Fields, name: str, what: str) -> str:
-    """Read the name of something in Kafka.
-
-    :param what: what it is the name of, for the hint if it is missing
-    """
     value = fields.needed(name, what)
     if not NAME.fullmatch(value):
         raise fields.wrong(name, f"is {value!r}, which is not a valid name in Kafka", "letters, digits, dot, underscore and hyphen")

@@ -43,11 +43,7 @@ _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition"
 
 
 def read_stream_store(stores: Fields, name: str, kind: str, application: str, version: Version | None = None) -> Store:
-    """Read a key-value, window or session store, and how the records of its topic are transformed before it.
-
-    :param kind: the type of the store
-    :param version: of kafka-streams
-    """
+    """Read a key-value, window or session store, and how the records of its topic are transformed before it."""
     windowed = kind not in (KEY_VALUE, PLAIN)
     fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else _TO_TABLE if kind == KEY_VALUE else _IN_PLACE)))
     source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
@@ -250,8 +246,6 @@ _DEFAULT_CALL = {WINDOW: "TimeWindows.of", SLIDING: "SlidingWindows", SESSION: "
 def read_windows(fields: Fields, kind: str, application: str, version: Version | None) -> Windows:
     """Read ``window``, ``emit`` and ``suppress``, with the defaults and the limits of Kafka Streams.
 
-    :param kind: the type of the store
-    :param version: of kafka-streams
     :raises ConfigError: for what Kafka Streams refuses too, and for a missing field that has no reliable default
     """
     length_name = _LENGTH[kind]

@@ -173,7 +173,6 @@ def versioned_table(fields: Fields, name: str) -> Table:
 def with_source_changelog(fields: Fields, store: Store, *, named: bool) -> Store:
     """Let the source topic serve as changelog of a table of a topic, as ``topology.optimization`` does.
 
-    :param fields: of the store
     :param named: whether the state file names a changelog
     """
     if store.aggregate.kind != TABLE or store.table is not None or named:

@@ -35,7 +35,6 @@ class MissingTopic:
 def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[str], noted: Iterable[MissingTopic]) -> list[MissingTopic]:
     """Return the internal topics that an application should have but that do not exist.
 
-    :param existing: the topics of the cluster
     :param deleted: topics for which commits of the group were deleted
     :param noted: this application's topics according to kops' journal
     """

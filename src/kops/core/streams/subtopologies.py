@@ -31,10 +31,7 @@ class StoreLook:
 
 
 def parts_of(application: str, topology: Topology, existing: Collection[str]) -> tuple[Part, ...]:
-    """Return the sub-topologies of a description, with their topics named as on the cluster.
-
-    :param existing: the topics of the cluster
-    """
+    """Return the sub-topologies of a description, with their topics named as on the cluster."""
     internal = topology.internal_topics
 
     def named(topics: Sequence[str]) -> tuple[str, ...]:

@@ -130,7 +130,6 @@ class _Draft:
 def parse_topology(text: str, path: str = "the topology") -> Topology:
     """Parse the output of ``Topology.describe()``; lines around it, such as log lines, are skipped.
 
-    :param path: for messages
     :raises ConfigError: if there is no topology in it, or a line within it cannot be parsed
     """
     drafts: list[_Draft] = []

@@ -48,10 +48,6 @@ Check = Callable[[Record], bool]
 
 
 def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
-    """Return the evidence in some records.
-
-    :param records: of one topic; those without a key are skipped
-    """
     keyed = [record for record in records if record.key is not None]
     live = [record for record in keyed if record.value is not None]
     found: list[Evidence] = []

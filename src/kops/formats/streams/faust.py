@@ -66,18 +66,10 @@ def encode(value: Any, *, ascii_only: bool = False) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """Decode a key or a value.
-
-    :raises UndecodableRecord: when it is not JSON
-    """
     return _JSON.decode(data)
 
 
 def decode_window_key(data: bytes) -> WindowKey:
-    """Decode the key of a windowed table.
-
-    :raises UndecodableRecord: when it is not such a key
-    """
     match decode(data):
         case [key, [int() | float() as start, int() | float() as end]] if not isinstance(start, bool) and not isinstance(end, bool):
             return WindowKey(key, start, end)

@@ -49,9 +49,5 @@ def decode_key(data: bytes) -> BufferKey:
 
 
 def decode_value(data: bytes) -> BufferedRecord:
-    """Decode a value.
-
-    :raises UndecodableRecord: when it does not hold a record
-    """
     context, _prior, _old, new = suppression.read_version_3(Reader(data))
     return BufferedRecord(new, context)

@@ -26,10 +26,6 @@ class RecordContext:
 
 
 def read(reader: Reader) -> RecordContext:
-    """Read a context from the reader's position.
-
-    :raises UndecodableRecord: when there is none
-    """
     timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), text(reader.required()), reader.int32(), reader.int32()
     if count == -1:  # Kafka Streams 2.2 and 2.3, for a record without headers
         count = 0

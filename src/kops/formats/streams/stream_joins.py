@@ -49,10 +49,6 @@ def decode_key(data: bytes) -> JoinSideKey:
 
 
 def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
-    """Decode a list of values.
-
-    :raises UndecodableRecord: when it is not such a list
-    """
     reader = Reader(data)
     strategy = reader.int8()
     if strategy != _VARIABLE_SIZE:

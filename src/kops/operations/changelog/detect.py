@@ -50,10 +50,6 @@ class Detection:
 
 
 def detect(services: Services, target: Target, named: str | None) -> Detection:
-    """Return how a changelog is read.
-
-    :param named: the type that was given, one of ``LAYOUTS``
-    """
     return detect_by(target, samples(services, {target.topic: target}).get(target.topic, []), named)
 
 

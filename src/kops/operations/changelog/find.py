@@ -137,10 +137,6 @@ def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions
 
 
 def history(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> Answer:
-    """Return every record that is left of a key.
-
-    :raises NotFound: when there is none
-    """
     if not versions.found:
         raise _not_there(target, query, versions, [])
     gaps = {(version.record.partition, version.record.offset): version.missing_before for version in versions.found}

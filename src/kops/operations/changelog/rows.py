@@ -146,10 +146,6 @@ def choose_shape(records: Sequence[Record], detected: Detection, named: NamedFor
 
 
 def key_bytes(form: Format, typed: str) -> bytes:
-    """Return the bytes of a key as it is typed.
-
-    :raises UsageProblem: when it is not in the format
-    """
     return form.encode(form.parse(typed)) or b""
 
 

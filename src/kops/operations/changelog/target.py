@@ -49,7 +49,6 @@ class Target:
 def find_target(services: Services, selection: Selection, *, isolation: str) -> Target:
     """Return a topic with its settings and bounds as they are now.
 
-    :raises NotFound: when there is no such topic
     :raises UsageProblem: when it has no such partition
     """
     topic = selection.topic

@@ -29,10 +29,7 @@ _PRINT = ("records", "high", "low")
 def append(
     engine: Engine, arguments: StateArguments, name: str, starts: Mapping[TopicPartition, int], items: Mapping[str, Item]
 ) -> Iterator[ItemResult]:
-    """Write one store's records and yield a result per partition.
-
-    :param starts: the offset at which each changelog partition gets its first new record
-    """
+    """Write one store's records and yield a result per partition."""
     from kops.spark.reading.snapshot import read_snapshot
     from kops.spark.staging.writer import write_records, write_stage
 
@@ -69,7 +66,6 @@ def _target(engine: Engine, arguments: StateArguments, name: str, partitions: in
 def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, starts: Mapping[TopicPartition, int]) -> dict[str, str]:
     """Read a store back, and return the changelog partitions whose new records are not those of the stage.
 
-    :param starts: as in ``append``
     :returns: by target how they differ; empty where only the fact is known, as for records with headers
     """
     from kops.spark.driver.failures import explained
@@ -97,10 +93,7 @@ def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, start
 
 
 def judged(result: ItemResult, wrong: Mapping[str, str]) -> ItemResult:
-    """Return a result, marked as failed if its partition was read back different.
-
-    :param wrong: what ``wrong_partitions`` returned
-    """
+    """Return a result, marked as failed if its partition was read back different."""
     if result.status is not Status.DONE or result.target not in wrong:
         return result
     how = f": {wrong[result.target]}" if wrong[result.target] else ""
@@ -177,11 +170,7 @@ def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *,
 
 
 def refuse_times(services: Services, facts: StoreFacts, contents: Iterable[Content], now_ms: int, *, exactly_once: bool) -> None:
-    """Refuse timestamps that the brokers would reject for a changelog (KIP-937), and a 0 that kops cannot write.
-
-    :param contents: of what is to be written, by partition
-    :raises Refused: naming the topic
-    """
+    """Refuse timestamps that the brokers would reject for a changelog (KIP-937), and a 0 that kops cannot write."""
     topic, settings = facts.store.changelog, facts.settings
     before, after = (int(settings.get(f"message.timestamp.{side}.max.ms") or 2**63 - 1) for side in ("before", "after"))
     for content in contents:

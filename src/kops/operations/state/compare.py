@@ -61,10 +61,7 @@ def verify(
 
 
 def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, limit: int) -> Comparison:
-    """Compare every store with its changelog and return the keys that differ.
-
-    :param limit: maximum number of rows per store
-    """
+    """Compare every store with its changelog and return the keys that differ."""
     with _computed(services, state_file, options) as (engine, notes, computed):
         rows = [row for found in computed if found.differing for row in key_rows(engine, found.facts.store, found.stage, limit)]
         differing = sum(found.differing for found in computed)

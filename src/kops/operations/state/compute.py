@@ -287,7 +287,6 @@ def of_places(
 ) -> Exactness:
     """Judge by keys that the changelog holds where the state file would not place them.
 
-    :param stage: path of the difference; ``actions``: what is in it, by partition
     :param damaged: partitions whose keys contradict nothing
     """
     removed = {number: found["removed"] for number, found in actions.items() if found.get("removed") and number not in damaged}

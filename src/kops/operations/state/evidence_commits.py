@@ -62,10 +62,7 @@ class Commits:
     gap: str = ""
 
     def judge(self, store: str, proof: Proof, proven: Proven | None, more: Sequence[Doubt] = ()) -> list[Exactness]:
-        """Return C for each doubt that nothing settles.
-
-        :param more: doubts about the same store
-        """
+        """Return C for each doubt that nothing settles."""
         open_ = [doubt.reason for doubt in (*self.doubts.get(store, ()), *more) if not doubt.settled(proof, proven)]
         return [contradicted(open_)] if open_ else []
 

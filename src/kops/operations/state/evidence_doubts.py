@@ -79,10 +79,7 @@ def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
 
 
 def expires(store: Store, settings: Mapping[str, str]) -> bool:
-    """Whether the broker deletes keys of a changelog although the store needs all of them (Kafka Streams creates it compacted only).
-
-    :param settings: of the changelog
-    """
+    """Whether the broker deletes keys of a changelog although the store needs all of them (Kafka Streams creates it compacted only)."""
     limits = (settings.get("retention.ms"), settings.get("retention.bytes"))
     deletes = "delete" in settings.get("cleanup.policy", "").split(",")
     return store.window is None and not store.reuses_source and deletes and limits != ("-1", "-1")
@@ -133,7 +130,6 @@ def _kept_ms(settings: Mapping[str, str]) -> int:
 def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, str], added_ms: int = ADDED_MS) -> Exactness:
     """Judge windows that expire by the state file although the changelog is kept for longer: retention or grace in the file is too short.
 
-    :param settings: of the changelog
     :param added_ms: for how long changelogs are kept beyond the retention of their stores
     """
     kept, window = _kept_ms(settings), store.window

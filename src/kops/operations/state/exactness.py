@@ -65,8 +65,6 @@ def of_input(
 ) -> Exactness:
     """Judge by what an input topic still holds, before it is read.
 
-    :param bounds: of the input topic, by partition
-    :param cleanup_policy: of the input topic
     :param starts: where the application began to read it, for partitions where that was not at offset 0
     """
     if store.reuses_source:
@@ -89,10 +87,7 @@ def of_input(
 
 
 def of_gaps(store: Store, places: str) -> Exactness:
-    """Judge by offsets of the input that have no record: it was compacted, whatever its settings are now.
-
-    :param places: where they are
-    """
+    """Judge by offsets of the input that have no record: it was compacted, whatever its settings are now."""
     reason = f"records are gone from the middle of the input ({places}), as where it was compacted once"
     kind = _kind_of(store)
     if store.reuses_source or (kind == TABLE and not (store.table and store.key_by)):
@@ -134,10 +129,7 @@ def _of_serializer(store: Store) -> Exactness:
 
 
 def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[str]) -> Exactness:
-    """Judge a store that is grouped from a table by whether every change of the table can be known.
-
-    :param cleanup_policies: of the input topics
-    """
+    """Judge a store that is grouped from a table by whether every change of the table can be known."""
     if store.table is None or not store.key_by:
         return Exactness("A")
     may = "timestamps, and groups that are empty by now, may differ"
@@ -173,11 +165,7 @@ def of_cached_join(state_file: StateFile, store: Store) -> Exactness:
 
 
 def of_time(store: Store, keys: int, timed: int) -> Exactness:
-    """Judge by the rows whose timestamp depends on the order in which topics were read; groups are left to ``of_changes``.
-
-    :param keys: that the store should hold
-    :param timed: such rows
-    """
+    """Judge by the rows whose timestamp depends on the order in which topics were read; groups are left to ``of_changes``."""
     if not timed or store.key_by:
         return Exactness("A")
     return Exactness("B", (f"the timestamps of {timed} of {keys} keys depend on the order in which topics were read",))
@@ -193,7 +181,6 @@ def of_library(state_file: StateFile) -> Exactness:
 def of_order(store: Store, keys: int, mixed: int) -> Exactness:
     """Judge by what was seen while computing.
 
-    :param keys: that the store should hold
     :param mixed: keys fed by several source partitions, where the order matters
     """
     if not mixed:
@@ -214,10 +201,7 @@ def worst(judgements: Sequence[Exactness]) -> Exactness:
 
 
 def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str]) -> Exactness:
-    """Judge a store by what its state file says, before anything is read.
-
-    :param settings: of the changelog
-    """
+    """Judge a store by what its state file says, before anything is read."""
     of_changelog = (*_of_retention(store, settings), *_of_kept(store, settings))
     return worst([Exactness("A"), *_of_version(state_file, store), *of_changelog, *_of_clock(store)])
 

@@ -210,7 +210,6 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
 def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
     """Return the number of tasks that fill a store.
 
-    :param partitions: of every topic
     :raises Refused: when topics of joined tables differ in their number of partitions, which Kafka Streams refuses too
     """
     if store.repartition_topic:

@@ -142,10 +142,7 @@ def _refuse_moved(services: Services, state_file: StateFile, base: Base) -> None
 
 
 def refuse_older(base: Base | None, facts: Sequence[StoreFacts], cut: InputOffsets) -> None:
-    """Refuse a snapshot that has more of the input than counts.
-
-    :raises Refused: naming the partition
-    """
+    """Refuse a snapshot that has more of the input than counts."""
     for place in sorted({place for found in facts for place in found.input_bounds} if base else ()):
         if base and base.offsets.get(place, 0) > cut.offsets[place]:
             raise Refused(

@@ -112,10 +112,7 @@ def application_group(services: Services, state_file: StateFile, at: Position) -
 
 
 def refuse_alive(group: Group | None) -> None:
-    """Refuse while the application has members.
-
-    :raises GroupActive: saying what to do
-    """
+    """Refuse while the application has members."""
     if group is None:
         return
     try:
@@ -210,10 +207,7 @@ def _at_committed(
 
 
 def parse_cut(text: str, now: datetime) -> Position:
-    """Return where to cut: ``committed``, ``end`` or a time.
-
-    :raises UsageProblem: when it is not one of them
-    """
+    """Return where to cut: ``committed``, ``end`` or a time."""
     if text == COMMITTED.kind:
         return COMMITTED
     position = parse_position(text, now)

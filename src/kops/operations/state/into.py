@@ -263,10 +263,7 @@ class _Services(_Through):
 
 
 def with_topics(services: Services, planned: Iterable[NewTopic]) -> Services:
-    """Return services that show some topics that do not exist yet as empty ones.
-
-    :param planned: with their number of partitions
-    """
+    """Return services that show some topics that do not exist yet as empty ones."""
     return cast("Services", _Services(services, {topic.name: topic for topic in planned}))
 
 

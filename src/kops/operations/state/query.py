@@ -108,10 +108,7 @@ def up_to_committed(services: Services, state_file: StateFile, asked: Sequence[Q
 
 
 def changelogs_of(services: Services, asked: Sequence[Question]) -> dict[str, tuple[TopicPartition, ...]]:
-    """Return the partitions of the changelogs to be read.
-
-    :raises NotFound: when one does not exist
-    """
+    """Return the partitions of the changelogs to be read."""
     topics = sorted({question.store.changelog for question in asked})
     partitions, problems = services.kafka.offsets.partitions_or_errors(topics)
     for topic, problem in problems.items():
@@ -270,7 +267,6 @@ def parse_moment(text: str | None, origin: str, now: datetime) -> Position:
     """Return the position at which a state is requested.
 
     :param text: ``committed``, ``end``, a time, or an offset of a changelog; None: where the state is now
-    :raises UsageProblem: when it is not one of them
     """
     if text is None or text == COMMITTED.kind:
         return END if origin == CHANGELOG else COMMITTED

@@ -29,7 +29,6 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
     """Compute every store, stage what its changelog lacks, and return the plan to append it.
 
     :param options: if ``at`` is the end, or a time, the application is moved there
-    :raises Refused: with the reason, when a store must not be rebuilt
     """
     engine = start_engine(services, options.master)
     done = compute_all(services, state_file, engine, options, must_be_empty=True)

@@ -39,7 +39,6 @@ def plan_repartition(
 ) -> Plan[StateArguments]:
     """Return the plan that moves the stores of a state file to another number of partitions.
 
-    :param choice: what becomes of the input topics
     :raises Refused: when the application runs, has unprocessed records in a repartition topic, or keys are where no default
         partitioner puts them
     """

@@ -46,10 +46,7 @@ def refuse_report(path: str) -> None:
 
 
 def write_report(report: Report, path: str) -> None:
-    """Write a report as HTML, readable only by its owner: it shows keys and values.
-
-    :raises UsageProblem: when it cannot be written
-    """
+    """Write a report as HTML, readable only by its owner: it shows keys and values."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(report_html(report))

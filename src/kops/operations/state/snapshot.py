@@ -78,7 +78,6 @@ def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guar
 def refuse_existing(target: Path) -> None:
     """Refuse to write to a path that exists.
 
-    :raises Refused: when it does
     :raises UsageProblem: when its parent folder does not exist
     """
     if "://" in str(target) or ":/" in target.as_posix().split("/", 2)[0]:

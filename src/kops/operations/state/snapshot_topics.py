@@ -112,10 +112,7 @@ def _look(services: Services, topics: OwnTopics, isolation: str) -> StandingStil
 def refuse_unprocessed(
     services: Services, application: str, topics: Iterable[NewTopic], committed: Mapping[TopicPartition, Committed], *, isolation: str
 ) -> None:
-    """Refuse while repartition topics hold records that were not processed: they are state too, and are in no changelog.
-
-    :raises Refused: naming the partition
-    """
+    """Refuse while repartition topics hold records that were not processed: they are state too, and are in no changelog."""
     partitions = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions or 0)]
     for partition, (start, end) in unprocessed(services, partitions, committed, isolation=isolation).items():
         raise Refused(

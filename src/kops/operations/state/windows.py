@@ -16,7 +16,6 @@ COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_wind
 def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Exactness:
     """Judge windows by what was seen while computing.
 
-    :param keys: that the store should hold
     :param noted: ``kops.spark.job.NOTED``
     :param cache: stores have one (``statestore.cache.max.bytes``)
     """
@@ -80,7 +79,6 @@ def emitted_again(store: Store) -> list[str]:
 def fading(store: Store, settings: Mapping[str, str], earliest: int, now_ms: int) -> list[str]:
     """Return what should be known about records so old that the changelog's own retention deletes them.
 
-    :param settings: of the changelog
     :param earliest: the earliest timestamp to append, milliseconds since the epoch
     """
     retention = int(settings.get("retention.ms") or -1)

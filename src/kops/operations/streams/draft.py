@@ -155,10 +155,7 @@ def _number(target: Target, name: str) -> int | None:
 
 
 def only_stores(draft: Draft, stores: Sequence[str]) -> Draft:
-    """Return the draft of some stores only; all when none is named.
-
-    :raises UsageProblem: for a store that does not exist
-    """
+    """Return the draft of some stores only; all when none is named."""
     if not stores:
         return draft
     top = {entry.name: entry for entry in draft.entries}

@@ -60,8 +60,6 @@ def read_topology(path: str) -> Topology:
 def inspect_application(services: Services, name: str, topology: Topology | None = None) -> Inspection:
     """Inspect one application. Nothing joins its group.
 
-    :param topology: as printed by ``Topology.describe()``
-    :raises NotFound: when there is no such application
     :raises Refused: when the group is not of Kafka Streams
     """
     seen = find_application(services, name)

@@ -234,10 +234,7 @@ def _left_alone(look: Inspection, deleted: Sequence[str]) -> tuple[Item, ...]:
 
 
 def split_topics(values: Iterable[str]) -> tuple[str, ...]:
-    """Split topics as Apache's tool does, several in one value: both ``orders,payments`` and ``orders:0,1``.
-
-    :raises UsageProblem: for an empty one
-    """
+    """Split topics as Apache's tool does, several in one value: both ``orders,payments`` and ``orders:0,1``."""
     found: list[str] = []
     for value in values:
         for word in value.split(","):
@@ -256,7 +253,6 @@ def reset_impact(
 ) -> dict[str, Any]:
     """Return the warnings and notes of a reset, to be put into its plan.
 
-    :param outputs: topics that the application writes, as given by the operator
     :param hosts: the instances that ran when kops first checked
     """
     if not plan.has_changes:
