@@ -145,7 +145,7 @@ def test_stream_time_is_forgotten_and_comes_back_with_undo(left, kops, groups):
 def test_a_reset_that_was_interrupted_is_finished(left, kops, broker, tmp_path):
     path = tmp_path / "plan.json"
     kops("streams", "reset", left.name, "--plan-out", path).ok()
-    plan = plan_of_document(json.loads(path.read_text()))
+    plan = RESET.typed(plan_of_document(json.loads(path.read_text())))
     with Session({"bootstrap_server": broker.bootstrap_servers, "quiet": True}) as session:
         begun = RESET.apply(session, plan)
         assert [next(begun).status for _ in range(2)] == [Status.DONE, Status.DONE]

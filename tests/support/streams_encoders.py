@@ -12,10 +12,9 @@ from kops.formats.streams.join_buffers import BufferedRecord, BufferKey
 from kops.formats.streams.offset_metadata import pack, sized
 from kops.formats.streams.positions import Position
 from kops.formats.streams.reading import Headers
-from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.session_keys import SessionKey
 from kops.formats.streams.stream_joins import JoinSideKey, JoinSideValue
-from kops.formats.streams.suppression import BufferedChange
+from kops.formats.streams.suppression import BufferedChange, RecordContext
 from kops.formats.streams.table_changes import TableChange
 from kops.formats.streams.window_keys import WindowKey
 

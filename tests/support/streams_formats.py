@@ -26,10 +26,9 @@ from kops.formats.streams import (
 from kops.formats.streams.foreign_keys import CombinedKey, Instruction, Response, Subscription
 from kops.formats.streams.join_buffers import BufferKey
 from kops.formats.streams.offset_metadata import OffsetMetadata
-from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.session_keys import SessionKey
 from kops.formats.streams.stream_joins import JoinSideKey, JoinSideValue
-from kops.formats.streams.suppression import BufferedChange
+from kops.formats.streams.suppression import BufferedChange, RecordContext
 from kops.formats.streams.table_changes import TableChange
 from kops.formats.streams.window_keys import WindowKey
 from support.streams import Oracle

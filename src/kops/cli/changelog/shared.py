@@ -150,7 +150,7 @@ def choose(session: Session, names: Sequence[str], how: How, named: NamedFormats
 
     target, type_name = target_of(session, names, how), how.type_name
     if how.state_file:
-        from kops.operations.changelog.from_file import spec_in
+        from kops.operations.changelog.detect import spec_in
         from kops.operations.records.formats import format_for
 
         said = spec_in(how.state_file, target.topic)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kops.core.errors import UndecodableRecord
 from kops.formats.streams import suppression
 from kops.formats.streams.reading import Reader
-from kops.formats.streams.record_context import RecordContext
+from kops.formats.streams.suppression import RecordContext
 
 _TIME_FIRST = 0
 _SEQUENCE_SIZE = 4

@@ -18,9 +18,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
-from kops.formats.streams import record_context
-from kops.formats.streams.reading import Headers, Reader
-from kops.formats.streams.record_context import RecordContext
+from kops.formats.streams.reading import Headers, Reader, text
+
+_LEAST_HEADER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext:
+    """Where a value came from.
+
+    :param timestamp_ms: timestamp of the record, milliseconds since the epoch
+    :param topic: the topic that the record was read from: the repartition topic if there is one
+    """
+
+    timestamp_ms: int
+    offset: int
+    topic: str
+    partition: int
+    headers: Headers = ()
+
+
+def read_context(reader: Reader) -> RecordContext:
+    timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), text(reader.required()), reader.int32(), reader.int32()
+    if count == -1:  # Kafka Streams 2.2 and 2.3, for a record without headers
+        count = 0
+    if not 0 <= count * _LEAST_HEADER <= reader.remaining:
+        raise UndecodableRecord(f"{reader.remaining} bytes cannot hold {count} headers")
+    headers = tuple((text(reader.required()), reader.nullable()) for _ in range(count))
+    return RecordContext(timestamp_ms, offset, topic, partition, headers)
+
 
 VERSION_HEADER = "v"
 CURRENT_VERSION = 3
@@ -79,7 +105,7 @@ def decode(data: bytes, headers: Headers) -> BufferedChange:
 
 def read_version_3(reader: Reader) -> tuple[RecordContext, bytes | None, bytes | None, bytes | None]:
     """Read a context, the prior, the old and the new value (``BufferValue``)."""
-    context, prior = record_context.read(reader), reader.nullable()
+    context, prior = read_context(reader), reader.nullable()
     length = reader.int32()
     if length == _SAME_AS_PRIOR:
         return context, prior, prior, reader.nullable()
@@ -89,14 +115,14 @@ def read_version_3(reader: Reader) -> tuple[RecordContext, bytes | None, bytes |
 
 def _with_time_first(reader: Reader, version: int) -> BufferedChange:
     time = reader.int64()
-    context = record_context.read(reader) if version else None
+    context = read_context(reader) if version else None
     pair = Reader(reader.required()) if version else reader
     old, new = pair.nullable(), pair.nullable()
     return BufferedChange(new, old, old, time, context)
 
 
 def _version_2(reader: Reader) -> BufferedChange:
-    context, pair = record_context.read(reader), Reader(reader.required())
+    context, pair = read_context(reader), Reader(reader.required())
     old, new = pair.nullable(), pair.nullable()
     prior = reader.nullable()
     return BufferedChange(new, old, prior, reader.int64(), context)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kops.core.errors import UndecodableRecord
+from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.core.models import READ_UNCOMMITTED, TopicPartition
 from kops.core.records.models import OffsetRange, Record
+from kops.core.statefile import Store
 from kops.formats.streams import detection, session_keys, store_types, suppression, window_keys
+from kops.formats.streams import store_types as types
 from kops.formats.streams.detection import NAMED, Guess
 from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, SUPPRESSED_SESSIONS, SUPPRESSED_WINDOWS, Layout
 from kops.operations.changelog.target import Target
+from kops.operations.engine.state_files import read_state_file
 from kops.operations.services import Services
 
 EACH = 100
@@ -132,3 +135,42 @@ def _size_of_suppressed(records: Sequence[Record]) -> int | None:
             except UndecodableRecord:
                 continue
     return sizes.pop() if len(sizes) == 1 else None
+
+
+@dataclass(frozen=True)
+class StoreSpec:
+    """What a state file says about a store.
+
+    :param window_size: in milliseconds; None for stores without windows
+    """
+
+    type_name: str
+    key_name: str
+    value_name: str
+    window_size: int | None
+
+
+def spec_in(path: str, topic: str) -> StoreSpec:
+    """Return what a state file says about a changelog.
+
+    :raises ConfigError: when it cannot be read
+    :raises UsageProblem: when none of its stores has this changelog
+    """
+    stores = read_state_file(path).stores
+    for store in stores:
+        buffer = store.window is not None and store.window.buffer == topic
+        if store.changelog == topic or buffer:
+            window = store.window
+            size = None if window is None or window.kind == types.SESSION else window.size_ms
+            return StoreSpec(_type(store, buffer=buffer), store.key_form.name, store.aggregate.form.name, size)
+    changelogs = ", ".join(store.changelog for store in stores)
+    raise UsageProblem(f"{path} has no store whose changelog is {topic}", hint=f"changelogs of its stores: {changelogs}")
+
+
+def _type(store: Store, *, buffer: bool) -> str:
+    if store.window is not None:
+        sessions = store.window.kind == types.SESSION
+        if buffer:
+            return SUPPRESSED_SESSIONS if sessions else SUPPRESSED_WINDOWS
+        return types.SESSION if sessions else types.WINDOW
+    return types.VERSIONED if store.type == types.VERSIONED else types.KEY_VALUE

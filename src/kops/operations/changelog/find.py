@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.changelog.filters import Times
 from kops.core.errors import NotFound, Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange, Record, timestamp_text
 from kops.formats.base import Format, readable_text
@@ -17,7 +18,6 @@ from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import NamedFormats, Skipped, choose_shape, key_bytes, key_format, rows_of
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, KeyQuery, Version, Versions, compacted, require_times
-from kops.operations.changelog.warnings import counted
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kops.core.findings import counted
 from kops.core.records.models import Record
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.rows import NamedFormats, Shape, Skipped, choose_shape, rows_of
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import RowFilter, View, read_view, require_times
-from kops.operations.changelog.warnings import counted, misplaced, misplaced_note, warnings_of
+from kops.operations.changelog.view import RowFilter, View, misplaced, misplaced_note, read_view, require_times, warnings_of
 from kops.operations.services import Services
 
 if TYPE_CHECKING:

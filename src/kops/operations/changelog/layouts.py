@@ -14,7 +14,7 @@ from kops.core.records.models import timestamp_text
 from kops.formats.streams import foreign_keys, join_buffers, session_keys, stream_joins, suppression, window_keys
 from kops.formats.streams import store_types as types
 from kops.formats.streams.reading import Headers
-from kops.formats.streams.record_context import RecordContext
+from kops.formats.streams.suppression import RecordContext
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import NamedFormats, Shape, choose_shape
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import MOST_BYTES
-from kops.operations.changelog.warnings import elsewhere, misplaced_note, of_settings
+from kops.operations.changelog.view import MOST_BYTES, elsewhere, misplaced_note, of_settings
 from kops.operations.services import Services
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from kops.operations.state.archived_input import open_archives
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_commits import Commits, read_commits
-from kops.operations.state.evidence_journal import read_past
+from kops.operations.state.evidence_journal import OwnHistory, read_past
 from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
-from kops.operations.state.from_snapshot import Base, check_base, offsets_of, open_base, refuse_older
+from kops.operations.state.from_snapshot import Base, check_base, open_base, refuse_older
 from kops.operations.state.input_offsets import (
     COMMITTED,
     InputOffsets,
@@ -91,18 +91,15 @@ def compute_all(
     archived = open_archives(engine, state_file, options.archives)
     base = open_base(services, state_file, options.snapshot)
     then = open_base(services, state_file, options.compared)
-    facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=offsets_of(base))
+    since = None if base is None else base.offsets
+    facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=since)
     if base is not None:
         facts = [
             replace(found, base=base.path(found.store), exactness=worst([found.exactness, base.judged(found.store)])) for found in facts
         ]
     facts, cut = _cut(services, state_file, facts, options, then)
     refuse_older(base, facts, cut)
-    since, until = "" if base is None else base.manifest.taken, cut.taken
-    starts = begins(facts)
-    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since, until=until)
-    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
-    facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
+    past, commits, facts = with_history(services, state_file, facts, cut, since="" if base is None else base.manifest.taken)
     for found in facts:
         if not options.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
@@ -132,6 +129,20 @@ def compute_all(
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
     return Computation(facts, cut, computed)
+
+
+def with_history(
+    services: Services, state_file: StateFile, facts: Sequence[StoreFacts], cut: InputOffsets, *, since: str = ""
+) -> tuple[OwnHistory, Commits, list[StoreFacts]]:
+    """Return what kops and others did to an application, and the facts judged by the former.
+
+    :param since: when the snapshot that the stores start from was taken, ISO-8601 UTC
+    """
+    starts, until = begins(facts), cut.taken
+    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since, until=until)
+    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
+    judged = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
+    return past, commits, judged
 
 
 def _cut(

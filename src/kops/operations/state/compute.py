@@ -12,7 +12,7 @@ from kops.core.statefile.models import VERSIONED
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.state.evidence import Proof, class_of, proof_of
 from kops.operations.state.evidence_doubts import added_retention, expires, expiry_text, of_emptied, of_retention
-from kops.operations.state.evidence_proven import Proven, proven_text
+from kops.operations.state.evidence_proven import Proven
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
@@ -80,7 +80,7 @@ class Computed:
     @property
     def evidence(self) -> str:
         """The evidence for it, in words; empty for a store that is its own changelog."""
-        return f"{self.proof.text}; {proven_text(self.proven)}" if self.proof else ""
+        return f"{self.proof.text}; {self.proven.text if self.proven else 'never proven'}" if self.proof else ""
 
     @property
     def actions(self) -> Mapping[int, Mapping[str, int]]:

@@ -39,10 +39,6 @@ class Proven:
         return f"proven on {self.at[:10]} over {self.keys:,} keys"
 
 
-def proven_text(proven: Proven | None) -> str:
-    return proven.text if proven else "never proven"
-
-
 def remembered(services: Services, state_file: StateFile, store: Store) -> Proven | None:
     """Return the last proof of a store with exactly this state file; None: it was never proven on this machine."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -174,8 +174,3 @@ def check_base(engine: Engine, state_file: StateFile, base: Base | None) -> None
                 f"{state_file.path}: {wrong:,} values of {store.name} in {base.folder} are not {store.aggregate.form}",
                 hint=f"see stores.{store.name}.aggregate.as",
             )
-
-
-def offsets_of(base: Base | None) -> Mapping[TopicPartition, int] | None:
-    """Return up to where a snapshot has the input; None without one."""
-    return None if base is None else base.offsets

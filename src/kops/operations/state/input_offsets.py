@@ -139,6 +139,12 @@ def first_offsets(stores: Iterable[StoreFacts]) -> dict[TopicPartition, int]:
     return found
 
 
+def refuse_running_group(services: Services, application: str) -> None:
+    """Refuse while an application that may not exist yet has members."""
+    found = services.kafka.groups.describe_or_errors([application])[application]
+    refuse_alive(None if isinstance(found, Exception) else found)
+
+
 def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts], at: Position) -> InputOffsets:
     """Return where the input is cut.
 

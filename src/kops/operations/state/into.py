@@ -22,7 +22,7 @@ from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed, job_of
-from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_alive
+from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import computed_arguments, state_plan
 from kops.operations.state.rebuild import append_items, store_write
@@ -48,7 +48,7 @@ def plan_into(
             hint="leave --into out, or say --offsets-of the application to follow",
         )
     named = renamed(state_file, into)
-    _refuse_running(services, into)
+    refuse_running_group(services, into)
     engine = start_engine(services, options.master)
     creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
@@ -100,11 +100,6 @@ def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffse
     with explained(f"compute {found.facts.store.name}"):
         staged = stage_versions(engine.kafka(), job_of(named, found.facts, cut, skip_undecodable=skip_undecodable), found.stage)
     return replace(found, counts=replace(found.counts, staged=staged))
-
-
-def _refuse_running(services: Services, application: str) -> None:
-    found = services.kafka.groups.describe_or_errors([application])[application]
-    refuse_alive(None if isinstance(found, Exception) else found)
 
 
 def _running(services: Services, application: str) -> tuple[str, ...]:

@@ -24,12 +24,10 @@ from kops.operations.engine.spark import Engine, drop_stage, start_engine
 from kops.operations.records.formats import format_for
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
+from kops.operations.state.computation import with_history
 from kops.operations.state.compute import Computed, compute_stores
-from kops.operations.state.evidence_commits import Commits, read_commits
-from kops.operations.state.evidence_journal import read_past
-from kops.operations.state.exactness import SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
-from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, begins, find_cut
+from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, find_cut
 from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
@@ -234,10 +232,7 @@ def computed_views(
     engine = start_engine(services, master)
     facts = read_facts(services, state_file)
     cut = cut_of(facts)
-    starts = begins(facts)
-    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts)
-    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past)
-    facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
+    past, commits, facts = with_history(services, state_file, facts, cut)
     computed = compute_stores(engine, state_file, [found.without_changelog() for found in facts], cut, skip_undecodable=skip_undecodable)
     try:
         yield ComputedViews(

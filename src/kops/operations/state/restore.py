@@ -19,7 +19,7 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.change import RESTORE
 from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.input_offsets import refuse_alive
+from kops.operations.state.input_offsets import refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import state_plan
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, read_manifest, store_folder
@@ -44,14 +44,13 @@ def plan_restore(
     original = _chosen(read_manifest(folder), stores)
     manifest = original.named(application or original.application)
     engine = start_engine(services, master)
-    group = services.kafka.groups.describe_or_errors([manifest.application])[manifest.application]
-    refuse_alive(group if not isinstance(group, Exception) else None)
+    refuse_running_group(services, manifest.application)
     existing = services.kafka.topics.existing([*(store.topic.name for store in manifest.stores), *(t.name for t in manifest.repartitions)])
     _refuse_unfit(services, manifest, existing)
     absent = [topic for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions) if topic.name not in existing]
     creation = prepare_creation(services, _on_this_cluster(services, manifest, absent))
     commits, prior = _restored_offsets(services, manifest, existing) if offsets and not stores else ({}, {})
-    staged = stage_stores(engine, SnapshotFiles(folder, original), manifest, existing)
+    staged = stage_stores(engine, folder, original, manifest, existing)
     changes = [TopicChange(None, topic) for topic in creation.topics]
     moves = [move_item(partition, prior.get(partition), found, _why(manifest, partition)) for partition, found in sorted(commits.items())]
     wipe = _local_state(manifest, staged)
@@ -202,17 +201,6 @@ def _summary(path: str, original: Manifest, manifest: Manifest, staged: Sequence
 
 
 @dataclass(frozen=True)
-class SnapshotFiles:
-    """The files of a snapshot, under the names that it had.
-
-    :param original: the manifest, before the application was renamed
-    """
-
-    folder: Path
-    original: Manifest
-
-
-@dataclass(frozen=True)
 class StagedStore:
     """A store of the snapshot, and what its changelog lacks.
 
@@ -246,22 +234,20 @@ class StagedStore:
         return found
 
 
-def stage_stores(engine: Engine, files: SnapshotFiles, manifest: Manifest, existing: Mapping[str, Topic]) -> list[StagedStore]:
+def stage_stores(engine: Engine, folder: Path, original: Manifest, manifest: Manifest, existing: Mapping[str, Topic]) -> list[StagedStore]:
     """Check the files of every store, and stage what its changelog lacks.
 
-    :param manifest: under the names that the stores are to have
+    :param original: under the names that the stores had; ``manifest``: under those that they are to have
     :raises ConfigError: when files are not what was written
     """
     isolation = isolation_of(committed=manifest.exactly_once)
     done: list[StagedStore] = []
     try:
-        for before, store in zip(files.original.stores, manifest.stores, strict=True):
+        for before, store in zip(original.stores, manifest.stores, strict=True):
             numbers = range(len(existing[store.topic.name].partitions)) if store.topic.name in existing else ()
             partitions = [TopicPartition(store.topic.name, number) for number in numbers]
             found = engine.services.kafka.offsets.bounds(partitions, isolation=isolation) if partitions else {}
-            done.append(
-                _stage(engine, store_folder(files.folder, before), store, {at.partition: bound for at, bound in found.items()}, manifest)
-            )
+            done.append(_stage(engine, store_folder(folder, before), store, {at.partition: bound for at, bound in found.items()}, manifest))
     except BaseException:
         for staging in done:
             if staging.staged is not None:

@@ -7,8 +7,7 @@ import pytest
 
 from kops.core.errors import UndecodableRecord
 from kops.formats.streams import suppression, window_keys
-from kops.formats.streams.record_context import RecordContext
-from kops.formats.streams.suppression import BufferedChange
+from kops.formats.streams.suppression import BufferedChange, RecordContext
 from support.streams_encoders import encode_suppressed, suppressed_headers
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "suppress.json").read_text("utf-8"))

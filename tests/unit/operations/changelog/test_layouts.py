@@ -7,8 +7,7 @@ import pytest
 from kops.core.changelog.filters import Times
 from kops.core.records.models import Record
 from kops.core.statefile import Form
-from kops.formats.streams.record_context import RecordContext
-from kops.formats.streams.suppression import BufferedChange
+from kops.formats.streams.suppression import BufferedChange, RecordContext
 from kops.operations.changelog.check import checker_named, ids_seen
 from kops.operations.changelog.detect import detect_by
 from kops.operations.changelog.layouts import LAYOUTS

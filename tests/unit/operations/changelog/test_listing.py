@@ -2,8 +2,8 @@
 
 import pytest
 
-from kops.core.changelog.settings import differences
 from kops.core.models import Setting
+from kops.operations.changelog.listing import differences
 
 DAY = 86_400_000
 

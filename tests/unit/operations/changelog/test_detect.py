@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.operations.changelog.from_file import StoreSpec, spec_in
+from kops.operations.changelog.detect import StoreSpec, spec_in
 
 FILE = """
 application: app
