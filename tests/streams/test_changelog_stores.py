@@ -98,7 +98,7 @@ def test_the_types_are_guessed_and_the_settings_are_those_of_kafka_streams(run_k
     assert {row["partitions"] for row in found.json} == {PARTITIONS}
 
 
-def test_a_key_value_store(changelog, application):
+def test_key_value_store_shows_what_the_application_holds(changelog, application):
     found = changelog("inspect", "counts", "--value", "long")
     held = [[row["key"], row["value"], row["timestamp_ms"]] for row in rows_of(found)]
     assert sorted(held) == sorted(application[1]["counts"])
@@ -155,7 +155,7 @@ def test_versions(changelog, application):
     assert "ben is deleted in " in gone.err
 
 
-def test_both_sides_of_a_join(changelog):
+def test_join_stores_show_the_records_of_both_sides(changelog):
     for store, rows in (("pairs-this-join-store", LEFT), ("pairs-outer-other-join-store", RIGHT)):
         found = rows_of(changelog("inspect", store))
         assert sorted((row["key"], row["value"], row["record_time_ms"]) for row in found) == sorted(rows)
@@ -164,7 +164,7 @@ def test_both_sides_of_a_join(changelog):
     assert [row["value"] for row in anna] == [value for key, value, _ in RIGHT if key == "anna"]
 
 
-def test_what_found_no_partner(changelog):
+def test_outer_join_store_shows_what_found_no_partner(changelog):
     found = rows_of(changelog("inspect", "pairs-left-shared-join-store"))
     assert found, "the last records of each side wait for one another"
     known = {(side, key, at): value for side, rows in (("left", LEFT), ("right", RIGHT)) for key, value, at in rows}
@@ -172,7 +172,7 @@ def test_what_found_no_partner(changelog):
 
 
 @pytest.mark.parametrize("store", ["closing-store", "ending-store"])
-def test_what_suppress_holds_back(changelog, application, store):
+def test_suppress_buffer_shows_windows_held_back(changelog, application, store):
     table = "per-minute" if store == "closing-store" else "sessions"
     held = {(row[0], row[1], row[2]): row[3] for row in application[1][table]}
     found = rows_of(changelog("inspect", store, "--value", "long"))
@@ -185,19 +185,19 @@ def test_what_suppress_holds_back(changelog, application, store):
     assert {row["key"] for row in found} <= set(KEYS)
 
 
-def test_what_suppress_holds_back_without_windows(changelog, application):
+def test_suppress_buffer_shows_keys_held_back(changelog, application):
     found = rows_of(changelog("inspect", "waiting-store", "--value", "long"))
     assert sorted([row["key"], row["value"]] for row in found) == sorted(row[:2] for row in application[1]["counts"])
     assert all(row["buffer_time_ms"] == times_of(row["key"])[0] for row in found), "a row keeps the place of its first change"
 
 
-def test_records_that_wait_for_a_table(changelog):
+def test_join_buffer_shows_records_that_wait_for_a_table(changelog):
     found = rows_of(changelog("inspect", "visits-Buffer"))
     assert sorted((row["key"], row["value"], row["record_time_ms"]) for row in found) == sorted(LEFT)
     assert {row["source"]["topic"].rsplit("-", 1)[1] for row in found} == {"left"}
 
 
-def test_subscriptions_of_a_foreign_key(run_kops, broker, application):
+def test_subscription_store_shows_both_keys(run_kops, broker, application):
     topic = f"{application[0]}-where-subscription-store-changelog"
     found = run_kops("changelog", "inspect", topic, "-B", broker.bootstrap_servers, "-o", "json").ok()
     assert sorted((row["key"], row["primary_key"]) for row in found.json) == sorted((value, key) for key, value, _ in DEPARTMENTS)
@@ -227,7 +227,7 @@ def test_nothing_is_wrong_with_what_kafka_streams_wrote(changelog, cluster, appl
         ("get", "pairs-this-join-store", ("anna", "--key", "string", "--value", "string")),
     ],
 )
-def test_spark_says_the_same(changelog, verb, store, arguments):
+def test_spark_answers_the_same(changelog, verb, store, arguments):
     here, there = changelog(verb, store, *arguments), changelog(verb, store, *arguments, "--spark")
     assert rows_of(there) == rows_of(here)
     assert here.json
@@ -256,7 +256,7 @@ def broken(broker, cluster, topic):
 
 
 @pytest.mark.spark
-def test_spark_says_the_same_of_a_broken_log(run_kops, broker, broken):
+def test_spark_answers_the_same_about_a_broken_log(run_kops, broker, broken):
     text = ("--type", "key-value", "--key", "string", "--value", "string", "-B", broker.bootstrap_servers, "-o", "json")
 
     def both(verb, *arguments):

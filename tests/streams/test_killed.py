@@ -72,7 +72,7 @@ def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen
         (signal.SIGINT, "at_least_once", "interrupted", "rebuild"),
     ],
 )
-def test_kops_ended_while_it_writes(cluster, prefix, tmp_path, kops, end, guarantee, status, then):
+def test_rebuild_ended_while_it_writes_is_completed_later(cluster, prefix, tmp_path, kops, end, guarantee, status, then):
     program, file = stage(cluster, prefix, guarantee, tmp_path)
     cluster.slow_down(prefix, SLOW)
     process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", f"client.id={prefix}", *SMALL_BATCHES)
@@ -105,7 +105,7 @@ def test_ctrl_c_while_it_computes_changes_nothing(cluster, prefix, tmp_path, kop
 
 
 @pytest.mark.parametrize(("moment", "guarantee"), [("reads", GUARANTEES[0]), ("writes", GUARANTEES[1])])
-def test_the_broker_killed_and_back(own_broker, tmp_path, kops, moment, guarantee):
+def test_rebuild_survives_a_killed_broker_or_fails_honestly(own_broker, tmp_path, kops, moment, guarantee):
     own = own_broker()
     cluster = Cluster(own.bootstrap_servers)
     program, file = stage(cluster, "own", guarantee, tmp_path)

@@ -34,7 +34,7 @@ def refused(monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["rebuild", "repartition"])
-def test_the_same_command_finishes(cluster, prefix, tmp_path, run_kops, refused, verb):
+def test_replacement_whose_recreation_was_refused_is_finished_by_the_same_command(cluster, prefix, tmp_path, run_kops, refused, verb):
     program = COUNT.named(prefix)
     changelog, servers = program.changelog, ("-B", cluster.servers)
     cluster.create(program.topic, NEW if verb == "repartition" else OLD)

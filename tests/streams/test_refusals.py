@@ -21,32 +21,32 @@ def stage(cluster, prefix, tmp_path, run_kops):
     return Stage(cluster, prefix, tmp_path, run_kops)
 
 
-def test_an_unknown_topic(stage):
+def test_unknown_input_topic_is_refused(stage):
     program = stage.set()
     typo = replace(program, topic=program.topic + "x")
     stage.file.write_text(json.dumps(typo.state_file()), encoding="utf-8")
     stage.refused(typo.topic, program.topic)
 
 
-def test_an_empty_topic(stage):
+def test_empty_input_topic_is_refused(stage):
     program = stage.set(records=[])
     stage.refused(program.topic)
 
 
-def test_a_trimmed_input(stage, cluster):
+def test_trimmed_input_is_refused(stage, cluster):
     program = stage.set()
     cluster.trim(program.topic, {1: 2})
     stage.refused(f"{program.topic}:1", "2")
 
 
-def test_a_compacted_input_of_an_aggregate(stage, cluster):
+def test_compacted_input_of_an_aggregate_is_refused(stage, cluster):
     program = stage.set()
     cluster.set_config(program.topic, cleanup_policy="compact")
     stage.refused(program.topic, "compact")
 
 
 @pytest.mark.parametrize("damage", [b"{", b"", b'{"n":"text"}', b"[1]", b"\xff"])
-def test_a_record_that_cannot_be_decoded(stage, cluster, oracle, damage):
+def test_undecodable_record_is_refused_or_skipped(stage, cluster, oracle, damage):
     good = [Record(b"k%d" % (at % 3), b'{"n":%d}' % at, START + at, (), at % 3 % 2) for at in range(10)]
     bad = Record(b"k1", damage, START + 99, (), 1)
     program = stage.set(SUM, [*good, bad, replace(bad, value=None)])
@@ -79,7 +79,7 @@ def test_a_record_that_cannot_be_decoded(stage, cluster, oracle, damage):
     ],
     ids=["unknown-field", "unknown-aggregate", "unknown-type", "unknown-column", "not-sql", "unknown-format"],
 )
-def test_a_wrong_state_file(stage, change, said):
+def test_wrong_state_file_is_refused(stage, change, said):
     program = stage.set()
     body = program.state_file()
     body["stores"]["totals"] |= change
@@ -88,7 +88,7 @@ def test_a_wrong_state_file(stage, change, said):
     stage.refused(*said)
 
 
-def test_a_state_file_that_is_not_there_or_no_yaml(stage):
+def test_missing_or_malformed_state_file_is_refused(stage):
     stage.set()
     stage.file.write_text("a: [", encoding="utf-8")
     stage.refused("state.yaml")
@@ -96,35 +96,35 @@ def test_a_state_file_that_is_not_there_or_no_yaml(stage):
     stage.refused("state.yaml")
 
 
-def test_another_partition_count_of_the_changelog(stage):
+def test_changelog_with_too_few_partitions_is_refused(stage):
     program = stage.set(changelog_partitions=1)
     stage.refused(program.changelog, "2", "1")
 
 
-def test_a_changelog_that_takes_the_time_of_appending(stage):
+def test_changelog_with_log_append_time_is_refused(stage):
     program = stage.set(changelog_config={"message.timestamp.type": "LogAppendTime"})
     stage.refused(program.changelog, "LogAppendTime")
 
 
-def test_no_changelog(stage, cluster):
+def test_missing_changelog_is_refused(stage, cluster):
     program = stage.set()
     cluster.delete(program.changelog)
     stage.refused(program.changelog)
 
 
-def test_an_application_that_never_committed(stage):
+def test_application_without_commits_is_refused(stage):
     program = stage.set(commit=False)
     stage.refused(program.application)
 
 
-def test_a_repartition_topic_that_is_not_drained(stage, cluster):
+def test_undrained_repartition_topic_is_refused(stage, cluster):
     program = stage.set(replace(SUM, key_by=KeyBy("long", "n")), [Record(b"k", b'{"n":1}', START, (), 0)])
     cluster.produce(program.repartition, [Record(b"\x00" * 8, b"\x00" * 8, START, (), 0)])
     stage.refused(program.repartition)
 
 
 @pytest.mark.parametrize("protocol", ["classic", "streams"])
-def test_a_member_that_is_still_alive(stage, cluster, tmp_path, protocol):
+def test_running_application_is_refused(stage, cluster, tmp_path, protocol):
     program = stage.set()
     cluster.create(program.output)
     with running(cluster.servers, program, tmp_path / "app", "--config", f"group.protocol={protocol}") as application:

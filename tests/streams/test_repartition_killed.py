@@ -22,7 +22,7 @@ SLOW = 2_000
 SLOWLY = ("-X", "message.max.bytes=15000")
 
 
-def test_killed_between_the_steps_and_finished(cluster, prefix, tmp_path, run_kops, kops_process):
+def test_repartition_killed_between_its_steps_is_finished(cluster, prefix, tmp_path, run_kops, kops_process):
     program, by_key = COUNT.named(prefix), cluster.create(f"{prefix}-by-key", NEW)
     changelog, servers = program.changelog, ("-B", cluster.servers)
     cluster.create(program.topic, OLD)

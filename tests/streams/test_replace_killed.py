@@ -24,7 +24,7 @@ SLOW = 2_000
 SLOWLY = ("-X", "message.max.bytes=15000")
 
 
-def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops, kops_process):
+def test_replacement_killed_after_deletion_is_finished(cluster, prefix, tmp_path, run_kops, kops_process):
     program = COUNT.named(prefix)
     changelog, wrong = program.changelog, Record(b"key-1", b"wrong", START, (), 0)
     cluster.create(program.topic, PARTITIONS)

@@ -111,7 +111,7 @@ def killed_while_it_writes(scene: Scene, process: subprocess.Popen) -> str:
     return entry["id"]
 
 
-def test_killed_while_it_writes_and_finished_then_taken_back_then_confirmed(scene, kops_process):
+def test_repartition_killed_while_it_writes_is_finished_undone_and_confirmed(scene, kops_process):
     confirm = ("--confirm", scene.program.application)
     process = slowly(kops_process, scene, "repartition", scene.file, *scene.move, *confirm)
     entry = killed_while_it_writes(scene, process)
@@ -138,7 +138,7 @@ def test_killed_while_it_writes_and_finished_then_taken_back_then_confirmed(scen
     scene.refused(scene.kops("repartition", scene.file, "--confirm-done"), "nothing is kept")
 
 
-def test_what_does_not_fit_is_refused(scene):
+def test_repartition_that_does_not_fit_is_refused(scene):
     topic, application = scene.program.topic, scene.program.application
     before = scene.view()
     scene.refused(scene.repartition("--partitions", NEW), f"{topic} has {OLD} partitions", "--grow-inputs", f"--input {topic}=NEW")
@@ -161,7 +161,7 @@ def test_what_does_not_fit_is_refused(scene):
     assert scene.view() == before
 
 
-def test_a_snapshot_goes_elsewhere_and_a_damaged_one_nowhere(scene):
+def test_snapshot_is_restored_elsewhere_and_a_damaged_one_is_refused(scene):
     application, there = f"{scene.program.application}-2", scene.folder / "snapshot"
     taken = scene.kops("snapshot", scene.program.application, "--to", there, "-o", "json").ok().json
     assert taken["stores"] == [
@@ -193,7 +193,7 @@ def test_a_snapshot_goes_elsewhere_and_a_damaged_one_nowhere(scene):
     scene.refused(scene.kops("restore", there, "--yes"), "is not a snapshot", code=2)
 
 
-def test_the_buffer_of_suppress_moves_with_its_headers_and_comes_back(cluster, prefix, tmp_path, run_kops):
+def test_suppress_buffer_moves_with_its_headers_and_is_undone(cluster, prefix, tmp_path, run_kops):
     """As the real one logs them: the key, a window's start, and the header that says the version of the value."""
     program = replace(COUNT, window=Window("window", 100, grace=100, suppress="closed")).named(prefix)
     file = tmp_path / "state.yaml"
@@ -258,7 +258,7 @@ def test_reports_say_what_was_wrong_what_was_written_and_what_was_read_back(scen
     scene.refused(scene.kops("verify", scene.file, "--report", looked), "exists already", code=2)
 
 
-def test_an_own_partitioner_is_refused(cluster, prefix, tmp_path, run_kops):
+def test_repartition_with_a_custom_partitioner_is_refused(cluster, prefix, tmp_path, run_kops):
     scene = Scene(cluster, prefix, tmp_path, run_kops)
     wrong = (scene.view()[b"foobar"].partition + 1) % OLD
     cluster.produce(scene.program.changelog, [Record(b"foobar", ONE, START, (), wrong)])

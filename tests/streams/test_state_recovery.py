@@ -71,7 +71,7 @@ def test_a_rebuild_up_to_a_time_and_up_to_the_end_moves_the_application(stage, c
     assert cluster.committed(program.application) == committed
 
 
-def test_a_rebuild_is_taken_back(stage, cluster, oracle):
+def test_rebuild_is_undone(stage, cluster, oracle):
     program = stage.set()
     held = compacted_view(cluster.read(program.changelog))
     stage.rebuild("--damaged", "totals").ok()
@@ -80,7 +80,7 @@ def test_a_rebuild_is_taken_back(stage, cluster, oracle):
     assert compacted_view(cluster.read(program.changelog)) == held
 
 
-def test_a_key_as_of_a_time(stage, cluster):
+def test_query_shows_a_key_as_of_a_time(stage, cluster):
     program = stage.set()
     cluster.produce(program.changelog, [Record(b"k1", number.to_bytes(8, "big"), START + 1000 * number, (), 1) for number in (1, 2, 3)])
     query = ("state", "query", str(stage.file), "k1", "-B", cluster.servers, "-o", "json")

@@ -13,7 +13,7 @@ from support.streams_cases import START
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
 
-def test_an_instance_that_joins_in_the_middle(cluster, prefix, tmp_path, run_kops, monkeypatch):
+def test_instance_that_joins_during_a_rebuild_is_reported(cluster, prefix, tmp_path, run_kops, monkeypatch):
     program = Program("count", "long", value="bytes").named(prefix)
     cluster.create(program.topic, 1)
     cluster.create(program.changelog, 1, {"cleanup.policy": "compact"})

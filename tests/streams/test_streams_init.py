@@ -179,7 +179,7 @@ def test_a_draft_that_is_filled_in_computes_what_the_application_wrote(draft, ru
     assert all(row["keys"] for row in verified)
 
 
-def test_without_a_description_the_topics_alone_tell_less(applications, draft):
+def test_draft_without_a_description_has_more_open_fields(applications, draft):
     prefix, _texts = applications
     shown, _file = draft("tumbling", "--store", "per-minute")
     assert shown["state_file"]["stores"] == expected(prefix)["tumbling"]

@@ -112,7 +112,7 @@ ANSWERED = {"store", "key", "partition", "changelog", "task", "active", "standby
 """The keys of the JSON: a contract."""
 
 
-def test_both_are_listed(scene, kops):
+def test_running_applications_of_both_protocols_are_listed(scene, kops):
     rows = {row["application"]: row for row in kops("streams", "list", "-o", "json").ok().json}
     for protocol in PROTOCOLS:
         row = rows[scene.application(protocol)]
@@ -165,7 +165,7 @@ def told_of(kops, name, key, file):
     return row["active"]
 
 
-def test_a_description_adds_what_the_group_does_not_tell(scene, kops, topology_file):
+def test_description_adds_what_the_group_does_not_show(scene, kops, topology_file):
     name, prefix = scene.application("classic"), scene.prefixes["classic"]
     plain = kops("streams", "describe", name, "-o", "json").ok().json
     assert plain["output_topics"] is None
@@ -177,7 +177,7 @@ def test_a_description_adds_what_the_group_does_not_tell(scene, kops, topology_f
     assert any("the description is not of what runs" in note for note in other["notes"])
 
 
-def test_the_coordinators_records_tell_the_same(scene, cluster):
+def test_records_of_the_coordinator_show_the_same_group(scene, cluster):
     from kops.config.connection import Connection
     from kops.gateways.kafka import Kafka
     from kops.operations.streams.find import read_application

@@ -128,7 +128,7 @@ def test_after_a_rebuild_the_application_counts_on_as_its_twin_does(cluster, run
     cluster.delete_all(topic for name in names for topic in cluster.topics(name))
 
 
-def test_a_versioned_store_is_made_anew_and_restored_with_its_partitions_and_the_application_takes_it(cluster, prefix, run_kops, tmp_path):
+def test_versioned_store_is_recreated_and_the_application_restores_it(cluster, prefix, run_kops, tmp_path):
     topic = f"{prefix}-in"
     program = TableProgram(
         ({"name": "v", "topic": topic, "key": "string", "value": "string", "history_ms": HISTORY_MS},),

@@ -101,7 +101,7 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
     cluster.delete_all(cluster.topics(prefix))
 
 
-def test_surviving_keys_testify(scene):
+def test_surviving_keys_count_as_evidence(scene):
     found = scene.verified("right")
     assert (found["status"], found["exactness"]) == ("equal", "A")
     assert found["proof"] == {
@@ -130,7 +130,7 @@ def test_what_verify_has_proven_is_remembered_for_this_state_file_only(scene, tm
     assert "never proven" in plan.err
 
 
-def test_what_is_left_of_a_changelog_does_not_testify_to_a_partition_that_is_lost(scene):
+def test_surviving_keys_are_no_evidence_for_a_lost_partition(scene):
     scene.lose("lost", 1)
     kept = sum(entry.partition != 1 for entry in scene.twins["right"].view().values())
     told = scene.kops("lost", "verify")
@@ -212,7 +212,7 @@ def test_a_snapshot_of_a_lost_partition_deletes_what_has_come_back_and_says_so(s
     assert twin.view() == before
 
 
-def test_a_partition_that_lost_all_and_gets_nothing_cannot_be_told(scene):
+def test_lost_partition_for_which_nothing_is_computed_is_unclear(scene):
     twin = scene.twins["narrow"]
     (entry,) = twin.view().values()
     other = (entry.partition + 1) % PARTITIONS
@@ -289,7 +289,7 @@ def test_a_changelog_that_cannot_be_restored_is_not_appended_to(scene):
     assert (refused.code, "Kafka Streams ends when it restores them" in refused.err, "--write replace" in refused.err) == (5, True, True)
 
 
-def test_a_move_by_kops_contradicts_once_the_application_has_gone_on(scene):
+def test_move_by_kops_contradicts_once_the_application_has_resumed(scene):
     twin = scene.twins["moved"]
     assert struct.pack(">q", 3) in {entry.value for entry in twin.view().values()}  # counted twice
     found = scene.verified("moved", code=7)

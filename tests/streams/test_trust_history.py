@@ -448,7 +448,7 @@ def test_what_a_consumer_reads_and_where_keys_go(story):
     keys_whose_partition_nothing_tells_are_not_written(story)
 
 
-def test_an_application_that_ran_on(story, tmp_path_factory):
+def test_records_since_the_snapshot_and_waiting_records_count_for_an_application_that_ran_on(story, tmp_path_factory):
     later = ran_on(story, tmp_path_factory)
     records_that_wait_in_a_repartition_topic_do_not_count_yet(story, later)
     what_retention_has_deleted_comes_from_a_snapshot(story, later)

@@ -35,7 +35,7 @@ def gone_on(cluster, tmp_path_factory, run_kops_alone):
 
 
 @pytest.mark.parametrize("at", [0, 1], ids=["append", "replace"])
-def test_undo_after_the_application_went_on(gone_on, cluster, run_kops_alone, at):
+def test_undo_after_the_application_resumed_needs_accept_loss(gone_on, cluster, run_kops_alone, at):
     twin, entry = gone_on[at]
     name, before, committed = twin.program.application, twin.view(), cluster.committed(twin.program.application)
     undo = ("undo", entry, "-B", cluster.servers, "--yes", "--confirm", name)

@@ -53,7 +53,7 @@ def find_target(services: Services, selection: Selection, *, isolation: str) -> 
     """
     topic = selection.topic
     described = _described(services, topic)
-    numbers = [part.partition for part in described.partitions]
+    numbers = [partition.partition for partition in described.partitions]
     for number in selection.partitions or ():
         if number not in numbers:
             raise UsageProblem(f"{topic} has no partition {number}", hint=f"it has {len(numbers)}: 0 to {len(numbers) - 1}")
@@ -96,11 +96,11 @@ def frozen(services: Services, topics: Iterable[str], *, isolation: str = "read_
     """Return whole topics, with their settings and bounds as they are now; those deleted meanwhile are left out."""
     settings = services.kafka.topics.settings(topics, missing_ok=True)
     described = services.kafka.topics.existing(settings)
-    partitions = [TopicPartition(name, part.partition) for name, topic in described.items() for part in topic.partitions]
+    partitions = [TopicPartition(name, each.partition) for name, topic in described.items() for each in topic.partitions]
     bounds = services.kafka.offsets.bounds_or_errors(partitions) if partitions else {}
     found = {}
     for name, topic in described.items():
-        logs = {place: bounds[place] for place in (TopicPartition(name, part.partition) for part in topic.partitions)}
+        logs = {place: bounds[place] for place in (TopicPartition(name, each.partition) for each in topic.partitions)}
         ranges = {place: OffsetRange(log.log_start_offset, log.log_end_offset) for place, log in logs.items() if isinstance(log, Bounds)}
         numbers = tuple(place.partition for place in ranges)
         found[name] = Target(name, len(topic.partitions), settings[name], ranges, numbers, isolation)

@@ -87,7 +87,7 @@ class StateArguments(Arguments):
     :param committed_before: all commits from before a move to another number of partitions
     :param repartitions: the repartition topics among ``topics``
     :param open: what is left to do before the application is started, one sentence each
-    :param takes_back: this undoes an earlier change
+    :param is_undo: it undoes an earlier change
     :param state_file: path
     :param offsets_of: the application whose offsets are committed; another one with ``--into``
     :param question: what is asked in addition before the plan is approved; None: nothing
@@ -105,7 +105,7 @@ class StateArguments(Arguments):
     committed_before: Mapping[TopicPartition, Committed] = field(default_factory=dict)
     repartitions: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
-    takes_back: bool = False
+    is_undo: bool = False
     state_file: str = ""
     offsets_of: str = ""
     question: Json = None
@@ -142,7 +142,7 @@ class StateArguments(Arguments):
             "committed_before": commits_json(self.committed_before),
             "repartitions": list(self.repartitions),
             "open": list(self.open),
-            "takes_back": self.takes_back,
+            "takes_back": self.is_undo,
         }
 
     @classmethod
@@ -162,7 +162,7 @@ class StateArguments(Arguments):
             committed_before={at: found for at, found in before.items() if found is not None},
             repartitions=tuple(body.get("repartitions") or ()),
             open=tuple(body.get("open") or ()),
-            takes_back=bool(body.get("takes_back", backwards)),
+            is_undo=bool(body.get("takes_back", backwards)),
             state_file=body.get("state_file") or "",
             offsets_of=body.get("offsets_of") or "",
             question=body.get("question"),
@@ -171,7 +171,7 @@ class StateArguments(Arguments):
 
 
 _STORE_FIELDS = {*StoreWrite.__dataclass_fields__} - {"facts"}
-_FIELDS = {*StateArguments.__dataclass_fields__, "backwards", "watched"} - {"facts"}
+_FIELDS = {*StateArguments.__dataclass_fields__, "backwards", "watched", "takes_back"} - {"facts", "is_undo"}
 
 
 def arguments_of(plan: Plan) -> StateArguments:

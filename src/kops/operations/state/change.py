@@ -126,8 +126,8 @@ class StateChange(Mutation[StateArguments]):
         if any(result.status not in _GOOD for result in results):
             return ("run the same command again, or `kops journal finish`: what is right already is recognised",)
         arguments = plan.arguments
-        if arguments.takes_back:
-            return _taken_back(arguments)
+        if arguments.is_undo:
+            return _after_undo(arguments)
         wipe = (delete_local_state(arguments.application),) if arguments.topics else ()
         if plan.operation == REPARTITION:
             done = f"kops state repartition {arguments.state_file} --confirm-done"
@@ -208,7 +208,7 @@ def _second_look(services: Services, plan: Plan[StateArguments], results: Sequen
         yield ItemResult(application, Status.FAILED, error=error.as_json())
 
 
-def _taken_back(arguments: StateArguments) -> tuple[str, ...]:
+def _after_undo(arguments: StateArguments) -> tuple[str, ...]:
     if arguments.topics and all(change.after is None for change in arguments.topics):
         return ()
     wipe = (delete_local_state(arguments.application),) if arguments.topics else ()

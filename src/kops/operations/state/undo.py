@@ -38,7 +38,7 @@ def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[
         commit=_commits_back(arguments, topics, now),
         prior=arguments.commit,
         grow={},
-        takes_back=not arguments.takes_back,
+        is_undo=not arguments.is_undo,
     )
     refuse_unless_recreatable(services, topics)
     replaces = any(change.before for change in topics)

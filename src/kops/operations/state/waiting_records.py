@@ -60,7 +60,7 @@ def without_waiting(
     if why:
         raise Refused(f"{where}, and {why}", hint=_HINT)
     sent = _sent(engine, state_file, facts, cut, waiting, skip_undecodable=skip_undecodable)
-    found = _told_apart(store, waiting, sent, where)
+    found = _matched(store, waiting, sent, where)
     later = sorted((place, offset) for place, offsets in found.items() for offset in offsets if offset >= cut.offsets[place])
     if later:
         place, offset = later[0]
@@ -126,7 +126,7 @@ def _sent(
     return by_key
 
 
-def _told_apart(store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[Sent]], where: str) -> dict[TopicPartition, tuple[int, ...]]:
+def _matched(store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[Sent]], where: str) -> dict[TopicPartition, tuple[int, ...]]:
     offsets: dict[TopicPartition, list[int]] = {}
     for key, times in waiting.items():
         for one in _chosen(key, times, sent.get(key, ()), where, any_will_do=store.aggregate.kind in _ANY_ORDER):

@@ -64,9 +64,9 @@ def _row(look: Inspection, store: StoreLook, key: bytes, shown: str) -> dict[str
     tasks = list(answers)
     if len({(active, standby) for active, standby in answers.values()}) > 1:
         either = " or ".join(f"{_label(active)} (task {task})" for task, (active, _) in answers.items())
-        return row | {"note": f"{either}: --topology FILE tells which sub-topology has the store"}
+        return row | {"note": f"{either}: --topology FILE shows which sub-topology has the store"}
     if not tasks:
-        return row | {"note": "which sub-topology has it is not known: --topology FILE tells"}
+        return row | {"note": "which sub-topology has it is not known: --topology FILE shows it"}
     active, standby = answers[tasks[0]]
     row |= {"task": str(tasks[0]) if len(tasks) == 1 else None, "standby": [_instance(one) for one in standby]}
     return row | {"active": _instance(active)} if active else row | {"note": "no instance has its task: a rebalance is in progress"}

@@ -221,7 +221,7 @@ def _to_delete(look: Inspection, chosen: Sequence[str]) -> list[str]:
         others = f" (and {more} more topics like it)" if more else ""
         raise Refused(
             f"{doubt.topic} may be of another application, {doubt.other}, whose group is gone: it {doubt.reason}{others}",
-            hint="--topology FILE, with what Topology.describe() prints, tells whose it is; or name what to delete with --internal-topic",
+            hint="--topology FILE, with what Topology.describe() prints, shows whose it is; or name what to delete with --internal-topic",
             topics=[one.topic for one in look.doubts],
         )
     return list(look.internal)

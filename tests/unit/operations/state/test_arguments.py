@@ -47,7 +47,7 @@ def test_damaged_arguments_are_refused():
 def test_rebuild_backwards_of_older_kops_is_said_of_each_store():
     body = {**older("rebuild")["arguments"], "backwards": True}
     arguments = StateArguments.of_json(body)
-    assert arguments.takes_back
+    assert arguments.is_undo
     assert all(store.backwards for store in arguments.stores.values())
 
 
