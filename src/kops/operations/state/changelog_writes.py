@@ -18,7 +18,7 @@ from kops.operations.state.facts import StoreFacts
 from kops.operations.state.guard import log_ends
 
 if TYPE_CHECKING:
-    from kops.spark.reading.contents import Content
+    from kops.spark.reading.snapshot import Content
     from kops.spark.staging.writer import Target
     from kops.spark.types import DataFrame
 

@@ -11,7 +11,7 @@ from kops.core.statefile import parse_state_file
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.waiting_records import _told_apart, answers_waiting, without_waiting
+from kops.operations.state.waiting_records import _matched, answers_waiting, without_waiting
 from kops.spark.stores.undrained import Sent
 
 TOPIC = "a-s-repartition"
@@ -65,25 +65,25 @@ def sent(partition, *times):
 
 def test_the_last_records_of_a_key_wait():
     _, store = store_of(aggregate={"last": "value"})
-    found = _told_apart(store, {b"k": [3, 7]}, {b"k": [*sent(0, 1, 3), *sent(1, 2, 7)]}, "where")
+    found = _matched(store, {b"k": [3, 7]}, {b"k": [*sent(0, 1, 3), *sent(1, 2, 7)]}, "where")
     assert found == {TopicPartition("orders", 0): (1,), TopicPartition("orders", 1): (11,)}
 
 
 def test_other_records_than_the_last_ones_are_refused():
     _, store = store_of(aggregate={"count": True})
     with pytest.raises(Refused, match="are not the last ones of the input"):
-        _told_apart(store, {b"k": [1]}, {b"k": sent(0, 1, 3)}, "where")
+        _matched(store, {b"k": [1]}, {b"k": sent(0, 1, 3)}, "where")
     with pytest.raises(Refused, match="are not the last ones of the input"):
-        _told_apart(store, {b"other": [1]}, {b"k": sent(0, 1, 3)}, "where")
+        _matched(store, {b"other": [1]}, {b"k": sent(0, 1, 3)}, "where")
 
 
 def test_of_several_partitions_at_one_time_only_a_count_does_not_care():
     waiting, both = {b"k": [5]}, {b"k": [*sent(0, 5), *sent(1, 5)]}
     _, count = store_of(aggregate={"count": True})
-    assert sum(map(len, _told_apart(count, waiting, both, "where").values())) == 1
+    assert sum(map(len, _matched(count, waiting, both, "where").values())) == 1
     _, last = store_of(aggregate={"last": "value"})
     with pytest.raises(Refused, match="it is unknown which they are"):
-        _told_apart(last, waiting, both, "where")
+        _matched(last, waiting, both, "where")
 
 
 def test_what_a_foreign_key_join_has_not_heard_is_said():
