@@ -154,12 +154,13 @@ def _collect_less() -> None:
 def _kept_behind(wanted: Mapping[str, Wanted], groups: Sequence[GroupMoves]) -> list[str]:
     """Warn about what does not move with offsets: stores of Kafka Streams, and metadata that cannot be read."""
     streams, unread = [], 0
-    for name in (moves.group for moves in groups if moves.changed):
-        one = wanted[name]
+    for moves in groups:
+        name, one = moves.group, wanted[moves.group]
         texts = [text for texts in one.committed.metadata.values() for text in texts.values()]
-        unread += texts.count(None)
-        if looks_like_streams(name, one.group, one.committed.offsets, texts):
-            streams.append(name)
+        is_streams = looks_like_streams(name, one.group, one.committed.offsets, texts)
+        if (is_streams or None in texts) and moves.changed:
+            streams += [name] if is_streams else []
+            unread += texts.count(None)
     warnings = []
     if streams:
         whose = "is a Kafka Streams application: its stores do not move with its offsets"
