@@ -119,10 +119,7 @@ def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss
     """
     if entry.undone_by:
         raise Refused(f"{entry.id} was already undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
-    mutation = mutation_named(entry.plan.operation)
-    entry = replace(entry, plan=mutation.typed(entry.plan))
-    _refuse_other_cluster(services, mutation, entry)
-    _refuse_running(entry, take_over=take_over)
+    entry, mutation = _to_plan_from(services, entry, take_over=take_over)
     known_not_done = {result.target for result in entry.item_results if result.status in (Status.FAILED, Status.SKIPPED)}
     if entry.status is EntryStatus.REFUSED or all(item.target in known_not_done for item in entry.plan.changes):
         raise Refused(f"{entry.id} changed nothing, so there is nothing to undo", hint=f"`kops journal show {entry.id}` says why")
@@ -147,21 +144,25 @@ def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) ->
         raise Refused(f"{entry.id} is done already", hint="`kops undo` would undo it")
     if entry.undone_by:
         raise Refused(f"{entry.id} was undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
-    mutation = mutation_named(entry.plan.operation)
-    entry = replace(entry, plan=mutation.typed(entry.plan))
-    _refuse_other_cluster(services, mutation, entry)
-    _refuse_running(entry, take_over=take_over)
+    entry, mutation = _to_plan_from(services, entry, take_over=take_over)
     return _taken_over(entry, mutation.resume(services, entry.plan))
 
 
-def _refuse_other_cluster(services: Services, mutation: Mutation[Any], entry: Entry) -> None:
-    """Refuse an entry of another cluster, before any other check: nothing on this cluster says anything about its state."""
+def _to_plan_from(services: Services, entry: Entry, *, take_over: bool) -> tuple[Entry, Mutation[Any]]:
+    """Return an entry with a typed plan, and its mutation.
+
+    :raises Refused: for another cluster, before any other check (nothing here says anything about its state), and while it is running
+    """
+    mutation = mutation_named(entry.plan.operation)
+    entry = replace(entry, plan=mutation.typed(entry.plan))
     actual = mutation.cluster_id(services)
     if actual != entry.plan.cluster_id:
         raise StateMoved(
             f"{entry.id} changed cluster {entry.plan.cluster_id} ({entry.plan.context}), and this is cluster {actual}",
             hint="choose its context with -c",
         )
+    _refuse_running(entry, take_over=take_over)
+    return entry, mutation
 
 
 def _refuse_running(entry: Entry, *, take_over: bool) -> None:

@@ -52,18 +52,11 @@ def _ask(admin: Any, kind: str, ids: Sequence[str]) -> dict[str, Group]:
 
 
 def _share(answer: Any, coordinator: Broker | None) -> Group:
-    members = [
-        WorkingMember(
-            one.member_id,
-            one.client_id,
-            one.client_host.removeprefix("/"),
-            tuple(
-                sorted(TopicPartition(part.topic_name, number) for part in one.assignment.topic_partitions for number in part.partitions)
-            ),
-            epoch=one.member_epoch,
-        )
-        for one in answer.members
-    ]
+    members = []
+    for one in answer.members:
+        topics = one.assignment.topic_partitions
+        partitions = sorted(TopicPartition(topic.topic_name, number) for topic in topics for number in topic.partitions)
+        members.append(_member(one, assignment=tuple(partitions), epoch=one.member_epoch))
     return WorkingGroup(
         answer.group_id, kafka_words(answer.group_state), "share", answer.assignor_name, coordinator, _sorted(members), answer.group_epoch
     )
@@ -71,14 +64,7 @@ def _share(answer: Any, coordinator: Broker | None) -> Group:
 
 def _streams(answer: Any, coordinator: Broker | None) -> Group:
     members = [
-        WorkingMember(
-            one.member_id,
-            one.client_id,
-            one.client_host.removeprefix("/"),
-            group_instance_id=one.instance_id,
-            epoch=one.member_epoch,
-            work=tuple(_tasks(one.assignment)),
-        )
+        _member(one, group_instance_id=one.instance_id, epoch=one.member_epoch, work=tuple(_tasks(one.assignment)))
         for one in answer.members
     ]
     parts = (answer.topology.subtopologies or ()) if answer.topology else ()
@@ -103,15 +89,14 @@ def _tasks(assignment: Any) -> Iterator[str]:
 
 
 def _connect(answer: Any, coordinator: Broker | None) -> Group:
-    members = [
-        WorkingMember(
-            one.member_id, one.client_id, one.client_host.removeprefix("/"), work=connect_work(bytes(one.member_assignment or b""))
-        )
-        for one in answer.members
-    ]
+    members = [_member(one, work=connect_work(bytes(one.member_assignment or b""))) for one in answer.members]
     return WorkingGroup(
         answer.group_id, kafka_words(answer.group_state), "connect", answer.protocol_data or "", coordinator, _sorted(members)
     )
+
+
+def _member(answer: Any, **known: Any) -> WorkingMember:
+    return WorkingMember(answer.member_id, answer.client_id, answer.client_host.removeprefix("/"), **known)
 
 
 def _sorted(members: Iterable[WorkingMember]) -> tuple[WorkingMember, ...]:
