@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 
@@ -45,35 +45,33 @@ WANTED: dict[str, Fetch] = {
 }
 """In the order in which the lanes need them."""
 FOR_THE_ARCHIVE = ("kafka", "spark-kafka")
+OLDER = ("kafka 4.1.1", "streams 2.8.2", "kafka 3.6.2")
+"""Which Ivy resolves, with a JVM each: while the archive is made, the processors are for that."""
 
 
-def fetch(name: str) -> str:
-    """Fetch one of them; return a line that says how it went."""
+def _fetch_and_say(name: str) -> None:
     try:
         WANTED[name](directories(os.environ).cache)
+        print(f"{name} is there", flush=True)
     except (KopsError, OSError) as missing:
-        return f"{name}: {missing}"
-    return f"{name} is there"
+        print(f"{name}: {missing}", flush=True)
 
 
 def main(command: Sequence[str]) -> int:
     """Fetch, run the command, and return its exit code."""
     print(f"fetching what is not there yet of {', '.join(WANTED)}", flush=True)
     with ThreadPoolExecutor(len(WANTED)) as pool:
-        first = [pool.submit(fetch, name) for name in FOR_THE_ARCHIVE]
-        wait(first)
-        rest = [pool.submit(fetch, name) for name in WANTED if name not in FOR_THE_ARCHIVE]
-        pool.submit(_report, [*first, *rest])
+        wait([pool.submit(_fetch_and_say, name) for name in FOR_THE_ARCHIVE])
+        for name in WANTED:
+            if name not in (*FOR_THE_ARCHIVE, *OLDER):
+                pool.submit(_fetch_and_say, name)
         try:
             class_archive.make()
         except (KopsError, OSError, subprocess.SubprocessError) as trouble:
             print(f"no archive of classes, without which all is slower: {trouble}", flush=True)
+        for name in OLDER:
+            pool.submit(_fetch_and_say, name)
         return subprocess.run(command, check=False).returncode if command else 0
-
-
-def _report(fetched: Sequence[Future[str]]) -> None:
-    for line in as_completed(fetched):
-        print(line.result(), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ from support.streams import Entry, compacted_view
 
 pytestmark = pytest.mark.streams
 
-ALL = cases.own_key_cases() + cases.new_key_cases()
-
 
 def of(oracle, program, *records):
     return compacted_view(oracle.run(program, [Record(*record) for record in records]).changelog, partitions=False)
@@ -57,6 +55,9 @@ def test_input_headers_do_not_reach_the_changelog(oracle):
     assert written.output[0].headers == (("h", b"1"),)
 
 
-def test_kafka_streams_4_1_writes_the_same(oracle, older_oracle):
-    for case in ALL:
+@pytest.mark.parametrize("further", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_kafka_streams_4_1_writes_the_same(oracle, older_oracle, further):
+    for case in (*cases.own_key_cases(), *cases.new_key_cases()):
+        if (case.name in cases.FURTHER) != further:
+            continue
         assert older_oracle.run(case.program, case.records).topics == oracle.run(case.program, case.records).topics, case.name

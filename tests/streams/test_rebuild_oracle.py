@@ -18,20 +18,11 @@ from support import streams_cases
 from support.programs import Record, merged
 from support.skipped import LONG
 from support.streams import Entry, compacted_view
-from support.streams_cases import PARTITIONS, START, Case
+from support.streams_cases import FURTHER, PARTITIONS, START, Case
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
 ALL = [*streams_cases.own_key_cases(), *streams_cases.new_key_cases()]
-FURTHER = frozenset(
-    {
-        *("sum_price", "sum_id", "sum_where_text", "max_item", "to_table_price", "timed_table", "sum_long", "sum_int", "sum_float"),
-        *("max_long", "min_double", "max_double", "min_string", "table_uuid", "table_double", "table_bytes", "last_string", "last_uuid"),
-        *("first_float", "by_item_count", "by_item_first", "by_item_last", "by_word", "by_double"),
-        *("sum_price_where", "sum_double", "max_float", "last_long", "first_short", "by_item_where", "by_uuid", "timed_to_table"),
-    }
-)
-"""Further formats of aggregates of which others stay: long variants. Their formats are compared one by one in test_formats.py too."""
 CASES = [case for case in ALL if os.environ.get(LONG) or case.name not in FURTHER]
 DAMAGED = frozenset(case.name for case in ALL[::2])
 """Whose changelogs hold wrong and unknown keys before."""

@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def options(jars: Sequence[Path]) -> list[str]:
 
 
 def make() -> None:
-    """Make the archive of Apache Kafka's classes, unless it is there; kops makes that of Spark's when it first runs Spark."""
+    """Make the archive of Apache Kafka's classes, unless it is there; kops makes that of Spark's, as whenever it first runs Spark."""
     from support.isolation import FOR_SHORT_RUNS
 
     jars = jars_of(kafka_set(), directories(os.environ).cache)
@@ -43,6 +44,17 @@ def make() -> None:
             patch.setenv("KAFKA_JVM_PERFORMANCE_OPTS", shlex.join([*FOR_SHORT_RUNS.split(), f"-XX:ArchiveClassesAtExit={made}"]))
             _run_a_broker(Path(folder), jars)
         made.rename(archive)
+    _wait_for_sparks(directories(os.environ).cache / "spark")
+
+
+def _wait_for_sparks(folder: Path) -> None:
+    """Wait until the JVM of Spark has begun to write its archive: kops takes it when it is 5 s old, before a lane comes to start Spark."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        begun = [leaves for leaves in folder.glob("*.jsa.*") if leaves.is_dir() and not any(leaves.iterdir())]
+        if not begun:
+            return
+        time.sleep(0.1)
 
 
 def _archive(jars: Sequence[Path]) -> Path:

@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[3]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "plugins").glob("*/*.md")],
 )
+FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|toml|ya?ml))(?::\w+)?`")
+"""A file that a page names, with a function of it perhaps."""
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PAGE_OF = {
     "context": "contexts",
@@ -58,6 +60,13 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
         if not linked.exists() or (anchor and anchor not in anchors(linked)):
             broken.append(target)
     assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_name_files_that_exist(page: Path) -> None:
+    places = (page.parent, ROOT, ROOT / "src", ROOT / "src" / "kops", ROOT / "tests")
+    named = FILE.findall(page.read_text(encoding="utf-8"))
+    assert not [file for file in named if not any((place / file).exists() for place in places)]
 
 
 @pytest.mark.parametrize("noun", [noun for noun in NOUNS if noun != "demo"])
