@@ -118,12 +118,12 @@ def test_by_the_key_as_other_producers_do(scene, kops):
 
 def test_what_came_after_undo_has_looked_stays(scene, kops, monkeypatch):
     """Others write when all was read back, and again when the plan is made."""
-    from kops.operations.replay import undo
+    from kops.operations.replay import run
 
     source, target = scene.topic("source"), scene.topic("target")
     scene.cluster.produce(source, every_kind(100))
     done = kops("replay", "run", source, "--to", target, "--yes", "-o", "json").ok().json
-    plain = undo.plan_truncate_at
+    plain = run.plan_truncate_at
 
     def while_others_write(*given):
         scene.cluster.produce(target, every_kind(7))
@@ -131,7 +131,7 @@ def test_what_came_after_undo_has_looked_stays(scene, kops, monkeypatch):
         scene.cluster.produce(target, every_kind(5))
         return plan
 
-    monkeypatch.setattr(undo, "plan_truncate_at", while_others_write)
+    monkeypatch.setattr(run, "plan_truncate_at", while_others_write)
     kops("undo", done["journal_id"], "--confirm", target).ok()
     assert len(scene.read(target)) == 12
 

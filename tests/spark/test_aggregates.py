@@ -7,7 +7,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.murmur2 import partition_for
-from kops.spark.staging.difference import MIXED, ROUNDED, SURE
+from kops.spark.staging.difference import MIXED, SURE
 from kops.spark.stores.aggregates import aggregated
 from kops.spark.stores.partitions import with_partitions
 from kops.spark.stores.prepare import prepare
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.spark
 def held(records_of):
     """Return what a store holds: (partition, key) -> (value, timestamp, doubt)."""
 
-    def compute(state, rows, *, any_order=False, partitions=None):
+    def compute(state, rows, *, partitions=None):
         file, store = state
         prepared = prepare(records_of(rows), file, store)
-        frame = aggregated(prepared, prepared.kept(), store, any_order=any_order)
+        frame = aggregated(prepared, prepared.kept(), store)
         if partitions:
             frame = with_partitions(frame, partitions)
         return {(row.partition, bytes(row.key)): (row.value and bytes(row.value), row.timestamp, row.doubt) for row in frame.collect()}
@@ -73,8 +73,6 @@ def test_the_order_is_only_unknown_where_partitions_meet_and_additions_round(hel
     doubts = {key: doubt for (_, key), (_, _, doubt) in found.items()}
     assert doubts == {b"one": SURE, b"two": MIXED, b"whole": SURE}
     assert all(partition == partition_for(key, 3) for partition, key in found)
-    quick = {key: doubt for (_, key), (_, _, doubt) in held(state, rows, any_order=True, partitions=3).items()}
-    assert quick == {b"one": ROUNDED, b"two": ROUNDED, b"whole": SURE}
 
 
 def test_sums_wrap_around_in_their_width(held, store_of):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kops.spark.staging.difference import all_added, compacted_view, difference, to_append
-from kops.spark.staging.readback import unlike
 from kops.spark.staging.stage import contents_of, read_stage, write_stage
+from kops.spark.staging.writer import unlike
 
 pytestmark = pytest.mark.spark
 

@@ -28,7 +28,7 @@ def test_words_are_counted_where_their_line_was(store_of, records_of):
     assert store.repartition_topic is None
     lines = [(0, b"x", b"a b a", 50), (0, b"x", b"b  ", 40), (1, b"x", b"a", 30), (1, b"x", None, 60)]
     job = Job(file, store, TopicRange("t", {0: (0, 2), 1: (0, 2)}), TopicRange("c", {}), 2)
-    view = VIEWS[store.type](Held(records_of(lines)), job, any_order=False)
+    view = VIEWS[store.type](Held(records_of(lines)), job)
     found = {(row.partition, bytes(row.key)): (int.from_bytes(row.value, "big"), row.timestamp) for row in view.rows.collect()}
     assert found == {(0, b"a"): (2, 50), (0, b"b"): (2, 40), (1, b"a"): (1, 30)}
     assert view.seen().mixed == 0
@@ -38,4 +38,4 @@ def test_members_that_no_reducer_takes_are_refused(store_of, records_of):
     file, store = store_of(COUNT, value="string", **{**WORDS, "explode": "array(named_struct('a', value))", "key_by": "value.a"})
     job = Job(file, store, TopicRange("t", {0: (0, 1)}), TopicRange("c", {}), 1)
     with pytest.raises(ConfigError, match="which a reducer does not take"):
-        VIEWS[store.type](Held(records_of([(0, b"x", b"a", 1)])), job, any_order=False)
+        VIEWS[store.type](Held(records_of([(0, b"x", b"a", 1)])), job)

@@ -85,7 +85,7 @@ def test_stores_of_keys(kafka, topic, store):
     job = job_of(topic, **store)
     assert aggregates_in_tasks(job.store)
     rows, seen = shown(partial_aggregates_view(kafka.batches, job))
-    assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job, any_order=False))
+    assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job))
     assert len(rows) > 40
 
 
@@ -99,7 +99,7 @@ def test_windows(kafka, topic, aggregate, windows):
     job = job_of(topic, type="window", window=windows, aggregate=aggregate)
     assert aggregates_windows_in_tasks(job.store)
     rows, seen = shown(partial_windows_view(kafka, kafka.batches, job))
-    assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job, any_order=False))
+    assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job))
     assert len(rows) > 30
     assert seen.noted["late"] > 0
 

@@ -124,17 +124,6 @@ def test_windows_that_a_later_one_in_the_changelog_would_expire_are_counted(spar
     assert computed(program, topic, 1, changelog=changelog(900))[1].noted["hidden"] == 3
 
 
-def test_sums_that_round_in_another_order_are_void(spark):
-    program = Program("sum", "double", value="double", window=Window("window", 10))
-
-    def void(*numbers):
-        records = [Record(b"k", struct.pack(">d", number), 5) for number in numbers]
-        return computed(program, Topic(spark, [records]), 1, any_order=True)[1].void
-
-    assert not void(1.0, 2.5)
-    assert void(0.1, 0.2)
-
-
 @pytest.mark.parametrize(("kind", "counts"), [("sum", 1), ("count", 0)])
 def test_null_values_are_counted_where_nobody_knows_what_becomes_of_them(spark, kind, counts):
     program = Program(kind, "long", value="long", window=Window("session", 10))

@@ -47,7 +47,7 @@ def computed(spark):
 
         wanted = job(program, store, len(several), loose=loose)
         rows = (merged_view if len(wanted.sources) > 1 and not wanted.store.table else VIEWS[wanted.store.type])(
-            Frames(spark, in_partitions(several, mark)), wanted, any_order=False
+            Frames(spark, in_partitions(several, mark)), wanted
         ).rows.collect()
         grouped_store = wanted.store.key_by is not None
         found = {}
@@ -196,7 +196,7 @@ def test_a_foreign_key_join_has_the_same_values_and_says_which_timestamps_are_su
             rows[topic].append((bytearray(record.key), record.value and bytearray(record.value), at, offsets[topic, at], record.timestamp))
         held = views(oracle, program, piped, ["j"])["j"]
         wanted |= {(number, key): (entry.value, entry.timestamp) for key, entry in held.items()}
-    view = VIEWS["table"](Frames(spark, rows), job(program, "j", len(several)), any_order=False)
+    view = VIEWS["table"](Frames(spark, rows), job(program, "j", len(several)))
     held = [row for row in view.rows.collect() if row.value is not None]
     found = {(row.partition, bytes(row.key)): (bytes(row.value), row.timestamp, row.doubt) for row in held}
     assert {at: value for at, (value, _, _) in found.items()} == {at: value for at, (value, _) in wanted.items()}

@@ -43,13 +43,13 @@ def job_of(program: Program, topic: Topic | None, partitions: int) -> Job:
     return Job(file, file.stores[0], TopicRange(program.topic, topic.ranges if topic else {}), TopicRange("changelog", {}), partitions)
 
 
-def computed(program: Program, topic: Topic, partitions: int, *, any_order: bool = False, changelog: Any = None) -> tuple[Views, Any]:
+def computed(program: Program, topic: Topic, partitions: int, *, changelog: Any = None) -> tuple[Views, Any]:
     """Return what a store is to hold, and what was seen on the way.
 
     :param changelog: the compacted view of one, if it is to be looked at
     """
     job = job_of(program, topic, partitions)
-    view = VIEWS[job.store.type](topic, job, any_order=any_order)
+    view = VIEWS[job.store.type](topic, job)
     try:
         found: Views = {}
         for row in view.rows.collect():

@@ -19,7 +19,7 @@ from kops.cli.frame.carry_out import RESULT_COLUMNS
 from kops.cli.frame.main import cli
 from kops.cli.records import dead_letters as records_dead_letters
 from kops.cli.records import produce as records_produce
-from kops.cli.replay import archive as replay_archive
+from kops.cli.replay import commands as replay
 from kops.cli.state import commands as state
 from kops.cli.state import snapshot as state_snapshot
 from kops.cli.topics import change, look
@@ -44,7 +44,7 @@ FROM_CODE = {
     "connect status": [headings(connectors.STATUS_COLUMNS)],
     "records dead-letters": [headings(records_dead_letters.COLUMNS), headings(records_dead_letters.COUNTS)],
     "records produce": [headings(records_produce.COLUMNS)],
-    "replay archive": [headings(replay_archive.COLUMNS)],
+    "replay archive": [headings(replay.ARCHIVE_COLUMNS)],
     "schemas list": [headings(schemas.COLUMNS)],
     "state snapshot": [headings(state_snapshot.STORE_COLUMNS)],
     "state verify": [headings(state.VERIFY_COLUMNS)],

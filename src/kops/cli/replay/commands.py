@@ -9,9 +9,8 @@ import click
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation, spark_option
 from kops.cli.frame.session import Session
-from kops.cli.replay.archive import archive, restore
-from kops.cli.replay.redrive import redrive
 from kops.core.errors import UsageProblem
+from kops.core.findings import counted
 
 _OF_CLUSTER = ("context", "bootstrap_server", "properties", "command_config")
 """Settings that belong to the source's cluster: the target of ``--to-context`` has its own."""
@@ -118,6 +117,98 @@ def _in_context(session: Session, name: str | None) -> tuple[Session, str | None
     return Session({**own, "context": name}), source
 
 
-group.add_command(archive)
-group.add_command(restore)
-group.add_command(redrive)
+ARCHIVE_COLUMNS = ("partition", "start", "end", "records", "added")
+
+
+@group.command("archive")
+@click.argument("topic", metavar="TOPIC")
+@click.option("--to", metavar="PATH", required=True, help="A folder, or a URI that Spark can access, such as s3a://bucket/orders.")
+@click.option("--by", type=click.Choice(["day", "hour"]), help="Folders by day or by hour, of the timestamps in UTC. [default: day]")
+@click.option("--range", "span", metavar="FROM..TO", help="No more than this: 100..200, @-2d.., ..@-1h. [default: all that is new]")
+@click.option("--accept-gap", is_flag=True, help="Continue although unarchived records were deleted.")
+@spark_option()
+@click.pass_obj
+def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
+    """Append a topic's new records to an archive: Parquet by day or hour.
+
+    It includes the topic's settings and the groups' committed offsets, so that `kops replay restore` can bring everything back. Run it
+    again, and it continues where it ended, without gap or overlap. A killed run leaves the archive unchanged. Aborted records are left out.
+    """
+    from kops.operations.archive.take import described, take_archive
+
+    found, run, notes = take_archive(session, topic, to, **given)
+    body = described(found, run, to)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(body)
+    else:
+        session.render(body["partitions"], ARCHIVE_COLUMNS)
+    for note in notes:
+        session.note(note)
+    new = body["records_added"]
+    added = f"{counted(new, 'record')} more {'is' if new == 1 else 'are'}" if run else "nothing is new; all is"
+    session.note(f"{added} in {to}; `kops replay restore {to} --to TOPIC` brings them back")
+    return 0
+
+
+@group.command("restore")
+@click.argument("path", metavar="PATH")
+@click.option("--to", "target", metavar="TOPIC", required=True, help="The topic; created with the archived settings if missing.")
+@click.option("--groups", "groups", metavar="GLOB", multiple=True, help="Commit these groups' offsets, translated; repeatable.")
+@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="The target may have LogAppendTime.")
+@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
+@spark_option()
+@mutation
+@click.pass_obj
+def restore(session: Session, /, *, path: str, approval: Approval, **given: Any) -> int:
+    """Send the records of an archive to a topic.
+
+    Partitions, order, keys, values, headers and timestamps are those of the archive. A group's offset becomes that of the same record in
+    the target. Continue a killed restore with `kops replay resume`; `kops undo` deletes what was sent to an empty topic.
+    """
+    from kops.operations.replay.restore_plan import plan_restore
+
+    return session.carry_out(plan_restore(session, path, **given), approval)
+
+
+@group.command("redrive")
+@click.argument("source", metavar="DLQ[:PARTITIONS]")
+@click.option("--cause", "causes", metavar="TEXT", multiple=True, help="Only those whose cause has this text; repeatable.")
+@click.option("--range", "span", metavar="FROM..TO", help="Of the dead letters: 100..200, @-1h.. [default: all]")
+@click.option("--where", metavar="SQL", help="Only those for which it is true.")
+@click.option("--set", "assignments", metavar="FIELD=SQL", multiple=True, help="key, value, timestamp or headers[NAME]; repeatable.")
+@click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="What expressions see of keys: string, long, json:DDL, ...")
+@click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="The same for values.")
+@click.option("--skip-undecodable", is_flag=True, help="Leave out records that cannot be decoded.")
+@click.option("--route", metavar="TOPIC", help="Target of dead letters that do not name their origin.")
+@click.option("--to-topics", metavar="GLOB", multiple=True, help="Topics that headers may name; repeatable. [with --yes: none]")
+@click.option(
+    "--max-attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Leave dead letters that were sent back this often."
+)
+@click.option("--parked", metavar="TOPIC", help="Copy those to this topic instead, unchanged.")
+@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
+@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="A target may have LogAppendTime.")
+@click.option("--take-over", is_flag=True, help="Continue after a killed redrive whose journal is gone.")
+@click.option("--again", is_flag=True, help="Include dead letters that were sent back before.")
+@spark_option()
+@mutation
+@click.pass_obj
+def redrive(session: Session, /, *, source: str, approval: Approval, **given: Any) -> int:
+    """Send dead letters back to where they came from.
+
+    Understands error headers of Kafka Connect, Kafka Streams, share groups and Spring. The plan counts dead letters by cause, with a
+    sample of each; --dry-run stops there. Error headers are removed, and kops-redrive-attempts counts up. Each is sent once: the next
+    redrive leaves it out. Expressions are as for `kops replay run`, and can use dead_letter (cause, topic, ...) and attempts.
+    """
+    from kops.operations.replay.redrive_plan import RedriveRequest, plan_redrive
+    from kops.operations.replay.request import Changes, parse_assignments
+
+    changes = Changes(
+        key=given.pop("key_name"),
+        value=given.pop("value_name"),
+        where=given.pop("where"),
+        assignments=parse_assignments(given.pop("assignments")),
+        skip=given.pop("skip_undecodable"),
+    )
+    unattended = approval.yes and not (approval.dry_run or approval.plan_out)
+    request = RedriveRequest(source=source, changes=changes, unattended=unattended, **given)
+    return session.carry_out(plan_redrive(session, request, report=session.note), approval)

@@ -132,7 +132,6 @@ def decode_in_parts(data: bytes, batches: Sequence[Batch]) -> Iterator[RecordCol
 
 
 def columns_of_frames(frames: Frames) -> RecordColumns:
-    """Locate the keys, values and headers of records."""
     import numpy
 
     octets = numpy.frombuffer(frames.content, dtype=numpy.uint8)

@@ -57,7 +57,6 @@ def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
 
 
 def added(one: int, other: int) -> int:
-    """Return the sum of two fingerprints, which does not depend on their order."""
     return (one + other) & _WORD
 
 

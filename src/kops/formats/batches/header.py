@@ -109,7 +109,6 @@ def batches_of(data: bytes) -> list[Batch]:
 
 
 def is_sound(data: bytes, batch: Batch) -> bool:
-    """Whether the checksum of a batch is correct."""
     import google_crc32c
 
     return bool(google_crc32c.value(data[batch.at + CRC_FROM : batch.end]) == batch.checksum)

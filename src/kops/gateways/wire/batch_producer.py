@@ -26,8 +26,6 @@ _RETRY_SECONDS = 0.1
 
 @dataclass
 class Report:
-    """The outcome for the records of one partition."""
-
     written: int = 0
     failed: int = 0
     error: str | None = None
@@ -92,7 +90,11 @@ class BatchProducer(IdempotentProducer):
 
     def _deliver(self, columns: Mapping[int, Columns]) -> None:
         """Send one batch to each of these partitions, repeatedly until each is acknowledged or rejected."""
-        pending = {number: [self._next(number, part)] for number, part in columns.items() if not self._refused(number, part)}
+        pending = {
+            number: [_Batch(part, self._numbered(self.topic, number, len(part)).sequence)]
+            for number, part in columns.items()
+            if not self._refused(number, part)
+        }
         patience = Patience()
         while pending:
             held, left = self._held, sum(map(len, pending.values()))
@@ -125,9 +127,6 @@ class BatchProducer(IdempotentProducer):
             queue.clear()
         if not queue:
             del pending[number]
-
-    def _next(self, number: int, columns: Columns) -> _Batch:
-        return _Batch(columns, self._numbered(self.topic, number, len(columns)).sequence)
 
     def _refused(self, number: int, columns: Columns) -> bool:
         """Count records for a partition that rejected one before: its sequence is broken, so nothing more is sent there."""

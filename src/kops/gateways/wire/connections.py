@@ -126,13 +126,11 @@ def await_quota(client: Any, node: int | None = None) -> float:
     :returns: seconds waited, which do not count towards time-outs
     """
     began = time.monotonic()
-    while delay := min(map(client.throttle_delay, _nodes(client, node)), default=0):
+    while delay := min(
+        map(client.throttle_delay, [each.node_id for each in client.cluster.brokers()] if node is None else [node]), default=0
+    ):
         client.poll(timeout_ms=min(delay + 1, _POLL_MILLISECONDS))
     return time.monotonic() - began
-
-
-def _nodes(client: Any, node: int | None) -> list[int]:
-    return [broker.node_id for broker in client.cluster.brokers()] if node is None else [node]
 
 
 class Patience:
@@ -143,7 +141,6 @@ class Patience:
         self.renew()
 
     def renew(self) -> None:
-        """Restart the time limit after progress."""
         self._deadline = time.monotonic() + self._seconds
 
     def extend(self, seconds: float) -> None:

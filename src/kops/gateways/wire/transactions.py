@@ -102,13 +102,13 @@ class BatchWriter(IdempotentProducer):
             self._deliver(topic, partition, batch)
             return
         while len(self._in_flight) >= self._most_in_flight:
-            self._await_oldest()
+            self._answered(*self._in_flight.popleft())
         self._in_flight.append((self._send_produce(topic, partition, batch), topic, partition))
 
     def flush(self) -> None:
         """Wait until everything that was sent is acknowledged; see ``send``."""
         while self._in_flight:
-            self._await_oldest()
+            self._answered(*self._in_flight.popleft())
 
     def commit(self, position: Position) -> None:
         """Commit what was sent, together with the position; without transactions, the position afterwards.
@@ -121,7 +121,13 @@ class BatchWriter(IdempotentProducer):
         if self.transactional_id is None:
             self._ask(_GROUP, lambda: requests.commit_alone(self.names, position), lambda answer: answer.topics[0].partitions[0].error_code)
             return
-        self._with_offsets(position)
+        names, who = self.names, self._identity
+        self._ask(_TRANSACTION, lambda: requests.add_offsets(names, who), lambda answer: answer.error_code)
+        self._ask(
+            _GROUP,
+            lambda: requests.commit_in_transaction(names, who, position),
+            lambda answer: answer.topics[0].partitions[0].error_code,
+        )
         self._end(committed=True)
         self._in_transaction = set()
 
@@ -134,7 +140,6 @@ class BatchWriter(IdempotentProducer):
             raise ValueError(f"how far it came cannot be noted in {topic}: {refused}") from refused
 
     def abort(self) -> None:
-        """Discard what was sent since the last commit."""
         while self._in_flight:
             future, *_ = self._in_flight.popleft()
             self._client.poll(timeout_ms=REQUEST_MILLISECONDS, future=future)
@@ -149,15 +154,6 @@ class BatchWriter(IdempotentProducer):
             lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
         )
         self._in_transaction.add((topic, partition))
-
-    def _with_offsets(self, position: Position) -> None:
-        names, who = self.names, self._identity
-        self._ask(_TRANSACTION, lambda: requests.add_offsets(names, who), lambda answer: answer.error_code)
-        self._ask(
-            _GROUP,
-            lambda: requests.commit_in_transaction(names, who, position),
-            lambda answer: answer.topics[0].partitions[0].error_code,
-        )
 
     def _end(self, *, committed: bool) -> None:
         self._ask(_TRANSACTION, lambda: requests.end(self.names, self._identity, committed=committed), lambda answer: answer.error_code)
@@ -227,10 +223,6 @@ class BatchWriter(IdempotentProducer):
             raise BrokenTransaction(str(error)) from error
         return self._client.send(leader, self._produce_request(topic, {partition: batch}))
 
-    def _await_oldest(self) -> None:
-        future, topic, partition = self._in_flight.popleft()
-        self._answered(future, topic, partition)
-
     def _answered(self, future: Any, topic: str, partition: int) -> None:
         self._client.poll(timeout_ms=REQUEST_MILLISECONDS, future=future)
         if not future.succeeded():
@@ -260,7 +252,7 @@ class BatchWriter(IdempotentProducer):
 
 
 def _position_batch(group: str, position: Position, producer: Producer) -> bytes:
-    """Return a batch of one record: the position as ``operations.replay.progress_topic`` reads it."""
+    """Return a batch of one record: the position as ``operations.replay.progress`` reads it."""
     import pyarrow
 
     from kops.formats.batches.encode import columns_of, encode

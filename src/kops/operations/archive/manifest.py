@@ -70,7 +70,6 @@ class Archive:
 
     @property
     def held_partitions(self) -> list[int]:
-        """The partitions with records."""
         return sorted({number for run in self.runs for number in run.contents})
 
     def new_topic(self, name: str) -> NewTopic:

@@ -34,7 +34,6 @@ class Place:
 
     @property
     def folder(self) -> Path | None:
-        """The folder on this machine; None for a URI."""
         return None if "://" in self.path else Path(self.path)
 
     @property

@@ -35,7 +35,6 @@ def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
 
 
 def runs_of(archive: Archive) -> list[str]:
-    """Return the runs with records."""
     return [run.name for run in archive.runs if run.contents]
 
 

@@ -30,7 +30,7 @@ MUTATIONS = {
     "replay.run": "kops.operations.replay.run:REPLAY",
     "replay.restore": "kops.operations.replay.restore:RESTORE",
     "replay.redrive": "kops.operations.replay.redrive:REDRIVE",
-    "replay.undo": "kops.operations.replay.undo:UNDO",
+    "replay.undo": "kops.operations.replay.run:UNDO",
     "connect.change": "kops.operations.connect.change:CHANGE_CONNECTORS",
     "connect.state": "kops.operations.connect.states:CHANGE_STATES",
     "connect.restart": "kops.operations.connect.restart:RESTART",

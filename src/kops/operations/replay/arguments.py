@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -13,6 +14,7 @@ from kops.core.topics.changes import new_topic_json
 from kops.operations.offsets.items import partition_of
 from kops.operations.replay.request import Changes, changes_of_json
 from kops.operations.replay.targets import Targets
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -100,6 +102,10 @@ class ReplayArguments(Arguments):
 
 
 Given = TypeVar("Given", bound=ReplayArguments)
+
+
+def new_name(services: Services, kind: str) -> str:
+    return f"kops-{kind}-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
 class ArchivedOffset(NamedTuple):

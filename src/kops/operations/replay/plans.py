@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,10 @@ from kops.core.records.models import OffsetRange
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
 from kops.formats.base import as_text_or_base64
-from kops.operations.archive.source import Range, Source, range_of, settings_of, source_of
+from kops.operations.archive.source import Range, Source, older_than, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
-from kops.operations.replay.arguments import ReplayArguments
-from kops.operations.replay.progress_topic import ProgressTopic, find_progress_topic, progress_notes
+from kops.operations.replay.arguments import ReplayArguments, new_name
+from kops.operations.replay.progress import ProgressTopic, find_progress_topic, progress_notes
 from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest, parse_form
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.work import Work, ranges_left
@@ -103,7 +102,7 @@ def _moves(request: ReplayRequest) -> bool:
 
 def _arguments(services: Services, request: ReplayRequest, found: Range, master: str) -> ReplayArguments:
     return ReplayArguments(
-        replay=f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+        replay=new_name(services, "replay"),
         source=found.topic,
         master=master,
         source_context=request.source_context,
@@ -160,7 +159,7 @@ def _undo(targets: Targets) -> list[str]:
 
 def _warnings(services: Services, source: Source, found: Range, request: ReplayRequest, targets: Targets) -> list[str]:
     now = to_milliseconds(services.now())
-    warnings = warnings_of(targets, lambda kept: not request.accept_new_times and bool(older_partitions(source, found, now - kept)))
+    warnings = warnings_of(targets, lambda kept: not request.accept_new_times and _has_older(source, found, now - kept))
     if found.topic in targets.counts and request.source_context is None:
         warnings.append(f"{found.topic} is source and target: what is sent comes after the range, and every reader gets it again")
     return [*warnings, *(_other_partitions(found, topic, count) for topic, count in targets.counts.items() if count != found.partitions)]
@@ -175,10 +174,8 @@ def _other_partitions(found: Range, topic: str, count: int) -> str:
     )
 
 
-def older_partitions(source: Source, found: Range, milliseconds: int) -> list[int]:
-    from kops.operations.archive.source import older_than
-
-    return older_than(source, found, max(0, milliseconds)) if found.offsets else []
+def _has_older(source: Source, found: Range, milliseconds: int) -> bool:
+    return bool(found.offsets and older_than(source, found, max(0, milliseconds)))
 
 
 SAMPLES = 5
@@ -207,7 +204,6 @@ def topics_by_reading(work: Work[ReplayArguments], parts: Sequence[PartitionRang
 
 
 def preview(work: Work[ReplayArguments], source: Source, parts: Sequence[PartitionRange]) -> tuple[dict[str, Any], list[str]]:
-    """Return counts and samples of what would be sent, and sentences with the same content."""
     work.services.progress.step(f"reading {work.arguments.source}")
     counts, samples = _of_rows(work, parts) if work.changes.some else _of_batches(work, source, parts)
     limit = work.arguments.limit
@@ -245,13 +241,13 @@ def _of_batches(
 
 
 def _sample(topic: str, key: bytes | None, value: bytes | None, timestamp: int | None) -> dict[str, Any]:
-    def shown(data: bytes | None) -> Any:
-        return None if data is None else as_text_or_base64(bytes(data))
+    return {"topic": topic, "key": sample_json(key), "value": sample_json(value), "timestamp_ms": timestamp}
 
-    return {"topic": topic, "key": shown(key), "value": shown(value), "timestamp_ms": timestamp}
+
+def sample_json(data: bytes | None) -> Any:
+    return None if data is None else as_text_or_base64(bytes(data))
 
 
 def sample_text(shown: Any) -> str:
-    """Return a key or a value of a sample, shortened to fit on a line."""
     text = "null" if shown is None else " ".join(str(shown["data"]).split())
     return text if len(text) <= SAMPLE_WIDTH else f"{text[: SAMPLE_WIDTH - 1]}…"

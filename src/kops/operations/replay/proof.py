@@ -10,6 +10,7 @@ from kops.core.errors import AuthorizationFailed, OperationFailed, TimedOut, Ver
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
+from kops.formats.batches.copy import added
 from kops.operations.offsets.items import partition_of
 from kops.operations.replay.arguments import Given
 from kops.operations.replay.progress import known_producers
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 OTHERS = "records_of_others"
 """Key for the number of records that others wrote to the targets since the plan was made."""
-_WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,15 @@ class Totals:
     fingerprint: int = 0
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(self.records + other.records, (self.fingerprint + other.fingerprint) & _WORD)
+        return Totals(self.records + other.records, added(self.fingerprint, other.fingerprint))
 
 
 def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
     """Return the results, with what was found in the target; FAILED where it differs from what was sent."""
     values = {result.target: result.value for result in results if isinstance(result.value, dict)}
-    found = read_targets(services, plan, sorted({*_producers(values.values()), *known_producers(services, plan)})).found
+    found = read_targets(
+        services, plan, sorted({producer for value in values.values() for producer in value["producers"]} | known_producers(services, plan))
+    ).found
     by_partition = plan.arguments.partition_by == KEEP and len(plan.arguments.targets) == 1
     sent = {target: Totals(value["records"], int(value["fingerprint"], 16)) for target, value in values.items()}
     if by_partition:
@@ -112,10 +114,6 @@ def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) 
     except TimedOut as late:
         late.hint = "another producer's transaction is open; `kops replay resume ID` reads back again when it has ended"
         raise
-
-
-def _producers(values: Any) -> list[int]:
-    return sorted({producer for value in values for producer in value["producers"]})
 
 
 def _sum_of(found: Found | None) -> Totals:

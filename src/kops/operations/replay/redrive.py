@@ -1,6 +1,6 @@
 """Sends dead letters back, and records which were sent, so that none is sent twice.
 
-The records are in the topic of ``progress_topic``, one per partition of the dead-letter topic. A record has the set of offsets that were
+The records are in the topic of ``progress``, one per partition of the dead-letter topic. A record has the set of offsets that were
 sent back (``done``), and what a redrive that is under way is about to send (``claim``). The progress of that redrive is stored separately,
 in the transactions of its records. The key contains the id of the dead-letter topic: one that was deleted and created again has other dead
 letters.
@@ -22,8 +22,7 @@ from kops.core.topics.names import PROGRESS_TOPIC, no_topics
 from kops.operations.archive.source import settings_of
 from kops.operations.protocol.journal import Journal
 from kops.operations.replay.arguments import RedriveArguments
-from kops.operations.replay.progress import progress_of
-from kops.operations.replay.progress_topic import create_progress_topic, find_progress_topic, read_notes, write_notes
+from kops.operations.replay.progress import create_progress_topic, find_progress_topic, progress_of, read_notes, write_notes
 from kops.operations.replay.run import Replay
 from kops.operations.services import Services
 
@@ -203,7 +202,6 @@ class Redrive(Replay[RedriveArguments]):
         return [lock_of_topic(plan.arguments.source)]
 
     def check(self, services: Services, plan: Plan[RedriveArguments]) -> None:
-        """Refuse when something was sent back since the plan was made, or a target has changed."""
         given = plan.arguments
         known = read_done(services, given.source, given.claims)
         if given.resumed:
@@ -216,7 +214,6 @@ class Redrive(Replay[RedriveArguments]):
         super().check(services, plan)
 
     def apply(self, services: Services, plan: Plan[RedriveArguments]) -> Iterator[ItemResult]:
-        """Record which dead letters are about to be sent, and send them."""
         given = plan.arguments
         if not given.resumed:
             if given.take_over:
@@ -228,7 +225,6 @@ class Redrive(Replay[RedriveArguments]):
         yield from super().apply(services, plan)
 
     def verify(self, services: Services, plan: Plan[RedriveArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Store what was sent once everything is there, then read it back."""
         given = plan.arguments
         if all(result.status is Status.DONE for result in results):
             known = read_done(services, given.source, given.claims)
@@ -285,7 +281,6 @@ def abort_open(services: Services, topic: str, anchor: str) -> None:
 
 
 def taken_over(known: Mapping[int, Done]) -> list[str]:
-    """Return what a plan says about the redrives that it takes over from."""
     return [
         f"takes over from {replay}: what that one has in open transactions is aborted, and sent by this one"
         for replay in sorted({*_unfinished(known).values()})

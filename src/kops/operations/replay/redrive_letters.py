@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.findings import counted
 from kops.core.intervals import Intervals
-from kops.formats.base import as_text_or_base64
 from kops.operations.records.dead_letters import NO_HEADERS
 from kops.operations.replay.arguments import RedriveArguments
-from kops.operations.replay.plans import sample_text
+from kops.operations.replay.plans import sample_json, sample_text
 from kops.operations.replay.request import parse_form
 from kops.operations.replay.work import Work
 
@@ -48,7 +47,6 @@ def letters_of(
 
 
 def rows_of_dead_letters(work: Work[RedriveArguments], parts: Sequence[PartitionRange]) -> DataFrame:
-    """Return what is sent of the dead letters that the plan names."""
     from kops.spark.replay.expressions import changed, routed
     from kops.spark.replay.redrive import sent_back, unchanged_where_parked
 
@@ -69,7 +67,6 @@ _LEFT = {
 
 
 def causes_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return the dead letters by cause, with a sample of each."""
     return [
         {
             "count": group.count,
@@ -79,8 +76,8 @@ def causes_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
             "to": group.topic,
             "fate": group.fate,
             "sample": {
-                "key": _shown(group.sample[0]),
-                "value": _shown(group.sample[1]),
+                "key": sample_json(group.sample[0]),
+                "value": sample_json(group.sample[1]),
                 "partition": group.sample[2],
                 "offset": group.sample[3],
             },
@@ -93,7 +90,7 @@ def causes_lines(groups: Sequence[Group]) -> list[str]:
     lines = []
     for group in groups[:_SHOWN]:
         what = f"to {group.topic}" if group.fate == "send" else f"parked in {group.topic}" if group.fate == "parked" else _LEFT[group.fate]
-        key, value = (sample_text(_shown(data)) for data in group.sample[:2])
+        key, value = (sample_text(sample_json(data)) for data in group.sample[:2])
         where = f"{group.sample[2]}@{group.sample[3]}"
         lines.append(f"{group.count:,} x {group.kind or NO_HEADERS}: {what}; such as {where}: {key} = {value}")
     if len(groups) > _SHOWN:
@@ -102,13 +99,8 @@ def causes_lines(groups: Sequence[Group]) -> list[str]:
 
 
 def left_lines(groups: Sequence[Group], max_attempts: int) -> list[str]:
-    """Return what to do about those that were sent back too often."""
     exceeded = sum(group.count for group in groups if group.fate == "exceeded")
     if not exceeded:
         return []
     times = f"{'was' if exceeded == 1 else 'were'} sent back {counted(max_attempts, 'time')}"
     return [f"{exceeded:,} {times} and failed again: --parked TOPIC puts them apart, --max-attempts allows more"]
-
-
-def _shown(data: bytes | None) -> Any:
-    return None if data is None else as_text_or_base64(bytes(data))

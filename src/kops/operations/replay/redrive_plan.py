@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from kops.core.plan import Item, Plan
 from kops.core.topics.names import PROGRESS_TOPIC
 from kops.operations.archive.source import Range, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
-from kops.operations.replay.arguments import RedriveArguments
+from kops.operations.replay.arguments import RedriveArguments, new_name
 from kops.operations.replay.redrive import (
     OPERATION,
     Done,
@@ -156,8 +155,7 @@ def _read(
     del session
     parts: list[PartitionRange] = []
     for number, some in sorted(found.ranges.items()):
-        before = done[number].done
-        start = max(some.start, before[0][1]) if before and before[0][0] == 0 else some.start
+        start = max(some.start, done[number].first)
         if start < some.end:
             parts.append(PartitionRange(number, start, some.end))
     if not parts:
@@ -172,7 +170,7 @@ def _read(
 
 def _arguments(services: Services, request: RedriveRequest, topic: str, master: str) -> RedriveArguments:
     return RedriveArguments(
-        replay=f"kops-redrive-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+        replay=new_name(services, "redrive"),
         source=topic,
         master=master,
         changes=request.changes,
@@ -253,10 +251,8 @@ def _without_records(found: Range, done: Mapping[int, Done], claims: Mapping[int
     """Return the offsets between the dead letters when all are sent: markers, and what was aborted or compacted away."""
     spans: dict[int, Intervals] = {}
     for number in claims:
-        before = done[number].done
         start = found.ranges[number].start
-        reached = before[0][1] if before and before[0][0] == 0 else 0
-        spans[number] = ((0 if start <= reached else start, found.ranges[number].end),)
+        spans[number] = ((0 if start <= done[number].first else start, found.ranges[number].end),)
     return spans
 
 

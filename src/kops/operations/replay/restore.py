@@ -53,7 +53,6 @@ class Restore(Replay[RestoreArguments]):
         super().check(services, replace(plan, arguments=replace(given, ranges={})))
 
     def apply(self, services: Services, plan: Plan[RestoreArguments]) -> Iterator[ItemResult]:
-        """Create the topic, send each partition's records, and commit the offsets of groups once all are there."""
         given = plan.arguments
         for item in plan.changes:
             if item.action == "create" and given.create is not None:
@@ -107,7 +106,6 @@ RESTORE = Restore()
 
 
 def _wait_for_leaders(services: Services, targets: Mapping[str, int]) -> None:
-    """Wait until the brokers know who leads a topic that was just created."""
     places = [TopicPartition(topic, number) for topic, count in targets.items() for number in range(count)]
     patiently(
         lambda: services.kafka.offsets.bounds(places),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,8 @@ from kops.operations.archive.manifest import Archive
 from kops.operations.archive.read import open_archive, rows_compared, runs_of
 from kops.operations.archive.source import settings_of
 from kops.operations.engine.spark import start_engine
-from kops.operations.replay.arguments import RestoreArguments
-from kops.operations.replay.progress_topic import find_progress_topic, kept_text, progress_notes
+from kops.operations.replay.arguments import RestoreArguments, new_name
+from kops.operations.replay.progress import find_progress_topic, kept_text, progress_notes
 from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest
 from kops.operations.replay.restore import group_items, groups_wanted, refuse_active_groups, translated
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
@@ -74,7 +73,7 @@ def plan_restore(
         items=tuple(items),
         guard=guard_of(targets) if not created else {"topics": {}, "partitions": {}, "empty_ends": {}},
         arguments=RestoreArguments(
-            replay=f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+            replay=new_name(services, "replay"),
             source=archive.topic,
             master=engine.master,
             target=target,
@@ -96,7 +95,6 @@ def plan_restore(
 
 
 def _creation(services: Services, archive: Archive, target: str) -> NewTopic | None:
-    """Return the topic to be created; None when it exists."""
     if services.kafka.topics.existing([target]):
         return None
     request = archive.new_topic(target)
@@ -107,7 +105,6 @@ def _creation(services: Services, archive: Archive, target: str) -> NewTopic | N
 
 
 def _new_targets(created: NewTopic, request: ReplayRequest) -> Targets:
-    """Return a topic that is still to be created as a target."""
     settings = {name: Setting(name, value, "topic") for name, value in created.settings.items()}
     settings.setdefault("cleanup.policy", Setting("cleanup.policy", "delete", "default"))
     ends = {TopicPartition(created.name, number): 0 for number in range(created.partitions or 0)}

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, Unreachable
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
-from kops.core.plan import Arguments, Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.gateways.wire.connections import patiently
 from kops.operations.archive.source import refuse_gone, source_of
 from kops.operations.offsets.items import partition_of
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.replay.arguments import Given, ReplayArguments
-from kops.operations.replay.progress import begin_progress, finished_by, forget_progress, progress_of, refuse_forgotten
-from kops.operations.replay.proof import OTHERS, proven
-from kops.operations.replay.undo import plan_undo
+from kops.operations.replay.progress import begin_progress, finished_by, forget_progress, known_producers, progress_of, refuse_forgotten
+from kops.operations.replay.proof import OTHERS, TargetContents, proven, read_targets
 from kops.operations.replay.work import Work, ranges_left
 from kops.operations.services import Services
+from kops.operations.topics.truncate import TruncateTopics, Truncation, below_of_json, plan_truncate_at
 
 if TYPE_CHECKING:
     from kops.spark.replay.jobs import Outcome
     from kops.spark.replay.sender import PartitionProgress
+
 
 _NO_TRANSACTIONS = "WRITE on transactional ids that begin with kops-replay- is missing; --guarantee at-least-once does without transactions"
 
@@ -114,7 +115,6 @@ class Replay(Mutation[Given]):
         return replace(plan, items=items, summary=summary, arguments=replace(plan.arguments, resumed=True), warnings=())
 
     def messages(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Return what was proven, or how to continue."""
         if any(result.status is not Status.DONE for result in results):
             return ("`kops replay resume ID` continues where it stopped, once the reason is fixed",)
         values = [result.value for result in results if isinstance(result.value, dict)]
@@ -193,3 +193,86 @@ def _result(
         hint = _NO_TRANSACTIONS if "TransactionalIdAuthorization" in reason else "`kops replay resume ID`"
         error = OperationFailed(f"{item.target} is sent up to offset {value['next_offset']} only: {reason}", hint=hint)
     return failed(item, error)._replace(value=value)
+
+
+@dataclass(frozen=True)
+class ReplayTruncation(Truncation):
+    """The records of a replay, and the replay and partitions whose progress is deleted with them."""
+
+    replay: str
+    partitions: tuple[int, ...]
+
+    def as_json(self) -> Json:
+        return {**super().as_json(), "replay": self.replay, "partitions": list(self.partitions)}
+
+    @classmethod
+    def of_json(cls, body: Json) -> ReplayTruncation:
+        return cls(below_of_json(body["below"]), body["replay"], tuple(body["partitions"]))
+
+
+class UndoReplay(TruncateTopics[ReplayTruncation]):
+    """Deletes what a replay sent into topics of its own, and its progress."""
+
+    name: ClassVar[str] = "replay.undo"
+    arguments: ClassVar[type[Arguments]] = ReplayTruncation
+
+    def apply(self, services: Services, plan: Plan[ReplayTruncation]) -> Iterator[ItemResult]:
+        yield from super().apply(services, plan)
+        forget_progress(services, plan.arguments.replay, plan.arguments.partitions)
+
+
+UNDO = UndoReplay()
+
+
+def plan_undo(services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> Plan:
+    """Return the plan that deletes a replay's records.
+
+    :raises Refused: when the targets had records before, or have none of the replay
+    """
+    names = ", ".join(plan.arguments.targets)
+    partitions = list(plan.arguments.ranges)
+    done = progress_of(services, plan.arguments.replay, partitions, stable=False, settled=False)
+    producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
+    producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
+    _refuse_other_topics(services, plan)
+    seen = read_targets(services, plan, sorted(producers))
+    ours, others = (sum(getattr(each, name) for each in seen.found.values()) for name in ("records", "others"))
+    if not ours and (others or not plan.arguments.own):
+        raise Refused(f"nothing of the replay is in {names}: there is nothing to undo", records=0, producers=sorted(producers))
+    if not plan.arguments.own:
+        since = plan.arguments.no_undo or "it had records before"
+        sent = f"the {counted(ours, 'record')} that the replay sent to {names}"
+        raise Refused(
+            f"{sent} cannot be taken out: {since}, and Kafka deletes from the start only",
+            hint="readers have to leave them out; `kops journal show ID` says which producers wrote them",
+            records=ours,
+            producers=sorted(producers),
+        )
+    back = plan_truncate_at(services, seen.ends)  # records that arrived after the check stay
+    arguments = ReplayTruncation(back.arguments.below, plan.arguments.replay, tuple(partitions))
+    summary = f"undo the replay: {back.summary}"
+    return replace(back, operation=UndoReplay.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
+
+
+def _losses(seen: TargetContents) -> Iterator[str]:
+    """Yield what is lost with the records of the replay: records of others among them, which Kafka cannot keep."""
+    others: dict[str, int] = {}
+    for place, found in seen.found.items():
+        if found.others:
+            others[place.topic] = others.get(place.topic, 0) + found.others
+    for topic, count in sorted(others.items()):
+        yield f"{counted(count, 'record')} of others in {topic}, among those of the replay, and Kafka deletes from the start only"
+
+
+def _refuse_other_topics(services: Services, plan: Plan[Given]) -> None:
+    """Refuse when a target was deleted and created again: its records now are not those of the replay.
+
+    :raises StateMoved: naming it
+    """
+    there = services.kafka.topics.existing(plan.guard["topics"])
+    other = [name for name, topic_id in plan.guard["topics"].items() if name not in there or there[name].topic_id != topic_id]
+    if other:
+        raise StateMoved(
+            f"{', '.join(other)} was deleted, or created again, since the replay: what it sent is gone",
+            hint="there is nothing to undo",
+        )

@@ -34,7 +34,6 @@ class Targets:
     own: bool
 
     def setting(self, topic: str, name: str) -> str:
-        """Return a setting of a topic; empty when it has none."""
         found = self.settings[topic].get(name)
         return (found.value if found else None) or ""
 
@@ -49,7 +48,6 @@ class Targets:
 
     @property
     def compacted(self) -> list[str]:
-        """The targets whose cleanup policy includes compaction."""
         return [topic for topic in self.counts if "compact" in self.setting(topic, _POLICY)]
 
     @property

@@ -85,7 +85,6 @@ class Work(Generic[Given]):
         return self.arguments.changes
 
     def source_settings(self) -> dict[str, str]:
-        """Return the source's connection, secrets included."""
         return settings_of(source_of(self.services, self.arguments.source_context).connection, "source")
 
     def job(self, parts: int) -> Job:
@@ -121,7 +120,6 @@ class Work(Generic[Given]):
         return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
 
     def rows(self, parts: Sequence[PartitionRange]) -> DataFrame:
-        """Return the rows to send, one task per part."""
         from kops.spark.reading.batch_source import BatchSource
         from kops.spark.replay.expressions import by_function, changed, decoded, placed, routed
 

@@ -71,7 +71,7 @@ def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, start
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.snapshot import held, snapshot_view
-    from kops.spark.staging.readback import unlike
+    from kops.spark.staging.writer import unlike
 
     store = arguments.stores[name]
     topic, after = store.changelog, log_ends(engine.services, [store.changelog])

@@ -26,7 +26,7 @@ from kops.operations.state.schemas import with_schemas
 from kops.operations.state.snapshot_topics import unprocessed
 
 if TYPE_CHECKING:
-    from kops.spark.stores.undrained import Sent
+    from kops.spark.stores.repartition import Sent
 
 _MOST = 200_000
 """The maximum number of waiting records that are held in memory."""
@@ -112,7 +112,7 @@ def _sent(
 ) -> dict[bytes, list[Sent]]:
     """Return the records that were sent on last, for those keys of which some wait."""
     from kops.spark.driver.failures import explained
-    from kops.spark.stores.undrained import last_sent
+    from kops.spark.stores.repartition import last_sent
 
     sent_from = {place: found.offset for place, found in cut.committed.items()}
     up_to_commits = replace(cut, offsets={place: sent_from.get(place, 0) for place in cut.offsets})

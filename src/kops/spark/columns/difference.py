@@ -72,11 +72,12 @@ class _Pairs:
     def actions(self, *, timed: bool) -> NDArray[Any]:
         """Return each key's index in ``APPENDED``, or ``_SAME``."""
         import numpy
+        from pyarrow.compute import not_equal
 
         is_wanted, was_there = _flags(self.after.is_valid()), _flags(self.before.is_valid())
-        unlike = _flags(_differ(self.after, self.before)) | _flags(self.odd)
+        unlike = _flags(not_equal(self.after, self.before)) | _flags(self.odd)
         if timed:
-            unlike |= _flags(_differ(self.after_time, self.before_time))
+            unlike |= _flags(not_equal(self.after_time, self.before_time))
         cases = {
             "added": is_wanted & ~was_there,
             "changed": is_wanted & was_there & unlike,
@@ -125,12 +126,6 @@ def _taken(column: pyarrow.ChunkedArray, rows: Rows) -> pyarrow.Array:
     if missing.all():
         return pyarrow.nulls(len(rows), column.type)
     return column.combine_chunks().take(pyarrow.array(rows, mask=missing if missing.any() else None))
-
-
-def _differ(one: pyarrow.Array, other: pyarrow.Array) -> pyarrow.Array:
-    from pyarrow import compute
-
-    return compute.not_equal(one, other)
 
 
 def _flags(column: pyarrow.Array) -> NDArray[numpy.bool_]:

@@ -136,7 +136,6 @@ class PartialAggregate:
         return records.where(slice(0, 0)) if counts["unfit"] else records
 
     def columns(self, records: RecordColumns) -> pyarrow.Table:
-        """Return the keys, the timestamps, and the values to aggregate or choose from."""
         import pyarrow
 
         columns = {"key": records.keys(), "timestamp_ms": pyarrow.array(records.timestamps)}
@@ -191,7 +190,6 @@ def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, in
 
 
 def numbers_of(records: RecordColumns, kind: str, value: Form) -> NDArray[numpy.int64]:
-    """Return the numbers to aggregate: 1 per record for a count, otherwise its value."""
     import numpy
 
     return numpy.ones(len(records), numpy.int64) if kind == "count" else records.value_numbers(WIDTHS[value.name])

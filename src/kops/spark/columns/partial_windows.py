@@ -72,7 +72,6 @@ class PartialWindows(PartialAggregate):
         return table.drop_columns(["start"]).set_column(table.column_names.index("key"), "key", keys)
 
     def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
-        """Yield a row for each window that a record updates."""
         import numpy
 
         latest = NEVER

@@ -143,7 +143,6 @@ class _Compute:
     folder: str
 
     def __call__(self, partition: int, source: Piece | None, changelog: Piece | None, read: Read) -> pyarrow.Table:
-        """Return a row of ``_SCHEMA``."""
         counts = dict.fromkeys(_NUMBERS, 0)
         try:
             wanted, found = self._sides(source, changelog, read, counts)

@@ -78,9 +78,7 @@ class Jvm:
                 self.leaves.mkdir(exist_ok=True)
 
 
-def launch_jvm(
-    java: str, settings: Mapping[str, str], *, jars: Sequence[Path], archives: Path | None, memory: str, log: Path | None = None
-) -> Jvm:
+def launch_jvm(java: str, settings: Mapping[str, str], *, jars: Sequence[Path], archives: Path | None, memory: str) -> Jvm:
     """Start the JVM of a Spark driver and wait until PySpark can attach to it.
 
     Further JVM options come from ``$SPARK_SUBMIT_OPTS``, as with Spark's own launcher.
@@ -91,7 +89,6 @@ def launch_jvm(
     :param archives: directory for the class archive, and the JVM's working directory: Spark creates a directory ``artifacts`` wherever it
         is started (``ArtifactManager``), which must not be the user's; None: no archive
     :param memory: heap of the JVM in Java's notation, such as ``2g``
-    :param log: receives the JVM's stdout and stderr; None: a temporary file
     :raises MissingRequirement: when there is no Java
     :raises OperationFailed: when the JVM ends before it accepts connections
     """
@@ -118,7 +115,7 @@ def launch_jvm(
         command += ["--load-spark-defaults", "--properties-file", str(properties), "pyspark-shell"]
         if archives is not None:
             archives.mkdir(parents=True, exist_ok=True)
-        return replace(_start(command, folder, home, log or folder / "jvm.log", archives), leaves=leaves)
+        return replace(_start(command, folder, home, folder / "jvm.log", archives), leaves=leaves)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

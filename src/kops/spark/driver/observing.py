@@ -60,10 +60,10 @@ class Watch:
     def get(self) -> dict[str, Any]:
         """Return the counts by name; only after a query has computed the rows."""
         if self._found is None:
-            self._found = self._told() or self._frame.agg(*self._columns).collect()[0].asDict()
+            self._found = self._reported() or self._frame.agg(*self._columns).collect()[0].asDict()
         return self._found
 
-    def _told(self) -> dict[str, Any] | None:
+    def _reported(self) -> dict[str, Any] | None:
         answer = _Answer(self._observation)
         if not answer.within(_SOON_SECONDS):
             _wait_for_turn(self._frame.sparkSession)

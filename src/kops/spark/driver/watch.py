@@ -102,7 +102,6 @@ def records_reported(folder: str) -> int:
 
 
 def any_held(folder: str) -> bool:
-    """Whether a task reported that a quota throttles it."""
     return any(HELD in words for words in _reported(folder))
 
 

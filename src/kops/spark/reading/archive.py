@@ -189,7 +189,6 @@ def within(ranges: Mapping[int, tuple[int, int]]) -> str:
 
 
 def file_bytes(session: SparkSession, paths: Sequence[str]) -> int:
-    """Return the size of an archive's files, without reading them."""
     total = 0
     for path in paths:
         files = session.read.format("binaryFile").option("recursiveFileLookup", "true").option("pathGlobFilter", _FILES).load(path)

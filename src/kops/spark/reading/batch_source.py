@@ -43,16 +43,15 @@ class BatchSource:
     progress_folder: str | None = None
 
     def read(self, wanted: TopicRange) -> DataFrame:
-        """Return the records in the format of ``KafkaSource.read``."""
         return self.reduced(wanted, f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA, AsRows(wanted.headers))
 
     def newest(self, wanted: TopicRange) -> DataFrame:
         """Return the records without most of those that a later one of the same key replaces."""
-        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}", Newest())
+        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}", newest_rows)
 
     def contents(self, wanted: TopicRange) -> dict[int, Content]:
         """Return the number of records and their hashes by partition, as ``stage.contents_of`` does."""
-        return added_contents(self.reduced(wanted, CONTENT_SCHEMA, Contents()).collect())
+        return added_contents(self.reduced(wanted, CONTENT_SCHEMA, content_rows).collect())
 
     def reduced(self, wanted: TopicRange, schema: str, reduce: Reduce) -> DataFrame:
         """Return what tasks make of the records.
@@ -172,35 +171,27 @@ class AsRows:
             yield pyarrow.table(found)
 
 
-@dataclass(frozen=True)
-class Newest:
-    """Makes a row of the last record of each key, among those held at once; runs in tasks."""
-
-    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield tables of ``SCHEMA`` and ``HEADERS``."""
-        return gathered(AsRows(headers=True)(records, partition), newest_of_each_key)
+def newest_rows(records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+    """Make a row of the last record of each key, among those held at once: ``SCHEMA`` and ``HEADERS``; runs in tasks."""
+    return gathered(AsRows(headers=True)(records, partition), newest_of_each_key)
 
 
-@dataclass(frozen=True)
-class Contents:
-    """Adds up the number of records and their hashes; runs in tasks."""
+def content_rows(records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+    """Yield, now and then, the number of records and their hashes as a row of ``snapshot.CONTENT_SCHEMA``; runs in tasks."""
+    import pyarrow
 
-    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield a row of ``stage.CONTENT_SCHEMA`` now and then."""
-        import pyarrow
-
-        for columns in records:
-            hashes = record_hashes(columns)
-            found = {
-                "records": len(columns),
-                "tombstones": int((columns.value_lengths < 0).sum()),
-                "high": int((hashes >> 32).sum()),
-                "low": int((hashes & 0xFFFFFFFF).sum()),
-                "earliest": int(columns.timestamps.min()),
-                "latest": int(columns.timestamps.max()),
-            }
-            numbers = {name: pyarrow.array([number], pyarrow.int64()) for name, number in found.items()}
-            yield pyarrow.table({"partition": partition_column(partition, 1), **numbers})
+    for columns in records:
+        hashes = record_hashes(columns)
+        found = {
+            "records": len(columns),
+            "tombstones": int((columns.value_lengths < 0).sum()),
+            "high": int((hashes >> 32).sum()),
+            "low": int((hashes & 0xFFFFFFFF).sum()),
+            "earliest": int(columns.timestamps.min()),
+            "latest": int(columns.timestamps.max()),
+        }
+        numbers = {name: pyarrow.array([number], pyarrow.int64()) for name, number in found.items()}
+        yield pyarrow.table({"partition": partition_column(partition, 1), **numbers})
 
 
 def partition_column(partition: int, count: int) -> pyarrow.Array:

@@ -156,7 +156,6 @@ def _slices(
     destinations: Destinations,
     headers: Mapping[str, bytes | None],
 ) -> Iterator[Slice]:
-    """Combine the new content of records with the fetched batches."""
     import numpy
 
     for data, batches in fetched:

@@ -90,7 +90,6 @@ class Outcome:
 
 
 def group_of(name: str, partition: int) -> str:
-    """Return the group that holds the progress of a partition of the source."""
     return f"{name}-{partition}"
 
 
@@ -248,7 +247,6 @@ def row_of(outcome: Outcome) -> pyarrow.RecordBatch:
 
 
 def outcomes_of(rows: DataFrame) -> list[Outcome]:
-    """Run a job whose rows are outcomes."""
     return [
         Outcome(row.partition, row.reached, row.records, int(row.fingerprint, 16), tuple(row.producers), row.error, row.at)
         for row in rows.collect()

@@ -76,7 +76,6 @@ def _with_letters(table: pyarrow.Table, columns: RecordColumns) -> pyarrow.Table
 
 
 def _count(headers: Sequence[tuple[str, bytes | None]]) -> int:
-    """Return the value of the counter; 0 if the record was never sent back."""
     for name, data in reversed(headers):
         if name == COUNTER and data is not None and data.isdigit():
             return min(int(data), 2**31 - 2)
@@ -152,20 +151,7 @@ def grouped(letters: DataFrame) -> list[Group]:
         "min_by(struct(_key, _value, partition, offset), struct(offset, partition)) as sample",
     )
     found = rows.groupBy("kind", "written_by", "to_topic", "fate").agg(*(functions.expr(column) for column in columns)).collect()
-    groups = [
-        Group(
-            row.kind,
-            row.written_by,
-            row.to_topic,
-            row.fate,
-            row.letters,
-            row.example,
-            row.placed,
-            row.furthest,
-            (row.sample[0], row.sample[1], row.sample[2], row.sample[3]),
-        )
-        for row in found
-    ]
+    groups = [Group(*(*row[:-1], tuple(row.sample))) for row in found]
     return sorted(groups, key=lambda one: (-one.count, str(one.kind), str(one.topic), one.fate))
 
 

@@ -10,13 +10,14 @@ import pickle
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from kops.core.errors import OperationFailed
 from kops.formats.batches.columns import decode, offsets_between
-from kops.formats.batches.copy import can_go_on, is_compressed
+from kops.formats.batches.copy import added, can_go_on, fingerprint, is_compressed
 from kops.formats.batches.frames import frames_of
 from kops.formats.batches.header import Batch, is_sound
 from kops.gateways.wire.batch_consumer import BatchConsumer
@@ -104,7 +105,6 @@ class _Copy:
     progress_folder: str | None = None
 
     def __call__(self) -> Outcome:
-
         job, part = self.job, self.part
         with contextlib.closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
             report = None if self.progress_folder is None else self._report
@@ -115,18 +115,10 @@ class _Copy:
             Path(str(self.progress_folder), str(self.part.partition)).write_text(f"{records} {HELD if throttled else ''}", encoding="ascii")
 
 
-@dataclass(frozen=True)
-class _Count:
-    """Counts the records of a part, decoding only those batches of which some are to stay."""
-
-    job: Job
-    part: PartitionRange
-
-    def __call__(self) -> int:
-
-        job, part = self.job, self.part
-        with contextlib.closing(BatchConsumer(job.source, job.source_settings, read_committed=True)) as source:
-            return sum(each.records for each in slices_of(source, part.partition, part.start, part.end, job.destinations))
+def _count(job: Job, part: PartitionRange) -> int:
+    """Count the records of a range, decoding only those batches of which some are to stay."""
+    with contextlib.closing(BatchConsumer(job.source, job.source_settings, read_committed=True)) as source:
+        return sum(each.records for each in slices_of(source, part.partition, part.start, part.end, job.destinations))
 
 
 @dataclass(frozen=True)
@@ -156,8 +148,6 @@ class _ReadBack:
     inflated: bool
 
     def __call__(self) -> Found:
-        from kops.formats.batches.copy import added, fingerprint
-
         records = total = others = 0
         with contextlib.closing(BatchConsumer(self.topic, self.settings, read_committed=True)) as source:
             for data, some in source.batches(self.partition, *self.tail):
@@ -212,7 +202,7 @@ def copy(session: SparkSession, job: Job, parts: Sequence[PartitionRange], progr
 
 
 def counted(session: SparkSession, job: Job, parts: Sequence[PartitionRange]) -> int:
-    return sum(run(session, [_Count(job, part) for part in parts], hint="nothing was sent; --debug shows all that Spark said"))
+    return sum(run(session, [partial(_count, job, part) for part in parts], hint="nothing was sent; --debug shows all that Spark said"))
 
 
 def found_in(

@@ -10,9 +10,9 @@ from kops.spark.frames import expression, expressions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SURE, MIXED, ROUNDED, TIMED, EMPTIED = range(5)
-"""What is known about a row, in the column ``doubt``: exact; from records whose order is not known; a sum that may have been rounded; a
-timestamp that another order of two topics would change; a group of a table that is empty, and may never have been filled."""
+SURE, MIXED, TIMED, EMPTIED = range(4)
+"""What is known about a row, in the column ``doubt``: exact; from records whose order is not known; a timestamp that another order of two
+topics would change; a group of a table that is empty, and may never have been filled."""
 COLUMNS = ("partition", "key", "value", "timestamp", "doubt")
 """The columns of what a store should hold."""
 APPENDED = ("added", "changed", "removed", "erased")
@@ -60,7 +60,7 @@ def difference(expected: DataFrame, current: DataFrame, *, empty: bytes | None =
     doubt = "wanted.doubt" if "doubt" in expected.columns else "0"
     untimed = f"coalesce({doubt}, 0) in ({TIMED}, {EMPTIED})"
     unlike = f"wanted.value != found.value or (wanted.timestamp != found.timestamp and not {untimed}) or found.odd"
-    may_be_left_out = f"found.value = {_bytes(empty)}" if empty is not None else "false"
+    may_be_left_out = f"found.value = X'{empty.hex()}'" if empty is not None else "false"
     action = (
         f"case when coalesce({doubt}, 0) = {EMPTIED} and found.value is null then null"
         f" when wanted.key is null and {may_be_left_out} then null"
@@ -80,10 +80,6 @@ def difference(expected: DataFrame, current: DataFrame, *, empty: bytes | None =
         "wanted.timestamp as after_timestamp",
         action,
     ).where("action is not null")
-
-
-def _bytes(value: bytes) -> str:
-    return f"X'{value.hex()}'"
 
 
 def all_added(expected: DataFrame) -> DataFrame:

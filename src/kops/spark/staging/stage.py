@@ -102,7 +102,6 @@ def differing_rows(session: SparkSession, path: str, limit: int, where: str) -> 
 
 
 def _written_by_tasks(stage: DataFrame, path: str) -> list[Row]:
-    """Return the sums of each file that a task wrote, by partition."""
     make_folder(path)
 
     def write(batches: Iterable[Any]) -> Iterable[Any]:

@@ -51,7 +51,6 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
 
 
 def files_of(path: str) -> list[str]:
-    """Return the files of a stage on this machine; a task can read each."""
     return sorted(map(str, Path(path).glob("part-*.parquet")))
 
 

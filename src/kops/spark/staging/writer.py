@@ -1,4 +1,4 @@
-"""Writes records to a changelog from Spark's tasks: explicit partition, explicit timestamp, and no headers unless requested.
+"""Writes records to a changelog from Spark's tasks, and reads them back: explicit partition and timestamp, headers only if requested.
 
 Spark's own Kafka sink cannot set a timestamp, and the timestamp is state. For an at-least-once application the producer is idempotent and
 without transactions, because the application restores ``read_uncommitted`` and would restore aborted records.
@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import MissingRequirement, OperationFailed
 from kops.spark.driver.failures import raise_hidden_interrupt
+from kops.spark.frames import expression
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
+
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
+
 
 Report = tuple[int, int, "str | None"]
 """Records written, records rejected, and the first reason."""
@@ -146,7 +151,6 @@ def _explained(error: Exception, topic: str) -> Exception:
 
 
 def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
-    """Write everything, wait for the broker, and count by partition: written, failed, first error."""
     from kops.gateways.wire.batch_producer import write_batches
     from kops.gateways.wire.connections import can_connect
     from kops.gateways.wire.librdkafka_writer import LibrdkafkaWriter
@@ -162,3 +166,51 @@ def _own_transactional_id(target: Target) -> str | None:
 
     context = TaskContext.get()
     return None if target.transactional_id is None else f"{target.transactional_id}-{context.partitionId() if context else 0}"
+
+
+def unlike(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:
+    """Return the partitions whose tail is not what was to be written, with the reason.
+
+    Compares counts and sums of hashes first; only a partition where they differ is compared record by record, by the last record of each
+    key, because a retried task may have written the same record twice.
+
+    :param tail: of the changelog
+    :param wanted: partition, key, value, timestamp
+    """
+    from kops.spark.staging.stage import contents_of
+
+    if kafka.batches:
+        contents = kafka.batches.contents(tail)
+    else:
+        contents = contents_of(kafka.read(tail).selectExpr("partition", "key", "value", "timestamp_ms as timestamp"))
+    found = {number: content.fingerprint for number, content in contents.items()}
+    suspects = [number for number, wanted_print in fingerprints.items() if found.get(number) != wanted_print]
+    suspects += [number for number in found if number not in fingerprints]
+    if not suspects:
+        return {}
+    return _different(kafka.read(tail), wanted, suspects)
+
+
+def _different(tail: DataFrame, wanted: DataFrame, suspects: list[int]) -> dict[int, str]:
+    chosen = f"partition in ({', '.join(map(str, suspects))})"
+    last = expression("max_by(struct(value, timestamp_ms), offset) as last")
+    left = wanted.where(chosen).alias("wanted")
+    right = tail.where(chosen).groupBy("partition", "key").agg(last).alias("found")
+    joined = left.join(right, expression("wanted.partition = found.partition and wanted.key = found.key"), "full_outer")
+    rows = (
+        joined.selectExpr(
+            "coalesce(wanted.partition, found.partition) as partition",
+            "found.key is null as is_missing",
+            "wanted.key is null as is_foreign",
+            "not (wanted.value <=> found.last.value and wanted.timestamp <=> found.last.timestamp_ms) as is_different",
+        )
+        .groupBy("partition")
+        .agg(*(expression(f"count_if({name}) as {name}") for name in ("is_missing", "is_foreign", "is_different")))
+        .collect()
+    )
+    return {
+        row.partition: f"{row.is_missing} records missing, {row.is_foreign} not ours,"
+        f" {row.is_different - row.is_missing - row.is_foreign} different"
+        for row in rows
+        if row.is_different
+    }

@@ -14,7 +14,7 @@ from kops.core.statefile import Aggregation, Form, Store
 from kops.core.statefile.models import TABLE
 from kops.spark.frames import expression, expressions
 from kops.spark.reading.codec import bits_of, encoding
-from kops.spark.staging.difference import MIXED, ROUNDED, SURE
+from kops.spark.staging.difference import MIXED, SURE
 from kops.spark.stores.folds import float_sums, in_order, reduced
 from kops.spark.stores.prepare import Prepared
 
@@ -33,19 +33,17 @@ def depends_on_order(aggregate: Aggregation) -> bool:
     return aggregate.kind in ORDERED_KINDS or (aggregate.kind == "sum" and aggregate.form.name in ("double", "float"))
 
 
-def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, any_order: bool = False) -> DataFrame:
+def aggregated(prepared: Prepared, kept: DataFrame, store: Store) -> DataFrame:
     """Return what the store holds.
 
     :param kept: the records, as returned by ``prepared.kept()``
-    :param any_order: assume that no addition of floating-point values rounds; a key for which this is wrong has the doubt
-        ``ROUNDED``, and everything must be computed again without this
     :return: ``COLUMNS``; the partition is null after a new key, and the value is null for a deleted key
     """
     aggregate = store.aggregate
     if aggregate.kind == TABLE:
         return _table(kept, store, prepared.value_type)
     if aggregate.kind in ("count", "sum"):
-        return _sum(kept, store, any_order=any_order)
+        return _sum(kept, store)
     if aggregate.kind in ("min", "max"):
         return _extreme(kept, store)
     if aggregate.kind in ("last", "first"):
@@ -88,12 +86,12 @@ def _table(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
     return rows.selectExpr(partition, "key", f"{value} as value", "latest.timestamp_ms as timestamp", doubt)
 
 
-def _sum(kept: DataFrame, store: Store, *, any_order: bool) -> DataFrame:
+def _sum(kept: DataFrame, store: Store) -> DataFrame:
     form = store.aggregate.form
     if store.aggregate.kind == "count":
         return _finish(_collect(kept, store, "count(*)"), store, encoding("result", form))
     if form.name in ("double", "float"):
-        return _order_free_sum(kept, store) if any_order else _ordered_sum(kept, store)
+        return _ordered_sum(kept, store)
     # Additions that wrap around give the same result in any order; the sum of bigints, truncated to the width, is the sum in that width.
     sql = {"long": "bigint", "int": "int", "short": "smallint"}[form.name]
     return _finish(_collect(kept, store, "sum(cast(v as bigint))"), store, encoding(f"cast(result as {sql})", form))
@@ -109,14 +107,6 @@ def order_free(form: Form) -> str:
     scaled = f"v * {1 << fraction}"
     finest = f"bool_and(abs(v) < {1 << (digits - fraction)} and {scaled} = floor({scaled})) and sum(abs(v)) < {1 << (digits - fraction)}"
     return f"(({whole}) or ({finest}))"
-
-
-def _order_free_sum(kept: DataFrame, store: Store) -> DataFrame:
-    """Add in any order; mark each key for which the order may have mattered."""
-    form = store.aggregate.form
-    columns = ["sum(v) as result", _NEWEST, f"if({order_free(form)}, {SURE}, {ROUNDED}) as doubt"]
-    grouped = kept.groupBy(*_groups(store)).agg(*expressions(columns))
-    return _finish(grouped, store, encoding(f"cast(result as {form.name})", form))
 
 
 def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:

@@ -50,7 +50,6 @@ def with_base(kept: DataFrame, job: Job, value_type: str, *, merged: bool = Fals
 
 
 def wrong_in_base(session: SparkSession, store: Store, path: str) -> int:
-    """Count the values of a snapshot that are not in the store's format."""
     is_wrong = decoding("value", _form(store)).is_wrong
     return 0 if is_wrong is None else read_snapshot(session, path).where(is_wrong).count()
 

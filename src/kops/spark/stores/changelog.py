@@ -162,7 +162,6 @@ def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFram
 
 
 def summed(frame: DataFrame, **counts: str) -> Any:
-    """Return one row of Spark SQL aggregates, by name."""
     return frame.agg(*(expression(f"{count} as {name}") for name, count in counts.items())).collect()[0]
 
 

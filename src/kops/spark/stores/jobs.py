@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
@@ -20,8 +20,7 @@ from kops.spark.reading.snapshot import read_snapshot
 from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.difference import all_added, compacted_view, difference
 from kops.spark.staging.stage import Staged, write_stage
-from kops.spark.stores.aggregates import depends_on_order
-from kops.spark.stores.prepare import prepare, timed_records
+from kops.spark.stores.prepare import timed_records
 from kops.spark.stores.streams import merged_view, partial_aggregates_view, stream_view
 from kops.spark.stores.tables_view import tables_view
 from kops.spark.stores.versioned import versioned_view
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 
-_SAMPLE = 200
-
-
 @dataclass(frozen=True, kw_only=True)
 class Counts(Seen):
     """What was seen while a store was computed, and the staged difference to its changelog."""
@@ -45,17 +41,7 @@ class Counts(Seen):
     staged: Staged
 
 
-class Viewer(Protocol):
-    """Computes what stores of a type should hold."""
-
-    def __call__(self, kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
-        """Return the view, which is computed when its rows are read.
-
-        :param any_order: assume that no addition of floating-point values rounds; ``Seen.void`` shows where this is wrong
-        """
-
-
-VIEWS: Mapping[str, Viewer] = {
+VIEWS: Mapping[str, Callable[[KafkaSource, Job], View]] = {
     KEY_VALUE: stream_view,
     PLAIN: stream_view,
     TABLES: tables_view,
@@ -64,7 +50,7 @@ VIEWS: Mapping[str, Viewer] = {
     SLIDING: windowed_view,
     SESSION: windowed_view,
 }
-"""The function that computes a store, by the type that its state file declares."""
+"""Return the view of a store, which is computed when its rows are read; by the type that its state file declares."""
 
 
 def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
@@ -119,12 +105,10 @@ def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
         if windows is not None:
             yield windows
     if kafka.batches and job.store.type == TABLES:
-        yield tables_view(kafka, job, any_order=False)
+        yield tables_view(kafka, job)
     kafka = replace(kafka, batches=None)
-    viewer = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
-    if _is_float_sum(job.store) and _looks_order_free(kafka, job):
-        yield viewer(kafka, job, any_order=True)
-    yield viewer(kafka, job, any_order=False)
+    view_of = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
+    yield view_of(kafka, job)
 
 
 def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | None:
@@ -170,23 +154,11 @@ def partition_times(kafka: KafkaSource, wanted: TopicRange, state_file: StateFil
     return {row.partition: row.latest for row in rows}
 
 
-def _is_float_sum(store: Store) -> bool:
-    return store.aggregate.kind == "sum" and depends_on_order(store.aggregate) and store.type in (KEY_VALUE, WINDOW)
-
-
-def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:
-    """Whether the first records have numbers that add without rounding, so that adding in any order is worth a try."""
-    ranges = {number: (start, min(end, start + _SAMPLE)) for number, (start, end) in job.source.ranges.items()}
-    prepared = prepare(kafka.read(replace(job.source, ranges=ranges)), job.state_file, job.store)
-    found = prepared.kept().agg(expression("coalesce(bool_and(v * 256 = floor(v * 256)), true) as exact")).collect()
-    return bool(found[0].exact)
-
-
 def count_table(kafka: KafkaSource, job: Job) -> Counts:
     """Return what restoring the table will read up to the cut.
 
     :raises UndecodableInput: for records that are not in the declared formats, which would stop the application as well
     """
-    view = stream_view(kafka, job, any_order=False)
+    view = stream_view(kafka, job)
     view.rows.agg({"timestamp": "max"}).collect()
     return Counts(**vars(replace(view.seen(), mixed=0, latest=None)), staged=Staged({}, {}))

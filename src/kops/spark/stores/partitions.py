@@ -29,7 +29,6 @@ def placed(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
 
 
 def with_partitions(expected: DataFrame, partitions: int, suffix: int = 0) -> DataFrame:
-    """Fill in the column ``partition``; see ``with_murmur2``."""
     return with_murmur2(expected, {"partition": partitions}, suffix=suffix)
 
 

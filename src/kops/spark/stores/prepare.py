@@ -140,9 +140,7 @@ def _exploded(decoded: DataFrame, expression: str, place: Place) -> DataFrame:
 
 def _is_dropped(store: Store) -> str:
     """Return SQL of whether a record is dropped for its value: never for a table; windows and sessions accept null values too."""
-    if store.type in TAKES_NULLS:
-        return "member is null" if store.explode else "false"
-    if store.aggregate.kind == TABLE:
+    if store.type in TAKES_NULLS or store.aggregate.kind == TABLE:
         return "member is null" if store.explode else "false"
     return "v is null"
 
@@ -185,7 +183,6 @@ def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:
 
 
 def _member_form(decoded: DataFrame, store: Store, place: Place) -> Form | None:
-    """Return the format in which a reducer receives the members of records."""
     if not store.explode or store.aggregate.kind != "reducer":
         return None
     kind = place.type_of(decoded, "explode", "value")

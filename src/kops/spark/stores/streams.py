@@ -27,18 +27,14 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 
-def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
-    """Compute a store of aggregates by key, or a table.
-
-    :param any_order: add floating-point numbers in any order (``aggregated``)
-    """
+def stream_view(kafka: KafkaSource, job: Job) -> View:
     store = job.store if job.store.moves else replace(job.store, key_by=None)
-    ordered = depends_on_order(store.aggregate) and not any_order and not store.key_by
+    ordered = depends_on_order(store.aggregate) and not store.key_by
     prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store, lenient=job.skip_undecodable)
     judged, of_records = observed_records(prepared)
     kept = with_base(prepared.kept(judged), job, prepared.value_type)
     added = adding_on(store) if job.base else store
-    rows, of_keys = observed_keys(aggregated(prepared, kept, added, any_order=any_order))
+    rows, of_keys = observed_keys(aggregated(prepared, kept, added))
     where = placed(kafka, rows, job) if store.key_by else rows
     return View(_timed(where, job), lambda: seen_of(prepared, job, of_records, of_keys))
 
@@ -72,7 +68,7 @@ _PARTITIONS = 1_000_000
 _MERGED = "merged"
 
 
-def merged_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
+def merged_view(kafka: KafkaSource, job: Job) -> View:
     store = job.store
     parts: list[tuple[Job, Prepared, Watch]] = []
     kept: list[DataFrame] = []
@@ -85,7 +81,7 @@ def merged_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     value_type = parts[0][1].value_type
     records = with_base(reduce(lambda one, other: one.unionByName(other), kept), job, value_type, merged=True)
     store = adding_on(store) if job.base else store
-    rows = aggregated(parts[0][1], records, replace(store, key_by=store.key_by or _MERGED), any_order=any_order)
+    rows = aggregated(parts[0][1], records, replace(store, key_by=store.key_by or _MERGED))
     counted, of_keys = observed_keys(rows)
     where = placed(kafka, counted, job) if store.key_by else _unnumbered(counted)
     return View(where, lambda: _seen_of_all(parts, of_keys))
@@ -109,4 +105,4 @@ def _seen_of_all(parts: list[tuple[Job, Prepared, Watch]], of_keys: Watch) -> Se
         refuse_undecodable(prepared, job, fates["undecodable"])
         read += fates["read"]
         dropped = {name: count + fates[name] for name, count in dropped.items()}
-    return Seen(read, dropped, keys["keys"], keys["mixed"], keys["rounded"])
+    return Seen(read, dropped, keys["keys"], keys["mixed"])

@@ -101,7 +101,8 @@ class Topics:
         for topic, (prepared, observation) in self._seen.items():
             found = observation.get
             source = next(source for source in self.job.store.inputs if source.topic == topic)
-            refuse_undecodable(prepared, _for_topic(self.job, source, self.range_of(source)), found["undecodable"])
+            job = replace(self.job, source=self.range_of(source), store=replace(self.job.store, source=source))
+            refuse_undecodable(prepared, job, found["undecodable"])
             total = {name: count + found[name] for name, count in total.items()}
         return total
 
@@ -186,7 +187,3 @@ def filtered(rows: DataFrame, table: Table, place: Expressions, column: str = "v
     passes = f"value is not null and coalesce(({place.boolean(swapped, table.where)}), false)"
     kept = swapped.withColumn("value", expression(f"if({passes}, value, null)"))
     return kept if column == "value" else kept.withColumnsRenamed({"value": column, "_other": "value"})
-
-
-def _for_topic(job: Job, source: Source, wanted: TopicRange) -> Job:
-    return replace(job, source=wanted, store=replace(job.store, source=source))

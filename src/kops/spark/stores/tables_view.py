@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 
-def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: sums say themselves whether they round
+def tables_view(kafka: KafkaSource, job: Job) -> View:
     """Compute a table derived from others, or the groups of one.
 
     A record that tasks cannot judge makes the view void; without ``kafka.batches`` no work is left to tasks.
@@ -49,7 +49,6 @@ def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # no
 
 
 def _empty(store: Store) -> bytes | None:
-    """Return the value of a group from which everything was removed."""
     if store.aggregate.kind not in ("count", "sum"):
         return None
     from kops.plugins.loader import load_format

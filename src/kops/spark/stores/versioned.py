@@ -32,7 +32,7 @@ _OF_KEY = "over (partition by partition, key order by timestamp)"
 # In the rows of a view, the version's timestamp follows the key, and a byte precedes the value: 1 for a value, 0 for a deletion.
 
 
-def versioned_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: nothing is added up
+def versioned_view(kafka: KafkaSource, job: Job) -> View:
     topics = Topics(kafka, job, clocks=False)
     rows, of_keys = watched(as_rows(versions(topics, job)), {"keys": "count(*)"})
     history = _history(job)

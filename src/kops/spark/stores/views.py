@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kops.core.errors import Refused
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.job import FATES, NEGATIVE_TIME, UNDECODABLE, Seen
-from kops.spark.staging.difference import MIXED, ROUNDED
+from kops.spark.staging.difference import MIXED
 from kops.spark.stores.prepare import Prepared
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class View:
     rows: DataFrame
     seen: Callable[[], Seen]
     live: Callable[[DataFrame], DataFrame] = lambda current: current
-    done: Callable[[], None] = lambda: None
+    done: Callable[[], object] = lambda: None
     held: Callable[[], DataFrame] | None = None
     empty: bytes | None = None
 
@@ -48,8 +48,8 @@ def observed_records(prepared: Prepared) -> tuple[DataFrame, Watch]:
 
 
 def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
-    """Return the rows of a view, counted as they pass through: ``keys``, ``mixed`` and ``rounded``."""
-    counts = {"keys": "value is not null", "mixed": f"doubt = {MIXED}", "rounded": f"doubt = {ROUNDED}"}
+    """Return the rows of a view, counted as they pass through: ``keys`` and ``mixed``."""
+    counts = {"keys": "value is not null", "mixed": f"doubt = {MIXED}"}
     return watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
 
 
@@ -61,7 +61,7 @@ def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> 
     fates, keys = of_records.get, of_keys.get
     refuse_undecodable(prepared, job, fates["undecodable"])
     dropped = {name: fates[name] for name in FATES.values()}
-    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], latest=fates["latest"])
+    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], latest=fates["latest"])
 
 
 class UndecodableInput(Refused):

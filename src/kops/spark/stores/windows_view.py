@@ -12,7 +12,7 @@ from kops.spark.columns.partial_windows import WINDOW_FATES, partial_window_rows
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, NOTED, Seen
-from kops.spark.staging.difference import COLUMNS, MIXED, ROUNDED, SURE, TIMED
+from kops.spark.staging.difference import COLUMNS, MIXED, SURE, TIMED
 from kops.spark.stores.aggregates import aggregated, depends_on_order
 from kops.spark.stores.partitions import with_partitions
 from kops.spark.stores.prepare import Prepared, prepare, timed_records
@@ -57,7 +57,7 @@ _FOLDED = ("last", "first", "reducer")
 """Aggregates of windows that a null value, or a reducer, deletes and restarts."""
 
 
-def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
+def windowed_view(kafka: KafkaSource, job: Job) -> View:
     """Compute windows or sessions.
 
     Everything that was put is computed and cached first, because only all of it shows what has expired.
@@ -66,8 +66,8 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     windows = windows_of(store)
     if not job.source.records:
         return _nothing_read(kafka, job)
-    prepared, of_records, timed = _timed(kafka, job, any_order=any_order)
-    rows, of_time = _put(prepared, timed, job, any_order=any_order)
+    prepared, of_records, timed = _timed(kafka, job)
+    rows, of_time = _put(prepared, timed, job)
     placed = with_partitions(rows, job.partitions, suffix_of(windows)) if store.key_by and windows.kind == WINDOW else rows
     put = _with_one_row(placed).persist()
     try:
@@ -76,7 +76,7 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     except BaseException:
         put.unpersist()
         raise
-    return _view(_Found(kafka, job, horizon, put, of_records, of_time))
+    return _Found(kafka, job, horizon, put, of_records, of_time).view()
 
 
 def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
@@ -95,15 +95,10 @@ def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> 
     if unfit:
         put.unpersist()
         return None
-    return _view(_Found(kafka, job, horizon, put, of_all, of_all))
-
-
-def _view(found: _Found) -> View:
-    return View(found.rows(), found.seen, found.live, found.done)
+    return _Found(kafka, job, horizon, put, of_all, of_all).view()
 
 
 def _nothing_read(kafka: KafkaSource, job: Job) -> View:
-    """Return the view of a store whose input has no records yet."""
     rows = kafka.read(job.source).selectExpr("partition", "key", "value", "timestamp_ms as timestamp", f"{SURE} as doubt")
     return View(rows, lambda: Seen(0, dict.fromkeys(FATES.values(), 0), 0, 0, noted=dict.fromkeys(NOTED, 0)))
 
@@ -114,9 +109,9 @@ def _with_one_row(frame: DataFrame) -> DataFrame:
     return frame.union(frame.sparkSession.range(1).selectExpr(*nulls))
 
 
-def _timed(kafka: KafkaSource, job: Job, *, any_order: bool) -> tuple[Prepared, Watch, DataFrame]:
+def _timed(kafka: KafkaSource, job: Job) -> tuple[Prepared, Watch, DataFrame]:
     """Return the records that reach the processor, each with its stream time."""
-    in_pieces = _is_in_pieces(job, any_order=any_order)
+    in_pieces = _is_in_pieces(job)
     source = read_in_order(kafka, job.source) if in_pieces else kafka.read(replace(job.source, split=False))
     prepared = prepare(source, job.state_file, job.store, lenient=job.skip_undecodable)
     judged, of_records = observed_records(prepared)
@@ -138,25 +133,25 @@ def _is_several(job: Job) -> bool:
     return bool(job.store.key_by) and sum(end > start for start, end in job.source.ranges.values()) > 1
 
 
-def _is_in_pieces(job: Job, *, any_order: bool) -> bool:
+def _is_in_pieces(job: Job) -> bool:
     """Whether large partitions may be read in pieces: if only the stream time depends on the order, or rows are shuffled anyway."""
     store, windows = job.store, windows_of(job.store)
     if store.key_by or windows.kind == SLIDING or not is_in_pieces(job.source):
         return False
-    return windows.kind == SESSION or any_order or store.aggregate.kind in _FOLDED or not depends_on_order(store.aggregate)
+    return windows.kind == SESSION or store.aggregate.kind in _FOLDED or not depends_on_order(store.aggregate)
 
 
-def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> tuple[DataFrame, Watch]:
+def _put(prepared: Prepared, timed: DataFrame, job: Job) -> tuple[DataFrame, Watch]:
     """Return everything that was put into the store, as ``COLUMNS``, with the counts taken of it."""
     store, windows = job.store, windows_of(job.store)
-    several, in_pieces = _is_several(job), _is_in_pieces(job, any_order=any_order)
+    several, in_pieces = _is_several(job), _is_in_pieces(job)
     passed_over = f"{store.aggregate.kind in PASSES_NULLS} and v is null"
     if windows.kind == WINDOW:
         counts = {"null_values": passed_over, "late": f"not ({passed_over}) and {is_late(windows)}", "boundary": is_boundary(windows)}
         counted, of_time = watched(timed, {name: f"count_if({condition})" for name, condition in counts.items()})
         inside = in_windows(counted.where(f"not ({passed_over})"), windows)
         if store.aggregate.kind not in _FOLDED:
-            return aggregated(prepared, inside, store, any_order=any_order), of_time
+            return aggregated(prepared, inside, store), of_time
         ordered = ordered_by_key(inside.selectExpr("*", "0L as before", "0L as others"), in_pieces=in_pieces, several=several)
         return reduced_windows(ordered, store, prepared.value_type).where("key is not null").select(*COLUMNS), of_time
     of_nulls = timed.selectExpr("*", f"({passed_over}) as passed_over")
@@ -211,15 +206,16 @@ class _Found:
         """Return SQL of the time of a key."""
         return time_of(self.horizon.windows)
 
+    def view(self) -> View:
+        return View(self.rows(), self.seen, self.live, self.put.unpersist)
+
     def rows(self) -> DataFrame:
-        """Return what the store holds: what was put and has not expired."""
         is_live = self.horizon.is_live(self.time)
         counts = {
             "keys": f"key is not null and value is not null and {is_live}",
             "expired": f"key is not null and value is not null and not ({is_live})",
             "mixed": f"doubt = {MIXED} and {is_live}",
             "timed": f"doubt = {TIMED} and value is not null and {is_live}",
-            "rounded": f"doubt = {ROUNDED}",
         }
         tallies = {f"{name}_before": f"coalesce(sum({name}), 0)" for name in ("late", "boundary", "expired", "cached")}
         folded = tallies if "late" in self.put.columns else {}
@@ -249,7 +245,7 @@ class _Found:
             "unaligned": self.of_changelog.get["unaligned"] if self.current is not None else 0,
             **_uncovered(self.kafka, self.job, self.horizon, self.put),
         }
-        return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted, latest=records.get("latest"))
+        return Seen(records["read"], dropped, keys["keys"], keys["mixed"], noted=noted, latest=records.get("latest"))
 
     @property
     def _unaligned(self) -> str:
@@ -272,7 +268,3 @@ class _Found:
         ahead = by_partition({row.partition: row.ahead for row in rows})
         live, later = self.horizon.is_live(self.time), self.horizon.is_live(self.time, ahead)
         return self.put.where(f"key is not null and value is not null and {live} and not ({later})").count()
-
-    def done(self) -> None:
-        """Release the cached rows."""
-        self.put.unpersist()

@@ -12,7 +12,7 @@ from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.waiting_records import _matched, answers_waiting, without_waiting
-from kops.spark.stores.undrained import Sent
+from kops.spark.stores.repartition import Sent
 
 TOPIC = "a-s-repartition"
 AT = TopicPartition("orders", 0)

@@ -1,7 +1,7 @@
 """The arguments of the undo of a replay, as 0.1 wrote them too."""
 
 from kops.core.models import TopicPartition
-from kops.operations.replay.undo import ReplayTruncation
+from kops.operations.replay.run import ReplayTruncation
 
 BODY = {"below": {"orders-copy:0": 3, "orders-copy:1": 5}, "replay": "kops-replay-20261123T024200-abc123", "partitions": [0, 1]}
 
