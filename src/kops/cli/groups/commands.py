@@ -145,7 +145,7 @@ def delete(session: Session, *, names: tuple[str, ...], regex: bool, approval: A
 
     A group with members is refused, or left alone where a glob matches it.
 
-    The journal keeps the offsets: `kops undo` makes the groups again where they stood.
+    The journal keeps the offsets: `kops undo` recreates the groups with them.
     """
     from kops.operations.offsets.delete_groups import plan_delete
 

@@ -113,4 +113,4 @@ def group_to_move(services: Services, group_id: str, *, new_group: bool) -> Grou
 
 def _absent(missing: NotFound) -> Refused:
     meant = f"{missing.hint} " if missing.hint and missing.hint.startswith("did you mean") else ""
-    return Refused(missing.message, hint=f"{meant}--new-group makes a new one", **missing.details)
+    return Refused(missing.message, hint=f"{meant}--new-group creates it", **missing.details)

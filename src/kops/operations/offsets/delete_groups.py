@@ -150,7 +150,7 @@ class DeleteGroups(Mutation[Deletion]):
         prior = {group.group: group for group in plan.arguments.prior if group.partitions and group.group not in not_done}
         if not prior:
             raise Refused(
-                "the groups had no committed offsets, so there is nothing to give back", hint="a consumer that joins makes them again"
+                "the groups had no committed offsets, so there is nothing to restore", hint="a consumer that joins recreates them"
             )
         listed = {group.group_id: group for group in services.kafka.groups.listed()}
         groups, strayed = [], 0
@@ -162,7 +162,7 @@ class DeleteGroups(Mutation[Deletion]):
             topics, moved_on = moved_back(prior[name], found, set())
             strayed += len(moved_on)
             groups.append(GroupMoves(name, state_of(listed.get(name)), topics))
-        undo = plan_moves(services, groups, summary="make groups again with their offsets", within_log=False)
+        undo = plan_moves(services, groups, summary="recreate groups with their offsets", within_log=False)
         lost = f"{counted(strayed, 'partition')} {'was' if strayed == 1 else 'were'} committed since: what was committed there is lost"
         return replace(undo, losses=(lost,) if strayed else ())
 
@@ -174,7 +174,7 @@ class DeleteGroups(Mutation[Deletion]):
         deleted = {result.target for result in results if result.status is Status.DONE}
         if not any(group.partitions for group in plan.arguments.prior if group.group in deleted):
             return ()
-        return ("undo makes the groups again with the offsets that they had, as long as no consumer has",)
+        return ("undo recreates the groups with their offsets, as long as no consumer has joined them",)
 
 
 DELETE = DeleteGroups()
@@ -227,7 +227,7 @@ def _warnings(groups: dict[str, Group], prior: Sequence[GroupMoves]) -> list[str
     if any(group.type == "streams" for group in groups.values()) or any(is_streams_metadata(text) for text in texts):
         warnings.append("among them is a Kafka Streams application: its stores and internal topics stay, and will not match")
     if any(text is None for group in prior for topic in group.topics for text in topic.before.metadata.values()):
-        warnings.append("metadata of some offsets cannot be read with these connection settings: undo will not give it back")
+        warnings.append("metadata of some offsets cannot be read with these connection settings: undo will not restore it")
     return warnings
 
 

@@ -48,12 +48,12 @@ def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, m
     narrow = narrowing(topics)
     chosen = {partition: found for partition, found in commits.items() if included(partition, narrow)}
     if not chosen:
-        raise Refused(f"group {group_id} has no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` makes some")
+        raise Refused(f"group {group_id} has no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` commits some")
     bounds = services.kafka.offsets.bounds_or_errors(chosen)
     lines = [
         f"# Offsets of group {visible(group_id)}. Change positions, save and leave: the plan is shown before anything moves.",
         "# A position is an offset, +1 (one on from here), skip:1 (behind the next record), start, end, or a time such as @-1h.",
-        "# Partitions that are taken out stay where they are.",
+        "# Partitions whose lines are removed stay where they are.",
     ]
     topic = None
     for partition, committed in sorted(chosen.items()):
