@@ -40,6 +40,7 @@ def test_lines_become_records_with_keys_nulls_and_headers(records, cluster, topi
     assert "5 records acknowledged; journal" in done.err
     assert "this cannot be undone" in done.err
     entry = run_kops("journal", "show", "last", "-o", "json").ok().json
+    assert entry["plan"]["warnings"] == ["this cannot be undone"]
     taken = {item["target"]: item["value"] for item in entry["results"]}
     per_partition = {f"{name}:{p}": [r.offset for r in found if r.partition == p] for p in {r.partition for r in found}}
     assert taken == {

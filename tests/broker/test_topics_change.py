@@ -211,7 +211,7 @@ def test_truncating_clamps_and_says_who_still_needs_what_goes(topics, topic, bro
         (f"{name}:0", "truncate", 0, 10, "10 of 10 go; 99 is past the log end: clamped"),
         (f"{name}:1", "none", 0, 0, "nothing goes; 99 is past the log end: clamped"),
     ]
-    assert plan["warnings"] == [f"group {group} has yet to read 6 of what goes from {name}"]
+    assert plan["warnings"] == ["this cannot be undone", f"group {group} has yet to read 6 of what goes from {name}"]
     assert (plan["severity"], plan["confirm"]) == ("severe", name)
     assert topics("truncate", name, "--to", "7", "--yes").code == 5
     with member(broker.bootstrap_servers, group, name):

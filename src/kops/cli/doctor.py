@@ -30,7 +30,7 @@ def doctor(session: Session, *, fetch: str | None, jars: Path | None) -> int:
     from kops.operations.contexts.doctor import MISSING, examine
 
     checks = list(examine(session, fetch=fetch, jars_directory=jars))
-    session.render([asdict(check) for check in checks], ["name", "status", "found"])
+    session.render([asdict(check) for check in checks], ["name", "status", "found"], whole=True)
     missing = [check for check in checks if check.status == MISSING]
     hints: dict[str, list[str]] = {}
     for check in missing:

@@ -20,12 +20,13 @@ FORMATS = ("table", "json", "yaml", "csv", "name", "markdown", "html", "jira")
 
 
 def render_rows(
-    rows: Iterable[Row], columns: Sequence[str | Column], output_format: str, stream: TextIO, *, terminal: bool = False
+    rows: Iterable[Row], columns: Sequence[str | Column], output_format: str, stream: TextIO, *, terminal: bool = False, whole: bool = False
 ) -> None:
     """Write rows as a list.
 
     :param columns: of tables and CSV; JSON and YAML contain every key. ``name`` prints the first one
     :param terminal: make the table fit the terminal's width, and escape what would control it in CSV and names
+    :param whole: wrap the table's sentences instead of cutting anything
     """
     shown = as_columns(columns)
     if output_format == "json":
@@ -37,7 +38,7 @@ def render_rows(
     elif output_format == "name":
         stream.writelines(f"{name_text(row.get(shown[0].key), terminal=terminal)}\n" for row in rows)
     else:
-        write_table(table_of(list(rows), shown), stream, output_format=output_format, terminal=terminal)
+        write_table(table_of(list(rows), shown), stream, output_format=output_format, terminal=terminal, whole=whole)
 
 
 def render_object(body: Row, output_format: str, stream: TextIO, *, name: str = "name", terminal: bool = False) -> None:
@@ -54,7 +55,7 @@ def render_object(body: Row, output_format: str, stream: TextIO, *, name: str = 
             render_rows(rows, ["key", "value"], output_format, stream, terminal=terminal)
         else:
             table = table_of(rows, as_columns(["key", "value"]), headings=False)
-            write_table(table, stream, output_format=output_format, terminal=terminal)
+            write_table(table, stream, output_format=output_format, terminal=terminal, whole=True)
 
 
 def write_csv_rows(rows: Iterable[Row], columns: Sequence[Column], stream: TextIO, *, terminal: bool, heading: bool = True) -> None:

@@ -122,8 +122,8 @@ def table_of_blocks(blocks: Iterable[Block], columns: Sequence[Column], texts: M
 def write_table(table: Table, stream: TextIO, *, output_format: str = "table", terminal: bool = False, whole: bool = False) -> None:
     """Write a table: one row per line, without borders, so that grep and awk work on it; or as markup.
 
-    :param terminal: make it fit the terminal's width
-    :param whole: wrap sentences that are too long instead of cutting anything
+    :param terminal: make it fit the terminal's width: a listing keeps a line per row, with texts shortened, because it is read by column
+    :param whole: wrap sentences that are too long instead of cutting anything: for plans, results, settings, where each value counts
     """
     if output_format in MARKUP:
         cells = [[escaped(text, output_format) for text in row] for row in zip(*table.columns, strict=True)]
@@ -212,8 +212,11 @@ def _may_shrink(table: Table) -> tuple[list[bool], list[bool]]:
 
 
 def _wrapped(table: Table, limit: int) -> Table:
-    """Wrap sentences over several lines; no word is broken, and names stay whole."""
-    widths = fitted(table.widths, _may_shrink(table)[1], limit)
+    """Wrap sentences over several lines; no word is broken, and names stay whole.
+
+    The first column, which names the row, is not wrapped: so no text from elsewhere, wrapped, looks like a row of its own.
+    """
+    widths = fitted(table.widths, [False, *_may_shrink(table)[1][1:]], limit)
     columns = [
         column if width == before else [fill(text, width, break_long_words=False, break_on_hyphens=False) for text in column]
         for column, width, before in zip(table.columns, widths, table.widths, strict=True)

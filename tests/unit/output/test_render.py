@@ -124,6 +124,19 @@ def test_sentences_give_way_before_names(monkeypatch):
     assert rendered("table", [row], list(row), terminal=True).splitlines()[1] == "orders-enr…angelog:11  11 added (e…"
 
 
+def test_results_and_objects_are_wrapped_and_lose_nothing(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    row = {"target": "orders-enriched-changelog:11", "value": "records=11, first_offset=1200, last_offset=1211"}
+    assert rendered("table", [row], list(row), terminal=True, whole=True).splitlines() == [
+        "TARGET                        VALUE",
+        "orders-enriched-changelog:11  records=11, first_offset=1200,",
+        "                              last_offset=1211",
+    ]
+    stream = io.StringIO()
+    render_object(row, "table", stream, terminal=True)
+    assert "".join(stream.getvalue().split()) == "".join(f"{key}{value}" for key, value in row.items()).replace(" ", "")
+
+
 @given(st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=9), st.integers(1, 200))
 def test_columns_are_no_narrower_than_they_must_be(columns, limit):
     widths, may_shrink = [width for width, _ in columns], [may for _, may in columns]

@@ -146,6 +146,8 @@ def test_tables_keep_a_line_for_each_row(name, value):
     assert len(lines_of(written(lambda stream: render_rows(rows, keys, "table", stream)))) == 3
     assert len(lines_of(written(lambda stream: render_rows(rows, keys, "table", stream, terminal=True)))) == 3
     assert len(lines_of(written(lambda stream: render_object(rows[0], "table", stream)))) == 4
+    wrapped = lines_of(written(lambda stream: render_rows(rows, keys, "table", stream, terminal=True, whole=True)))
+    assert sum(not line.startswith(" ") for line in wrapped[1:]) <= 2, "no line that continues a value looks like a row"
     block = Block(2, {"group": name, "value": None}, {"value": [value, name]})
     table = table_of_blocks([block], as_columns(["group", "value"]))
     assert len(lines_of(written(lambda stream: write_table(table, stream)))) == 3

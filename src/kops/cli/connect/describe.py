@@ -91,7 +91,7 @@ def show_status(session: Session, found: Sequence[Connector], *, trace: bool) ->
         session.render(status_rows(bodies), ["name", "task", "state", "worker", "error", "cause"])
     else:
         rows = status_rows(bodies)
-        session.render(rows, STATUS_COLUMNS if any(row["cause"] for row in rows) else STATUS_COLUMNS[:-1])
+        session.render(rows, STATUS_COLUMNS if any(row["cause"] for row in rows) else STATUS_COLUMNS[:-1], whole=True)
         if trace:
             _write_traces(bodies)
     session.note(summary(found))
@@ -180,7 +180,7 @@ def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, tra
         rows = status_rows([body])[1:]
         if rows:
             click.echo("tasks")
-            session.render(rows, [*STATUS_COLUMNS[1:-1], *(STATUS_COLUMNS[-1:] if any(row["cause"] for row in rows) else ())])
+            session.render(rows, [*STATUS_COLUMNS[1:-1], *(STATUS_COLUMNS[-1:] if any(row["cause"] for row in rows) else ())], whole=True)
         click.echo("configuration")
         session.render_object(body["config"])
         if trace:

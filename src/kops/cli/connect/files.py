@@ -67,7 +67,7 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
     comparison = compare_files(session, paths, prune=prune)
     rows = difference_rows(comparison)
     if rows or session.output_format != "table":
-        session.render(rows, DIFF_COLUMNS)
+        session.render(rows, DIFF_COLUMNS, whole=True)
     declared, different = len(comparison.declaration.connectors), len(comparison.differences)
     session.note(f"{declared} declared, {different} not as declared" if different else f"{declared} declared, all as declared")
     return int(ExitCode.FAILED if different else ExitCode.DONE)

@@ -35,7 +35,7 @@ def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None
         columns += [Column("log_end_offset", "END"), "lag"]
     if session.output_format in ("table", "csv"):
         rows = [{**row, "partition": name_of(row["partition"]), "offset": shown_offset(row["offset"])} for row in rows]
-    session.render(rows, columns)
+    session.render(rows, columns, whole=True)
     if not session.connection.bootstrap_servers and any(row["type"] == "sink" for row in rows):
         session.note("log ends of sink partitions are unknown without brokers: pass -B HOST:PORT")
     without = [connector.name for connector in found if connector.name not in {row["connector"] for row in rows}]

@@ -68,9 +68,9 @@ def show(session: Session, *, name: str | None, resolved: bool) -> None:
     else:
         body = show_context(session.directories, session.settings.get("context") or os.environ.get("KOPS_CONTEXT"))
     if session.output_format in {"table", "csv"}:
-        # On a narrow terminal a long path may be truncated, but not its source.
+        # A long path comes last: on a narrow terminal it runs on, and the column of sources stays straight.
         columns = ["setting", "source", "value"] if resolved and session.output_format == "table" else ["setting", "value", "source"]
-        session.render(body["settings"], columns if resolved else ["setting", "value"])
+        session.render(body["settings"], columns if resolved else ["setting", "value"], whole=True)
     else:
         session.render_object(body)
 

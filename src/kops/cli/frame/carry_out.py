@@ -18,7 +18,7 @@ from kops.cli.frame.plan_view import MOST_ITEMS, MOVING, plan_text, table_rows
 from kops.core.errors import Terminated, UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
 from kops.core.visible import indented, visible
-from kops.operations.protocol.mutation import refuse_read_only
+from kops.operations.protocol.mutation import FINAL, refuse_read_only, with_finality
 from kops.operations.protocol.registry import MUTATIONS, mutation_named
 from kops.operations.protocol.run import carry_out as run_protocol
 from kops.operations.protocol.run import mark_covered
@@ -60,13 +60,15 @@ class Presenter(Services, Protocol):
     def note(self, text: str) -> None:
         """Write to stderr what is not data."""
 
-    def render(self, rows: Iterable[Row], columns: Sequence[str | Column]) -> None:
+    def render(self, rows: Iterable[Row], columns: Sequence[str | Column], *, whole: bool = False) -> None:
         """Write rows to stdout in the chosen format."""
 
 
 def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
     """Show, save, approve and run a plan; return the exit code."""
     plan = _with_blind_spot(session, plan)
+    if plan.operation in MUTATIONS:
+        plan = with_finality(plan, mutation_named(plan.operation))
     if approval.plan_out:
         save_plan(plan, Path(approval.plan_out))
         session.note(f"the plan is saved; `kops apply {approval.plan_out}` carries it out")
@@ -127,16 +129,15 @@ def plan_rows(plan: Plan) -> list[dict[str, Any]]:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """Return what the plan says in addition to its items: its notes, its warnings, and what is lost by it."""
-    warnings, losses = map(indented, plan.warnings), map(indented, plan.losses)
-    return [*map(indented, plan.notes), *(f"warning: {one}" for one in warnings), *(f"lost by this: {one}" for one in losses)]
+    """Return what the plan says in addition to its heading and items: its notes, its warnings, and what is lost by it."""
+    warnings = [f"warning: {indented(one)}" for one in plan.warnings if one != FINAL]
+    return [*map(indented, plan.notes), *warnings, *(f"lost by this: {indented(one)}" for one in plan.losses)]
 
 
 def heading(plan: Plan) -> str:
     """Return the first lines of a plan: that it cannot be undone, where that is so, then what it does."""
     summary = visible(f"{plan.summary}  [{plan.context}]")
-    final = plan.has_changes and plan.operation in MUTATIONS and not mutation_named(plan.operation).can_be_undone(plan)
-    return f"warning: this cannot be undone\n{summary}" if final else summary
+    return f"warning: {FINAL}\n{summary}" if FINAL in plan.warnings else summary
 
 
 def note_remarks(session: Presenter, plan: Plan) -> None:
@@ -225,4 +226,4 @@ def _finish_for_people(session: Presenter, result: Result) -> None:
         session.render(rows, RESULT_COLUMNS)
     elif rows:
         used = {column for column in RESULT_COLUMNS for row in rows if row[column] not in (None, "-")}
-        session.render(rows, [column for column in RESULT_COLUMNS if column in used])
+        session.render(rows, [column for column in RESULT_COLUMNS if column in used], whole=True)

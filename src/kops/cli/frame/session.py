@@ -136,11 +136,14 @@ class Session:
         with suppress(BrokenPipeError):
             write_coloured(note_line(indented(text), sys.stderr) + "\n", sys.stderr)
 
-    def render(self, rows: Iterable[Row], columns: Sequence[str | Column]) -> None:
-        """Write rows to stdout in the chosen format."""
+    def render(self, rows: Iterable[Row], columns: Sequence[str | Column], *, whole: bool = False) -> None:
+        """Write rows to stdout in the chosen format.
+
+        :param whole: on a terminal, wrap the table's sentences instead of cutting anything
+        """
         from kops.output.render import render_rows
 
-        render_rows(rows, columns, self.written_format, sys.stdout, terminal=sys.stdout.isatty())
+        render_rows(rows, columns, self.written_format, sys.stdout, terminal=sys.stdout.isatty(), whole=whole)
 
     def render_object(self, body: Row, *, name: str = "name") -> None:
         """Write one object to stdout in the chosen format."""

@@ -123,7 +123,7 @@ def _finish(session: Session, topic: str, result: Result, entry: Entry) -> None:
         write_yaml(json.loads(json.dumps(body)), sys.stdout)
     elif taken:
         rows = [{**item.value, "partition": item.target} for item in taken]
-        session.render(rows, COLUMNS)
+        session.render(rows, COLUMNS, whole=True)
     total = sum(item.value["records"] for item in taken)
     for item in result.items:
         if item.error:

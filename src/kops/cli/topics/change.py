@@ -198,7 +198,7 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: boo
     if session.output_format != "table":
         session.render(rows, COLUMNS)
     elif rows:
-        session.render(rows, [column for column in COLUMNS if any(row[column] not in (None, "") for row in rows)])
+        session.render(rows, [column for column in COLUMNS if any(row[column] not in (None, "") for row in rows)], whole=True)
     for text in spared_topics(comparison):
         session.note(text)
     topics = len(comparison.declaration.topics)

@@ -130,7 +130,7 @@ def show_topic(session: Session, body: dict[str, Any]) -> None:
     shown = {setting["name"] for setting in body["settings"]}
     settings = [*body["settings"], *(setting for setting in body["compaction"] if setting["name"] not in shown)]
     if settings:
-        session.render(list(map(readable, settings)), SETTING_COLUMNS)
+        session.render(list(map(readable, settings)), SETTING_COLUMNS, whole=True)
     if body.get("readers"):
         marks = {True: "yes", False: None}
         session.render(

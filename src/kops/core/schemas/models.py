@@ -51,6 +51,10 @@ class Schema:
         body: dict[str, Any] = {"schema": self.text, "schemaType": self.kind}
         return body | ({"references": [each.as_json() for each in self.references]} if self.references else {})
 
+    @classmethod
+    def of_json(cls, body: Mapping[str, Any]) -> Schema:
+        return cls(body["schemaType"], body["schema"], references_of(body.get("references")))
+
 
 @dataclass(frozen=True)
 class SchemaVersion:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Generic
 
 from kops.config.connection import Connection
@@ -101,6 +102,17 @@ class Mutation(ABC, Generic[Args]):
     def messages(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
         """Return sentences for the user: what to do next."""
         return ()
+
+
+FINAL = "this cannot be undone"
+"""The first warning of a plan whose changes cannot be undone."""
+
+
+def with_finality(plan: Plan[Args], mutation: Mutation[Any]) -> Plan[Args]:
+    """Return the plan, with the warning ``FINAL`` if what it changes cannot be undone."""
+    if FINAL in plan.warnings or not plan.has_changes or mutation.can_be_undone(plan):
+        return plan
+    return replace(plan, warnings=(FINAL, *plan.warnings))
 
 
 def refuse_read_only(connection: Connection) -> None:

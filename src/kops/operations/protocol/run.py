@@ -28,7 +28,7 @@ from kops.operations.protocol.aftermath import Traces, look
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.protocol.locks import exclusive
-from kops.operations.protocol.mutation import Mutation, refuse_other_cluster, refuse_read_only
+from kops.operations.protocol.mutation import Mutation, refuse_other_cluster, refuse_read_only, with_finality
 from kops.operations.services import Services
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -79,6 +79,7 @@ def carry_out(
     """
     refuse_read_only(services.connection)
     refuse_other_cluster(services, plan, mutation)
+    plan = with_finality(plan, mutation)
     approve(plan)
     with exclusive(services.directories.state / "locks", plan.cluster_id, mutation.locks(plan)):
         return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)

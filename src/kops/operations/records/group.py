@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import GroupActive, Refused, UsageProblem, VerificationFailed
 from kops.core.models import Committed, TopicPartition
 from kops.core.offsets.moves import ABSENT, GroupMoves
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.arguments import OneMove
 from kops.operations.offsets.checks import group_or_none
-from kops.operations.offsets.items import committed_json, committed_of_json, offset_of
+from kops.operations.offsets.items import committed_json, committed_of_json, offset_of, partition_of
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.mutation import Mutation
 from kops.operations.records.consume import Wanted
@@ -26,7 +26,38 @@ Drain = Callable[["GroupReader"], None]
 """Writes out the records of a reader, reports and commits what is written, until the reader ends or is interrupted."""
 
 
-def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan:
+@dataclass(frozen=True, slots=True)
+class GroupReading(Arguments):
+    """The arguments of ``records.consume``.
+
+    :param ends: the offset at which to stop, per partition; None: continue with new records
+    :param prior: the previous commit of each partition; None: there was none
+    """
+
+    group: str
+    topic: str
+    isolation: str
+    ends: Mapping[TopicPartition, int] | None
+    prior: Mapping[TopicPartition, Committed | None]
+    new_group: bool
+
+    def as_json(self) -> Json:
+        return {
+            "group": self.group,
+            "topic": self.topic,
+            "isolation": self.isolation,
+            "ends": None if self.ends is None else {str(partition): end for partition, end in self.ends.items()},
+            "prior": {str(partition): committed_json(committed) for partition, committed in self.prior.items()},
+            "new_group": self.new_group,
+        }
+
+    @classmethod
+    def of_json(cls, body: Json) -> GroupReading:
+        ends = None if body["ends"] is None else {partition_of(name): end for name, end in body["ends"].items()}
+        return cls(body["group"], body["topic"], body["isolation"], ends, committed_of_json(body["prior"]), body["new_group"])
+
+
+def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan[GroupReading]:
     """Plan to read a topic as a group.
 
     :raises GroupActive: when the group has members, from which reading would take partitions
@@ -45,18 +76,18 @@ def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan:
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(Item(str(partition), "read", offset_of(prior.get(partition)), None, "") for partition in sorted(bounds)),
-        arguments={
-            "group": group_id,
-            "topic": topic,
-            "isolation": wanted.isolation,
-            "ends": None if wanted.follow else {str(partition): bound.log_end_offset for partition, bound in bounds.items()},
-            "prior": {str(partition): committed_json(prior.get(partition)) for partition in bounds},
-            "new_group": group is None,
-        },
+        arguments=GroupReading(
+            group_id,
+            topic,
+            wanted.isolation,
+            ends=None if wanted.follow else {partition: bound.log_end_offset for partition, bound in bounds.items()},
+            prior={partition: prior.get(partition) for partition in bounds},
+            new_group=group is None,
+        ),
     )
 
 
-class ConsumeAsGroup(Mutation):
+class ConsumeAsGroup(Mutation[GroupReading]):
     """Joins a group without members, reads, and commits what was written out.
 
     :param drain: None in the registry of mutations, which needs it for undo only
@@ -64,54 +95,50 @@ class ConsumeAsGroup(Mutation):
     """
 
     name: ClassVar[str] = "records.consume"
+    arguments = GroupReading
 
     def __init__(self, drain: Drain | None = None, *, single: bool = False) -> None:
         self._drain = drain
         self._single = single
 
-    def locks(self, plan: Plan) -> Iterable[str]:
-        return (plan.arguments["group"],)
+    def locks(self, plan: Plan[GroupReading]) -> Iterable[str]:
+        return (plan.arguments.group,)
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[GroupReading]) -> None:
         """Refuse if the group has members."""
         if self._drain is None:
             raise Refused("records are read by their own command", hint="`kops records consume TOPIC --group GROUP`")
-        _refuse_members(services, plan.arguments["group"])
+        _refuse_members(services, plan.arguments.group)
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[GroupReading]) -> Iterator[ItemResult]:
         """Read until the drain returns, leave the group, and yield what was committed."""
-        arguments = plan.arguments
-        ends = None if arguments["ends"] is None else {_partition(name): end for name, end in arguments["ends"].items()}
-        group_id, topic = arguments["group"], arguments["topic"]
-        reader = services.kafka.records.as_group(group_id, topic, ends, isolation=arguments["isolation"], single=self._single)
+        given = plan.arguments
+        reader = services.kafka.records.as_group(given.group, given.topic, given.ends, isolation=given.isolation, single=self._single)
         assert self._drain is not None  # noqa: S101 - check() has refused
         try:
             self._drain(reader)
         finally:
             reader.close()
         for item in plan.items:
-            offset = reader.committed.get(_partition(item.target))
+            offset = reader.committed.get(partition_of(item.target))
             yield ItemResult(item.target, Status.UNCHANGED if offset in (None, item.before) else Status.DONE, value=offset)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        found = services.kafka.groups.committed([plan.arguments["group"]])[plan.arguments["group"]]
-        return tuple(_verified(result, offset_of(found.get(_partition(result.target)))) for result in results)
+    def verify(self, services: Services, plan: Plan[GroupReading], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        found = services.kafka.groups.committed([plan.arguments.group])[plan.arguments.group]
+        return tuple(_verified(result, offset_of(found.get(partition_of(result.target)))) for result in results)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[GroupReading], results: Sequence[ItemResult]) -> Plan[Any]:
         """Plan to restore the group's previous offsets; for a partition without a result, whatever its current commit is."""
-        done = {result.target: result.value for result in results if result.status is Status.DONE}
-        known = {result.target for result in results}
-        found = services.kafka.groups.committed([plan.arguments["group"]])[plan.arguments["group"]]
-        unsure = {
-            target: found[_partition(target)].offset for target in plan.arguments["prior"].keys() - known if _partition(target) in found
-        }
+        given = plan.arguments
+        done = {partition_of(result.target): Committed(result.value) for result in results if result.status is Status.DONE}
+        known = {partition_of(result.target) for result in results}
+        found = services.kafka.groups.committed([given.group])[given.group]
+        unsure = {partition: Committed(found[partition].offset) for partition in given.prior.keys() - known if partition in found}
         done |= unsure
-        moved = OneMove((GroupMoves(plan.arguments["group"], ABSENT if plan.arguments["new_group"] else "", alone=True),))
-        moved = moved.with_commits(
-            {_partition(target): Committed(offset) for target, offset in done.items()},
-            committed_of_json({target: plan.arguments["prior"][target] for target in done}),
-        )
-        back = MOVE.invert(services, replace(plan, arguments=moved), results)
+        empty = OneMove((GroupMoves(given.group, ABSENT if given.new_group else "", alone=True),))
+        moved = empty.with_commits(done, {partition: given.prior[partition] for partition in done})
+        moving: Plan[Any] = plan
+        back = MOVE.invert(services, replace(moving, arguments=moved), results)
         if not unsure:
             return back
         so = "it was stopped in the middle, so its own commits and later ones of others cannot be distinguished"
@@ -140,8 +167,3 @@ def _verified(result: ItemResult, found: int | None) -> ItemResult:
         f"{result.target}: committed {result.value}, and read back {found}", hint="was the group moved by another client?"
     )
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=found)
-
-
-def _partition(target: str) -> TopicPartition:
-    topic, _, number = target.rpartition(":")
-    return TopicPartition(topic, int(number))

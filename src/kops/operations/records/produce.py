@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
 from kops.core.models import Topic, TopicPartition
 from kops.core.murmur2 import partition_for
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.progress import NoProgress, Progress
 from kops.core.topics.names import is_kafkas_own
 from kops.operations.protocol.mutation import Mutation
@@ -41,7 +41,23 @@ class Outgoing:
     stopped: BaseException | None = None
 
 
-def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Sending(Arguments):
+    """The arguments of ``records.produce``: how the records were sent; the records themselves are not part of a plan."""
+
+    source: str
+    partitioner: str
+    acks: str
+
+    def as_json(self) -> Json:
+        return {"source": self.source, "partitioner": self.partitioner, "acks": self.acks}
+
+    @classmethod
+    def of_json(cls, body: Json) -> Sending:
+        return cls(body["source"], body["partitioner"], body["acks"])
+
+
+def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan[Sending]:
     """Plan to produce the records of an input.
 
     :raises NotFound: when the topic does not exist
@@ -57,7 +73,7 @@ def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan:
         context=services.connection.label,
         items=(Item(topic, "produce", None, None, f"from {outgoing.source}"),),
         guard={topic: found.topic_id},
-        arguments={"source": outgoing.source, "partitioner": outgoing.partitioner, "acks": outgoing.acks},
+        arguments=Sending(outgoing.source, outgoing.partitioner, outgoing.acks),
     )
 
 
@@ -80,18 +96,19 @@ def count(services: Services, topic: str, outgoing: Outgoing) -> list[dict[str, 
     return [{"topic": topic, "partition": p, "records": counts[p], "tombstones": tombstones[p]} for p in order]
 
 
-class ProduceRecords(Mutation):
+class ProduceRecords(Mutation[Sending]):
     """Produces the records of an input, once.
 
     :param outgoing: None in the registry of mutations: a saved plan has no records
     """
 
     name: ClassVar[str] = "records.produce"
+    arguments = Sending
 
     def __init__(self, outgoing: Outgoing | None = None) -> None:
         self._outgoing = outgoing
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[Sending]) -> None:
         """Refuse if the topic was deleted or recreated."""
         if self._outgoing is None:
             raise Refused("a plan has no records to produce", hint="`kops records produce` reads them and sends them")
@@ -99,7 +116,7 @@ class ProduceRecords(Mutation):
             if _described(services, topic).topic_id != topic_id:
                 raise StateMoved(f"{topic} was recreated since the plan was made", hint="run the command again")
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Sending]) -> Iterator[ItemResult]:
         """Send the whole input, wait for the acknowledgements, and yield a result per partition."""
         outgoing, topic = self._outgoing, plan.items[0].target
         assert outgoing is not None  # noqa: S101 - check() has refused
@@ -121,7 +138,7 @@ class ProduceRecords(Mutation):
         if outgoing.stopped is not None:
             yield ItemResult(topic, Status.FAILED, error=_reason(outgoing.stopped, sender.sent))
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Sending], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Check that each log reaches the last acknowledged offset."""
         topic = plan.items[0].target
         ends = {
@@ -132,11 +149,10 @@ class ProduceRecords(Mutation):
         bounds = services.kafka.offsets.bounds_or_errors(ends.values())
         return tuple(_verified(result, bounds.get(ends[result.target])) if result.target in ends else result for result in results)
 
-    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
-        """Whether it can be undone: never, since records can only be appended to a log."""
+    def can_be_undone(self, plan: Plan[Sending]) -> bool:  # noqa: ARG002 - never
         return False
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
+    def invert(self, services: Services, plan: Plan[Sending], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
         """Refuse: a log only grows."""
         raise Refused(
             "records that were produced cannot be undone: a log only grows",

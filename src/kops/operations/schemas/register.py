@@ -5,21 +5,54 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 from kops.core.errors import KopsError, NotFound, Refused, StateMoved, VerificationFailed
-from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.core.schemas.models import FORMAT_OF, PROTOBUF, Schema, SchemaVersion, references_of
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
+from kops.core.schemas.models import FORMAT_OF, PROTOBUF, Schema, SchemaVersion
 from kops.gateways.registry.subjects import Subjects
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
 from kops.operations.schemas.subjects import Check, checked, parsed
 from kops.operations.services import Services
 
 REGISTER, UNREGISTER = "schemas.register", "schemas.unregister"
+SubjectArgs = TypeVar("SubjectArgs", bound=Arguments)
 
 
-def plan_register(services: Services, subject: str, schema: Schema) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Registration(Arguments):
+    """The arguments of ``schemas.register``."""
+
+    schema: Schema
+
+    def as_json(self) -> Json:
+        return {"schema": self.schema.as_json()}
+
+    @classmethod
+    def of_json(cls, body: Json) -> Registration:
+        return cls(Schema.of_json(body["schema"]))
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDeletion(Arguments):
+    """The arguments of ``schemas.unregister``.
+
+    :param schema: of the version, to register it again
+    """
+
+    version: int
+    schema: Schema
+
+    def as_json(self) -> Json:
+        return {"version": self.version, "schema": self.schema.as_json()}
+
+    @classmethod
+    def of_json(cls, body: Json) -> VersionDeletion:
+        return cls(body["version"], Schema.of_json(body["schema"]))
+
+
+def plan_register(services: Services, subject: str, schema: Schema) -> Plan[Registration]:
     """Plan to register a schema: a new subject, a new version, or no change.
 
     :raises UsageProblem: when it cannot be parsed
@@ -51,7 +84,7 @@ def plan_register(services: Services, subject: str, schema: Schema) -> Plan:
         context=services.connection.label,
         items=(item,),
         guard={"registry": subjects.registry.shown_url, subject: _state(latest)},
-        arguments={"schema": schema.as_json()},
+        arguments=Registration(schema),
         warnings=tuple(warnings),
     )
 
@@ -73,23 +106,23 @@ def refuse_incompatible(found: Check) -> None:
             )
 
 
-class _OneSubject(Mutation):
+class _OneSubject(Mutation[SubjectArgs]):
     """Changes one subject, after comparing its state in the registry with the plan."""
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[SubjectArgs]) -> Iterable[str]:
         return (f"schema {item.target}" for item in plan.changes)
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[SubjectArgs]) -> None:
         """Refuse if the subject was changed since the plan, or the registry is another one."""
         subject, subjects = plan.items[0].target, Subjects(services.connection)
         state = _state(self.found(subjects, subject, plan))
         compare_guard(plan, {"registry": subjects.registry.shown_url, subject: state}, f"subject {subject}")
 
     @abstractmethod
-    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
+    def found(self, subjects: Subjects, subject: str, plan: Plan[SubjectArgs]) -> SchemaVersion | None:
         """Return the current state of the version that the plan depends on."""
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[SubjectArgs]) -> Iterator[ItemResult]:
         subjects = Subjects(services.connection)
         for item in plan.changes:
             try:
@@ -100,27 +133,28 @@ class _OneSubject(Mutation):
                 yield ItemResult(item.target, Status.DONE, value=value)
 
     @abstractmethod
-    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
+    def change(self, subjects: Subjects, subject: str, plan: Plan[SubjectArgs]) -> dict[str, Any] | None:
         """Change a subject; return what the registry returned."""
 
 
-class RegisterSchema(_OneSubject):
+class RegisterSchema(_OneSubject[Registration]):
     """Registers one schema, after comparing the subject's latest version."""
 
     name: ClassVar[str] = REGISTER
+    arguments = Registration
 
-    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:  # noqa: ARG002 - the contract
+    def found(self, subjects: Subjects, subject: str, plan: Plan[Registration]) -> SchemaVersion | None:  # noqa: ARG002 - the contract
         return subjects.newest(subject)
 
-    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
-        return {"id": subjects.register(subject, _schema(plan))}
+    def change(self, subjects: Subjects, subject: str, plan: Plan[Registration]) -> dict[str, Any] | None:
+        return {"id": subjects.register(subject, plan.arguments.schema)}
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Registration], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the schema back by its id, and find its version."""
         subjects = Subjects(services.connection)
         return tuple(_read_back(subjects, plan, result) for result in results)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[Registration], results: Sequence[ItemResult]) -> Plan[VersionDeletion]:
         """Plan to delete the version softly; if its result is not known, the version is looked up in the registry.
 
         :raises Refused: when nothing was registered
@@ -136,13 +170,13 @@ class RegisterSchema(_OneSubject):
         undo = plan_unregister(services, subject, done[0])
         return replace(undo, losses=(f"version {newest.version} of {subject} was registered since",) if newest and later else ())
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[Registration], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Report version and id, and what undo does."""
         made = [f"{one.target}: version {one.value['version']}, id {one.value['id']}" for one in results if one.status is Status.DONE]
         return (*made, "undo deletes the version softly: its id stays readable, for records may have it") if made else ()
 
 
-def plan_unregister(services: Services, subject: str, version: int) -> Plan:
+def plan_unregister(services: Services, subject: str, version: int) -> Plan[VersionDeletion]:
     """Plan to delete a version softly.
 
     :raises NotFound: when it does not exist
@@ -158,33 +192,34 @@ def plan_unregister(services: Services, subject: str, version: int) -> Plan:
         severity=Severity.SEVERE,
         confirm=subject,
         guard={"registry": subjects.registry.shown_url, subject: _state(found)},
-        arguments={"version": version, "schema": found.schema.as_json()},
+        arguments=VersionDeletion(version, found.schema),
         warnings=("records that were written with it stay readable; producers that register by themselves will register it again",),
     )
 
 
-class UnregisterSchema(_OneSubject):
+class UnregisterSchema(_OneSubject[VersionDeletion]):
     """Deletes one version softly."""
 
     name: ClassVar[str] = UNREGISTER
+    arguments = VersionDeletion
 
-    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
+    def found(self, subjects: Subjects, subject: str, plan: Plan[VersionDeletion]) -> SchemaVersion | None:
         """Return the version to be deleted.
 
         :raises StateMoved: when it no longer exists
         """
         try:
-            return subjects.version(subject, plan.arguments["version"])
+            return subjects.version(subject, plan.arguments.version)
         except NotFound as missing:
             raise StateMoved(missing.message, hint="it was deleted meanwhile") from missing
 
-    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
-        subjects.delete(subject, plan.arguments["version"])
+    def change(self, subjects: Subjects, subject: str, plan: Plan[VersionDeletion]) -> dict[str, Any] | None:
+        subjects.delete(subject, plan.arguments.version)
         return None
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[VersionDeletion], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Check that the version no longer exists."""
-        subjects, version = Subjects(services.connection), plan.arguments["version"]
+        subjects, version = Subjects(services.connection), plan.arguments.version
 
         def verified(result: ItemResult) -> ItemResult:
             if result.status is not Status.DONE or version not in subjects.versions(result.target):
@@ -194,9 +229,9 @@ class UnregisterSchema(_OneSubject):
 
         return tuple(map(verified, results))
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
+    def invert(self, services: Services, plan: Plan[VersionDeletion], results: Sequence[ItemResult]) -> Plan[Registration]:  # noqa: ARG002 - the contract
         """Plan to register it again: as a newer version, usually with the same id."""
-        return plan_register(services, plan.items[0].target, _schema(plan))
+        return plan_register(services, plan.items[0].target, plan.arguments.schema)
 
 
 REGISTERING, UNREGISTERING = RegisterSchema(), UnregisterSchema()
@@ -208,20 +243,15 @@ def _state(found: SchemaVersion | None) -> dict[str, Any] | None:
     )
 
 
-def _schema(plan: Plan) -> Schema:
-    body = plan.arguments["schema"]
-    return Schema(body["schemaType"], body["schema"], references_of(body.get("references")))
-
-
-def _registered(subjects: Subjects, plan: Plan) -> SchemaVersion | None:
+def _registered(subjects: Subjects, plan: Plan[Registration]) -> SchemaVersion | None:
     """Return the version that a plan has registered: one with its schema that is newer than the latest version before."""
     subject = plan.items[0].target
-    found, before = subjects.find(subject, _schema(plan)), plan.guard[subject]
+    found, before = subjects.find(subject, plan.arguments.schema), plan.guard[subject]
     return found if found is not None and (before is None or found.version > before["version"]) else None
 
 
-def _read_back(subjects: Subjects, plan: Plan, result: ItemResult) -> ItemResult:
-    schema = _schema(plan)
+def _read_back(subjects: Subjects, plan: Plan[Registration], result: ItemResult) -> ItemResult:
+    schema = plan.arguments.schema
     if result.status is Status.UNKNOWN:  # the response was lost: find out whether the request was, too
         made = _registered(subjects, plan)
         return result if made is None else ItemResult(result.target, Status.DONE, value={"id": made.id, "version": made.version})

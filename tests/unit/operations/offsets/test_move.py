@@ -139,7 +139,18 @@ def test_deletion_that_cannot_be_undone_says_so_first(kops, cluster):
     cluster.commits["empty"] = {}
     planned = kops("groups", "delete", "empty", "--dry-run").ok()
     assert planned.err.startswith("warning: this cannot be undone\n")
+    assert planned.err.count("cannot be undone") == 1
+    assert kops("groups", "delete", "empty", "--dry-run", "-o", "json").ok().json["warnings"] == ["this cannot be undone"]
     assert "cannot be undone" not in kops("groups", "delete", "a", "--dry-run").ok().err
+    assert "this cannot be undone" not in kops("groups", "delete", "a", "--dry-run", "-o", "json").ok().json["warnings"]
+
+
+def test_saved_plan_and_entry_say_that_it_cannot_be_undone(kops, cluster, tmp_path):
+    cluster.commits["empty"] = {}
+    kops("groups", "delete", "empty", "--plan-out", tmp_path / "plan").ok()
+    done = kops("apply", tmp_path / "plan", "--confirm", "empty").ok()
+    assert done.err.count("warning: this cannot be undone\n") == 1
+    assert kops("journal", "show", "last", "-o", "json").ok().json["plan"]["warnings"] == ["this cannot be undone"]
 
 
 def test_long_plan_says_what_it_skips_in_all(kops, cluster):

@@ -9,7 +9,7 @@ from kops.core.errors import Refused
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.schemas.models import Schema, SchemaVersion
 from kops.operations.schemas import register as schemas_register
-from kops.operations.schemas.register import REGISTERING
+from kops.operations.schemas.register import REGISTERING, Registration
 
 SCHEMA = Schema("AVRO", '"string"')
 LOST = ItemResult("orders-value", Status.UNKNOWN, error={"code": "timed_out", "message": "no answer"})
@@ -20,7 +20,7 @@ PLAN = Plan(
     "test",
     (Item("orders-value", "add a version"),),
     guard={"registry": "here", "orders-value": {"version": 3, "id": 30}},
-    arguments={"schema": SCHEMA.as_json()},
+    arguments=Registration(SCHEMA),
 )
 
 
@@ -51,6 +51,6 @@ def test_it_was_registered_after_all(services, registry):
     assert (found.status, found.value) == (Status.DONE, {"id": 40, "version": 4})
     for results in ([LOST], []):  # no answer; killed
         undo = REGISTERING.invert(services(), PLAN, results)
-        assert (undo.arguments["version"], undo.losses) == (4, ())
+        assert (undo.arguments.version, undo.losses) == (4, ())
     registry[5] = replace(registry[4], version=5)
     assert REGISTERING.invert(services(), PLAN, [found]).losses == ("version 5 of orders-value was registered since",)

@@ -14,7 +14,8 @@ def test_all_name_the_group(name):
     offsets = {"write": {}, "prior": {}, "new_group": False, "within_log": True}
     of_state = {"exactly_once": False, "master": "local", "stores": {}, "commit": {}}
     of_reset = {"offsets": {"group": "prices-app", **offsets}, "topics": []}
-    arguments = {"application": "prices-app", "group": "prices-app", **offsets, **of_state, **of_reset}
+    of_reading = {"topic": "prices", "isolation": "read_committed", "ends": None}
+    arguments = {"application": "prices-app", "group": "prices-app", **offsets, **of_state, **of_reset, **of_reading}
     plan = Plan(name, "", "cluster-1", "test", (), arguments=arguments)
     mutation = mutation_named(name)
     assert tuple(mutation.locks(mutation.typed(plan))) == ("prices-app",)
