@@ -5,6 +5,7 @@ import pytest
 
 from kops.config.paths import directories
 from kops.sandbox import cluster, parts
+from kops.sandbox.model import load
 from support.streams_apps import LONGEST_PAUSE, SECONDS
 
 
@@ -14,7 +15,7 @@ def sandboxes(home, kafka_jar_files):
     folder = directories(os.environ).data / "sandbox"
     yield folder
     for description in folder.glob("*/sandbox.json"):
-        sandbox = cluster.find(description.parent)
+        sandbox = load(description.parent)
         for part in cluster.parts_of(sandbox):
             parts.kill_at_once(part)
         cluster.down(sandbox, delete=True)

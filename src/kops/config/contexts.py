@@ -12,7 +12,7 @@ from kops.config import layers
 from kops.config.java import write_private
 from kops.config.load import ConfigFile, read_config
 from kops.config.paths import Directories
-from kops.config.schema import SECRET_FORMS, SETTINGS, Kind, check_context_name
+from kops.config.schema import SETTINGS, Kind, check_context_name
 from kops.core.errors import ConfigError, NotFound
 
 HEADER = "# Contexts of kops: clusters, and how to reach them. Secrets are never in here, only where they are.\n\n"
@@ -79,11 +79,6 @@ def secret_files(directories: Directories, name: str) -> tuple[Path, ...]:
 def write_secret(directories: Directories, name: str, secret: str, value: str) -> str:
     """Store an imported secret in a file that only this user can read, and return the path for ``<secret>_file``."""
     return str(write_private(secret_file(directories, name, secret), value + "\n"))
-
-
-def secret_keys(name: str) -> tuple[str, ...]:
-    """Return the keys under which a context can have a secret."""
-    return tuple(f"{name}_{form}" for form in SECRET_FORMS)
 
 
 def _known(file: ConfigFile, name: str) -> None:

@@ -26,7 +26,6 @@ class Directories:
 
     @property
     def config_file(self) -> Path:
-        """The file with the contexts."""
         return self.config / self.config_name
 
     @property

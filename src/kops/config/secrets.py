@@ -31,8 +31,6 @@ def from_file(path: Path) -> Secret:
 
 
 def from_environment(variable: str, environ: Mapping[str, str]) -> Secret:
-    """Return the secret stored in an environment variable."""
-
     def read() -> str:
         if variable not in environ:
             raise ConfigError(f"the environment variable {variable} is not set", hint=f"it should hold a secret: export {variable}")
@@ -42,7 +40,6 @@ def from_environment(variable: str, environ: Mapping[str, str]) -> Secret:
 
 
 def from_command(command: str) -> Secret:
-    """Return the secret that a command prints."""
     return Secret(f"command {_first_word(command)}", lambda: run_command(command))
 
 

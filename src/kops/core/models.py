@@ -71,7 +71,6 @@ class Topic:
 
     @property
     def replication_factor(self) -> int:
-        """The number of replicas of the first partition."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
 

@@ -61,7 +61,6 @@ def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) ->
 
 
 def without_login(url: str) -> str:
-    """Return a URL without credentials."""
     return re.sub(r"//[^/@]*@", "//", url)
 
 

@@ -103,8 +103,6 @@ class Registered(ABC):
 
 @dataclass(frozen=True)
 class Avro(Registered):
-    """Avro with a schema from the registry."""
-
     name: ClassVar[str] = "avro"
     kind: ClassVar[str] = AVRO
 

@@ -132,7 +132,6 @@ class DeadLetter:
 
     @property
     def sentence(self) -> str:
-        """What happened, in words."""
         where = f" of {self.origin}" if self.origin else ""
         if self.written_by == CONNECT:
             who = f"task {self.task} of {self.connector}" if self.connector is not None else "a connector"
@@ -159,11 +158,6 @@ def dead_letter(headers: Iterable[tuple[str, bytes | None]]) -> DeadLetter | Non
                 found.setdefault(writer, {})[attribute] = None if data is None else _value(writer, attribute, data)
                 latest = writer
     return DeadLetter(latest, **found[latest]) if latest else None
-
-
-def is_error_header(name: str) -> bool:
-    """Whether a dead-letter queue wrote a header, which is dropped when the record is redriven."""
-    return name.startswith(tuple(PREFIXES))
 
 
 def _value(writer: str, attribute: str, data: bytes) -> Any:

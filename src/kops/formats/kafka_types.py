@@ -28,7 +28,6 @@ class Reader:
         return self.numbers(form)[0]
 
     def numbers(self, form: struct.Struct) -> tuple[int, ...]:
-        """Read consecutive numbers."""
         try:
             values = form.unpack_from(self._data, self._at)
         except struct.error as short:

@@ -85,7 +85,6 @@ class ProtobufSchema:
             raise UndecodableRecord(f"not of its Protobuf schema: {made.DESCRIPTOR.full_name}: {wrong}") from wrong
 
     def messages(self) -> list[Any]:
-        """Return the descriptors of the top-level messages."""
         return [self._class((index,)).DESCRIPTOR for index in range(len(self._messages))]
 
     def _class(self, indexes: tuple[int, ...]) -> Any:

@@ -38,7 +38,6 @@ class Guard:
         self._holds = holds
 
     def write(self, text: str) -> int:
-        """Write a text, and return its length."""
         Passing.end()
         self.beneath.write(visible_lines(text) if self._holds() else text)
         return len(text)
@@ -63,7 +62,6 @@ class _Bytes:
         self._beneath = beneath
 
     def write(self, data: bytes | memoryview) -> int:
-        """Write all bytes, and return how many there were."""
         left = memoryview(visible_bytes(bytes(data)))
         while left:
             left = left[self._beneath.write(left) or 0 :]

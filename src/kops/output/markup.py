@@ -54,7 +54,6 @@ class Prose:
         self._any = False
 
     def write(self, text: str) -> int:
-        """Write a text, or keep it until its end is known; return its length."""
         if self._chosen() is None:
             return self.beneath.write(text)
         if not isinstance(text, str):  # click tests in this way whether a stream takes bytes
@@ -72,7 +71,6 @@ class Prose:
         self._any = True
 
     def finish(self) -> None:
-        """Write the lines that were kept."""
         text, self._lines = "".join(self._lines), []
         chosen = self._chosen()
         if text.strip() and chosen is not None:

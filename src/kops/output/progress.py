@@ -76,7 +76,6 @@ class StreamProgress:
         self._pace = Pace()
 
     def step(self, text: str) -> None:
-        """Begin a step on its own line."""
         Passing.end()
         self._shown = time.monotonic()
         self._pace = Pace()

@@ -57,8 +57,6 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report, such as one store."""
-
     title: str
     facts: Sequence[tuple[str, Any]] = ()
     notes: Sequence[str] = ()

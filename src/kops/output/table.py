@@ -43,12 +43,10 @@ class Column:
 
 
 def as_columns(columns: Sequence[str | Column]) -> list[Column]:
-    """Accept plain keys as columns."""
     return [column if isinstance(column, Column) else Column(column) for column in columns]
 
 
 def cell(value: Any) -> str:
-    """Format a value for people."""
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -36,8 +36,6 @@ def live_table(by: str, stream: TextIO) -> Iterator[Show]:
 
 
 def plain_lines(stream: TextIO) -> Show:
-    """Return a function that writes one line per look."""
-
     def show(look: Look, time: str, exceeded: Sequence[str]) -> None:
         total = look.total
         parts = [
@@ -60,8 +58,6 @@ def plain_lines(stream: TextIO) -> Show:
 
 
 def json_lines(by: str, stream: TextIO) -> Show:
-    """Return a function that writes one JSON object per look."""
-
     def show(look: Look, time: str, exceeded: Sequence[str]) -> None:
         body: dict[str, Any] = {"time": time, **_json(look.total), "over_limit": list(exceeded)}
         body[f"{by}s"] = [dict(zip(KEYS[by], line.name, strict=True)) | _json(line) for line in look.lines]

@@ -14,7 +14,6 @@ def write_yaml(body: Any, stream: TextIO) -> None:
 
 
 def write_yaml_documents(bodies: Sequence[Any], stream: TextIO) -> None:
-    """Write one YAML document for each of the bodies."""
     _write(bodies, stream, several=True)
 
 

@@ -182,7 +182,6 @@ def stop(sandbox: Sandbox, node_id: int) -> bool:
 
 
 def kill(sandbox: Sandbox, node_id: int) -> None:
-    """Kill one broker, as a crash would."""
     with _changing(sandbox):
         parts.kill_at_once(brokers.part(sandbox, sandbox.node(node_id)))
 
@@ -231,10 +230,6 @@ def move_ports(sandbox: Sandbox) -> Sandbox:
         )
         save(moved)
     return moved
-
-
-def find(directory: Path) -> Sandbox | None:
-    return load(directory)
 
 
 def _changing(sandbox: Sandbox) -> AbstractContextManager[None]:

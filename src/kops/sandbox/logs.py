@@ -16,8 +16,6 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line of a part's log, without its line end."""
-
     part: Part
     line: str
 

@@ -82,7 +82,6 @@ class Sandbox:
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port,...`` of all brokers."""
         return ",".join(f"{HOST}:{node.port}" for node in self.nodes)
 
     @property

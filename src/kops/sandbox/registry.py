@@ -27,7 +27,6 @@ class RegistryServer:
 
     @property
     def url(self) -> str:
-        """The address of its Confluent API."""
         return f"http://{HOST}:{self.port}/apis/ccompat/v7"
 
     @property

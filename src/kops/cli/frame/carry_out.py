@@ -124,7 +124,6 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 
 def plan_rows(plan: Plan) -> list[dict[str, Any]]:
-    """Return the plan's items as rows."""
     return [item.as_json() for item in plan.items]
 
 
@@ -141,7 +140,6 @@ def heading(plan: Plan) -> str:
 
 
 def note_remarks(session: Presenter, plan: Plan) -> None:
-    """Say the plan's notes and warnings on stderr."""
     for remark in remarks(plan):
         session.note(remark)
 
@@ -187,7 +185,6 @@ def show_plan_as_data(session: Presenter, plan: Plan) -> None:
 
 
 def unchanged(plan: Plan) -> list[ItemResult]:
-    """Return results for a plan without changes."""
     return [ItemResult(item.target, Status.UNCHANGED) for item in plan.items]
 
 

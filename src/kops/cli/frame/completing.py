@@ -32,21 +32,6 @@ _NEW = ("create", "add", "import")
 """Verbs whose name must not be there yet."""
 
 
-def complete_topics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Return the topics that begin with what was typed."""
-    return _complete(ctx, [TOPICS], incomplete)
-
-
-def complete_groups(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Return the groups that begin with what was typed."""
-    return _complete(ctx, [GROUPS], incomplete)
-
-
-def complete_contexts(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Return the contexts that begin with what was typed."""
-    return _complete(ctx, [CONTEXTS], incomplete)
-
-
 def complete_named(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the names that a parameter takes, when it takes names."""
     return _complete(ctx, kinds_of(ctx, param), incomplete)

@@ -39,7 +39,6 @@ def report(error: BaseException, argv: Sequence[str]) -> int:
 
 
 def describe(error: BaseException) -> tuple[dict[str, object], int]:
-    """Return the error object and the exit code for any exception."""
     if isinstance(error, ImportError):
         from kops.core.extras import missing_extra
 
@@ -66,5 +65,4 @@ def wants_json(argv: Sequence[str]) -> bool:
 
 
 def warn(text: str) -> None:
-    """Write a warning to stderr."""
     print(f"kops: warning: {indented(text)}", file=sys.stderr)  # noqa: T201 - stderr, also from modules without click

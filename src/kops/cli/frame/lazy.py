@@ -18,7 +18,6 @@ class _Text(click.types.StringParamType):
     """Text, completed with names where the parameter takes names of topics, groups or contexts."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Return what a shell may complete with."""
         from kops.cli.frame.completing import complete_named
 
         return list(complete_named(ctx, param, incomplete))

@@ -33,7 +33,7 @@ NOUNS = {
     "undo": ("kops.cli.journal:undo", "Undo a change from the journal."),
     "sandbox": ("kops.cli.sandbox.commands:group", "A real Kafka on this machine."),
     "doctor": ("kops.cli.doctor:doctor", "Check what kops needs on this machine."),
-    "demo": ("kops.cli.sandbox.demo:demo", "The tour: an application's state broken and rebuilt, on a real Kafka."),
+    "demo": ("kops.cli.sandbox.commands:demo", "The tour: an application's state broken and rebuilt, on a real Kafka."),
     "plugins": ("kops.cli.plugins:group", "Installed plugins."),
     "completion": ("kops.cli.completion:completion", "Shell completion for bash, zsh and fish."),
 }
@@ -104,7 +104,6 @@ def _run(argv: list[str]) -> int:
 
 
 def _reader_has_gone() -> bool:
-    """Return whether a reader of stdout or stderr has gone."""
     import select
 
     for stream in (sys.stdout, sys.stderr):

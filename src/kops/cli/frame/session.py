@@ -39,7 +39,6 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the connections."""
         if "kafka" in self.__dict__:
             self.kafka.close()
 
@@ -66,7 +65,6 @@ class Session:
 
     @cached_property
     def directories(self) -> Directories:
-        """Where kops keeps things."""
         from kops.config.paths import directories
 
         return directories(os.environ)
@@ -110,7 +108,6 @@ class Session:
 
     @cached_property
     def journal(self) -> Journal:
-        """The journal of this user."""
         from kops.operations.protocol.journal import Journal
 
         return Journal(self.directories.state / "journal")
@@ -124,7 +121,6 @@ class Session:
         return NoProgress() if self.quiet else StreamProgress(sys.stderr, terminal=sys.stderr.isatty())
 
     def now(self) -> datetime:
-        """Return the time, in UTC."""
         return datetime.now(timezone.utc)
 
     def note(self, text: str) -> None:
@@ -146,7 +142,6 @@ class Session:
         render_rows(rows, columns, self.written_format, sys.stdout, terminal=sys.stdout.isatty(), whole=whole)
 
     def render_object(self, body: Row, *, name: str = "name") -> None:
-        """Write one object to stdout in the chosen format."""
         from kops.output.render import render_object
 
         render_object(body, self.written_format, sys.stdout, name=name, terminal=sys.stdout.isatty())
@@ -162,7 +157,6 @@ class Session:
         write_table(table, sys.stdout, output_format=self.written_format, terminal=sys.stdout.isatty())
 
     def carry_out(self, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
-        """Run a plan through the safety protocol and return the exit code."""
         from kops.cli.frame.carry_out import carry_out
 
         return carry_out(self, plan, approval, undoes=undoes, finishes=finishes)

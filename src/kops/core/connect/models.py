@@ -58,7 +58,6 @@ class Connector:
 
     @property
     def failed(self) -> bool:
-        """Whether the connector or any of its tasks has failed."""
         return self.state == FAILED or any(task.state == FAILED for task in self.tasks)
 
     @property

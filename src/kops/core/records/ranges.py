@@ -19,8 +19,6 @@ _HINT = "write it like start..end, 100..200, @-1h..@-30m, @2026-11-20T14:05.. or
 
 @dataclass(frozen=True)
 class Span:
-    """Two positions: start (inclusive) and end (exclusive)."""
-
     start: Position = START
     end: Position = END
 

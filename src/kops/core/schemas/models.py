@@ -80,7 +80,6 @@ class RegisteredSchema:
 
 
 def references_of(body: Any) -> tuple[Reference, ...]:
-    """Parse the references in a response of the registry."""
     return tuple(Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in body or ())
 
 

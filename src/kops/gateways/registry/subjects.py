@@ -21,7 +21,6 @@ class Subjects:
         self.registry = SchemaRegistry(connection)
 
     def names(self) -> list[str]:
-        """Return the names of all subjects, sorted."""
         return sorted(map(str, self.registry.ask("GET", "/subjects", "the list of subjects", needs=[])))
 
     def versions(self, subject: str) -> list[int]:
@@ -41,7 +40,6 @@ class Subjects:
         return _version(self.registry.ask("GET", f"{_path(subject)}/versions/{version}", what, needs="schema"))
 
     def newest(self, subject: str) -> SchemaVersion | None:
-        """Return the latest version of a subject; None if there is none."""
         try:
             return self.version(subject)
         except NotFound:
@@ -59,7 +57,6 @@ class Subjects:
         return _version(body | {"schema": schema.text} if "schema" not in body else body)
 
     def subjects_of(self, schema_id: int) -> list[tuple[str, int]]:
-        """Return the subjects and versions that have a schema."""
         found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions", f"schema {schema_id}", needs=[])
         return sorted((str(each["subject"]), int(each["version"])) for each in found)
 

@@ -60,7 +60,6 @@ def _error(text: str, secrets: set[str], *, trace: bool) -> Row:
 
 
 def status_rows(bodies: Sequence[Row]) -> list[Row]:
-    """Return a row per connector and per task, for tables and CSV."""
     rows = []
     for body in bodies:
         for task in ({"id": None, **body}, *body["tasks"]):

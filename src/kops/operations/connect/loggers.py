@@ -106,7 +106,6 @@ class SetLoggers(ConnectMutation[Levels]):
         return tuple(_verified(one, now[one.target], wanted[one.target]) if one.target in now else one for one in results)
 
     def invert(self, services: Services, plan: Plan[Levels], results: Sequence[ItemResult]) -> Plan[Levels]:
-        """Plan to restore the previous levels."""
         names = done(results) or list(plan.arguments.levels)
         now, requested = _levels(services, names), plan.arguments.levels
         changed_since = [

@@ -101,7 +101,6 @@ class Restart(ConnectMutation[RestartScope]):
     arguments = RestartScope
 
     def check(self, services: Services, plan: Plan[RestartScope]) -> None:
-        """Refuse if a connector no longer exists."""
         there = {connector.name for connector in select(services, ())}
         gone = [item.target for item in plan.changes if item.target not in there]
         if gone:

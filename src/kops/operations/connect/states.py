@@ -107,7 +107,6 @@ class ChangeStates(ConnectMutation[StateChange]):
         )
 
     def invert(self, services: Services, plan: Plan[StateChange], results: Sequence[ItemResult]) -> Plan[StateChange]:
-        """Plan to restore the previous states."""
         names = set(done(results)) or {item.target for item in plan.changes}
         found = [connector for connector in select(services, ()) if connector.name in names and connector.name in plan.guard]
         if not found:
@@ -136,7 +135,6 @@ def has_reached(connector: Connector, wanted: str) -> bool:
 
 
 def failures(connectors: Iterator[Connector] | Sequence[Connector]) -> tuple[str, ...]:
-    """Describe each failed connector and task."""
     warnings = []
     for connector in connectors:
         secrets = secret_texts(connector.config)

@@ -155,7 +155,6 @@ def _gigabytes(size: int) -> str:
 
 
 def _configuration(directories: Directories) -> str:
-    """Check that the configuration file and every context in it are valid."""
     file = read_config(directories)
     for name in file.contexts:
         file.layer(name)

@@ -105,7 +105,6 @@ class ConsumeAsGroup(Mutation[GroupReading]):
         return (plan.arguments.group,)
 
     def check(self, services: Services, plan: Plan[GroupReading]) -> None:
-        """Refuse if the group has members."""
         if self._drain is None:
             raise Refused("records are read by their own command", hint="`kops records consume TOPIC --group GROUP`")
         _refuse_members(services, plan.arguments.group)

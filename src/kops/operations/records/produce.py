@@ -109,7 +109,6 @@ class ProduceRecords(Mutation[Sending]):
         self._outgoing = outgoing
 
     def check(self, services: Services, plan: Plan[Sending]) -> None:
-        """Refuse if the topic was deleted or recreated."""
         if self._outgoing is None:
             raise Refused("a plan has no records to produce", hint="`kops records produce` reads them and sends them")
         for topic, topic_id in plan.guard.items():

@@ -57,7 +57,6 @@ class Subject:
         self._formats = {"key": key, "value": value}
 
     def part(self, name: str) -> Any:
-        """Return the key, the value, or another field of the record."""
         data = getattr(self._record, name)
         if name not in self._formats or data is None:
             return data
@@ -80,7 +79,6 @@ class Subject:
             return None
 
     def headers(self, name: str) -> Iterable[str | None]:
-        """Yield the values of all headers with a name."""
         for key, data in self._record.headers:
             if key == name:
                 shown = as_text_or_base64(data) if data is not None else {"data": None, "encoding": None}

@@ -16,7 +16,7 @@ from kops.gateways.machine.jars import KAFKA_VERSION, are_cached, connect_set, j
 from kops.gateways.machine.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
-from kops.sandbox.model import PLAINTEXT, Sandbox
+from kops.sandbox.model import PLAINTEXT, Sandbox, load
 from kops.sandbox.parts import Part, PartStatus
 
 DEFAULT_NAME = "sandbox"
@@ -49,7 +49,7 @@ def bring_up(
     """
     wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
     directory = folder(services, name)
-    found = cluster.find(directory)
+    found = load(directory)
     if found is not None:
         _refuse_other_settings(found, wanted)
     _refuse_foreign_context(services, name, found)
@@ -133,7 +133,7 @@ def _named_parts(sandbox: Sandbox, broker: int | None, worker: int | None, *, re
 
 
 def existing(services: Services, name: str) -> Sandbox:
-    found = cluster.find(folder(services, name))
+    found = load(folder(services, name))
     if found is None:
         others = sorted(file.parent.name for file in (services.directories.data / "sandbox").glob("*/sandbox.json"))
         known = f"existing: {', '.join(others)};  " if others else ""

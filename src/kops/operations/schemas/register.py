@@ -171,7 +171,6 @@ class RegisterSchema(_OneSubject[Registration]):
         return replace(undo, losses=(f"version {newest.version} of {subject} was registered since",) if newest and later else ())
 
     def messages(self, services: Services, plan: Plan[Registration], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Report version and id, and what undo does."""
         made = [f"{one.target}: version {one.value['version']}, id {one.value['id']}" for one in results if one.status is Status.DONE]
         return (*made, "undo deletes the version softly: its id stays readable, for records may have it") if made else ()
 
@@ -198,8 +197,6 @@ def plan_unregister(services: Services, subject: str, version: int) -> Plan[Vers
 
 
 class UnregisterSchema(_OneSubject[VersionDeletion]):
-    """Deletes one version softly."""
-
     name: ClassVar[str] = UNREGISTER
     arguments = VersionDeletion
 
