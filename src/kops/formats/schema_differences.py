@@ -36,7 +36,7 @@ def _of_message(name: str, before: Any, after: Any) -> Iterator[str]:
         place, other = f"{name}.{field.name}", fields.get(field.number)
         if other is None:
             yield f"{place}: number {field.number} was removed; reserve numbers that are no longer used"
-        elif not _goes_with(field, other):
+        elif not _are_compatible(field, other):
             yield f"{place}: number {field.number} was {_type(field)}, and is {_type(other)}"
         elif field.name != other.name:
             yield f"{place}: number {field.number} is now called {other.name}"
@@ -49,7 +49,7 @@ def _all(messages: list[Any]) -> Iterator[Any]:
             yield from _all(list(message.nested_types))
 
 
-def _goes_with(one: Any, other: Any) -> bool:
+def _are_compatible(one: Any, other: Any) -> bool:
     kinds = (_kind(one), _kind(other))
     if one.message_type is not None and other.message_type is not None:
         return bool(one.message_type.full_name == other.message_type.full_name) or _is_map(one) == _is_map(other) is True

@@ -149,27 +149,27 @@ def _blocks(seeds: Hashes, pieces: _Pieces, rows: NDArray[numpy.int64]) -> Hashe
         chosen = rows[active]
         for number, lane in enumerate(lanes):
             word = pieces.words(chosen, _WORD, skip=number * _WORD)
-            lane[active] = _turned(lane[active] + word * _u(_PRIME_2), 31) * _u(_PRIME_1)
+            lane[active] = _rotated_left(lane[active] + word * _u(_PRIME_2), 31) * _u(_PRIME_1)
         pieces.advance(chosen, _BLOCK)
         active = active[pieces.left[chosen] >= _BLOCK]
-    first, *others = (_turned(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True))
+    first, *others = (_rotated_left(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True))
     value = first + others[0] + others[1] + others[2]
     for lane in lanes:
-        value = (value ^ (_turned(lane * _u(_PRIME_2), 31) * _u(_PRIME_1))) * _u(_PRIME_1) + _u(_PRIME_4)
+        value = (value ^ (_rotated_left(lane * _u(_PRIME_2), 31) * _u(_PRIME_1))) * _u(_PRIME_1) + _u(_PRIME_4)
     return value
 
 
 def _with_word(value: Hashes, word: Hashes) -> Hashes:
-    mixed = value ^ (_turned(word * _u(_PRIME_2), 31) * _u(_PRIME_1))
-    return _turned(mixed, 27) * _u(_PRIME_1) + _u(_PRIME_4)
+    mixed = value ^ (_rotated_left(word * _u(_PRIME_2), 31) * _u(_PRIME_1))
+    return _rotated_left(mixed, 27) * _u(_PRIME_1) + _u(_PRIME_4)
 
 
 def _with_half(value: Hashes, half: Hashes) -> Hashes:
-    return _turned(value ^ (half * _u(_PRIME_1)), 23) * _u(_PRIME_2) + _u(_PRIME_3)
+    return _rotated_left(value ^ (half * _u(_PRIME_1)), 23) * _u(_PRIME_2) + _u(_PRIME_3)
 
 
 def _with_octet(value: Hashes, octet: Hashes) -> Hashes:
-    return _turned(value ^ (octet * _u(_PRIME_5)), 11) * _u(_PRIME_1)
+    return _rotated_left(value ^ (octet * _u(_PRIME_5)), 11) * _u(_PRIME_1)
 
 
 def _finished(value: Hashes) -> Hashes:
@@ -178,8 +178,7 @@ def _finished(value: Hashes) -> Hashes:
     return value ^ (value >> _u(32))
 
 
-def _turned(value: Hashes, bits: int) -> Hashes:
-    """Rotate to the left."""
+def _rotated_left(value: Hashes, bits: int) -> Hashes:
     return (value << _u(bits)) | (value >> _u(64 - bits))
 
 

@@ -78,7 +78,7 @@ def unguarded(stream: TextIO) -> TextIO:
     return stream
 
 
-def steer(text: str, stream: TextIO) -> None:
+def write_control_text(text: str, stream: TextIO) -> None:
     """Write a text that may contain control sequences of kops itself."""
     Passing.end()
     unguarded(stream).write(text)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import UsageProblem
+from kops.gateways.machine.ivy import silent
 from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
@@ -109,7 +110,7 @@ def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Callable[[st
     :raises OperationFailed: if a broker ends instead of answering
     """
     with _changing(sandbox):
-        return _brokers_up(sandbox, jars=jars, jdk=jdk, report=report or _silent)
+        return _brokers_up(sandbox, jars=jars, jdk=jdk, report=report or silent)
 
 
 def all_up(sandbox: Sandbox, programs: Programs, *, report: Callable[[str], None] | None = None) -> None:
@@ -118,7 +119,7 @@ def all_up(sandbox: Sandbox, programs: Programs, *, report: Callable[[str], None
     :raises Refused: if a port is in use
     :raises OperationFailed: if a part ends instead of answering
     """
-    report = report or _silent
+    report = report or silent
     with _changing(sandbox):
         others = [part for part in parts_of(sandbox)[len(sandbox.nodes) :] if not parts.runs(part)]
         parts.refuse_taken_ports(sandbox.title, others)
@@ -247,6 +248,3 @@ def _new_cluster_id() -> str:
         made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not made.startswith("-"):
             return made
-
-
-def _silent(_line: str) -> None: ...

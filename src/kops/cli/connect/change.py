@@ -9,42 +9,25 @@ from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
 
 
-def _change(session: Session, patterns: tuple[str, ...], verb: str, wait: str, approval: Approval, *, regex: bool) -> int:
-    from kops.core.durations import parse_duration
-    from kops.operations.connect.states import plan_state
+def _add_verb(verb: str, text: str) -> None:
+    """Add a verb that changes the state of connectors."""
 
-    plan = plan_state(session, patterns, verb, regex=regex, wait_ms=parse_duration(wait, what="duration for --wait"))
-    return session.carry_out(plan, approval)
+    @group.command(verb, help=text)
+    @connectors()
+    @wait_option
+    @mutation
+    @click.pass_obj
+    def change_state(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
+        from kops.core.durations import parse_duration
+        from kops.operations.connect.states import plan_state
 
-
-@group.command("pause")
-@connectors()
-@wait_option
-@mutation
-@click.pass_obj
-def pause(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
-    """Pause connectors: their tasks stay assigned but idle."""
-    return _change(session, patterns, "pause", wait, approval, regex=regex)
+        plan = plan_state(session, patterns, verb, regex=regex, wait_ms=parse_duration(wait, what="duration for --wait"))
+        return session.carry_out(plan, approval)
 
 
-@group.command("resume")
-@connectors()
-@wait_option
-@mutation
-@click.pass_obj
-def resume(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
-    """Resume paused and stopped connectors, and report tasks that fail."""
-    return _change(session, patterns, "resume", wait, approval, regex=regex)
-
-
-@group.command("stop")
-@connectors()
-@wait_option
-@mutation
-@click.pass_obj
-def stop(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
-    """Stop connectors: their tasks are removed, configuration and offsets stay (KIP-875)."""
-    return _change(session, patterns, "stop", wait, approval, regex=regex)
+_add_verb("pause", "Pause connectors: their tasks stay assigned but idle.")
+_add_verb("resume", "Resume paused and stopped connectors, and report tasks that fail.")
+_add_verb("stop", "Stop connectors: their tasks are removed, configuration and offsets stay (KIP-875).")
 
 
 @group.command("restart")

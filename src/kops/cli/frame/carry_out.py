@@ -200,10 +200,10 @@ def finish(session: Presenter, result: Result, entry: Entry | None) -> None:
     for message in result.messages:
         session.note(message)
     if entry:
-        session.note(f"{result.status.value}; journal {entry.id}{_way_back(result, entry)}")
+        session.note(f"{result.status.value}; journal {entry.id}{_undo_hint(result, entry)}")
 
 
-def _way_back(result: Result, entry: Entry) -> str:
+def _undo_hint(result: Result, entry: Entry) -> str:
     if result.status is Status.FAILED:
         return ""
     if not mutation_named(entry.plan.operation).can_be_undone(entry.plan):

@@ -67,9 +67,9 @@ class Group(_SharedOptions, click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a verb by its name or by another that it is known by."""
-        return super().resolve_command(ctx, [self.meant(ctx, args[0]), *args[1:]])
+        return super().resolve_command(ctx, [self.full_name(ctx, args[0]), *args[1:]])
 
-    def meant(self, ctx: click.Context, name: str) -> str:
+    def full_name(self, ctx: click.Context, name: str) -> str:
         """Return the name of the verb that a word means: ``ls`` is ``list``."""
         known = self.list_commands(ctx)
         return "list" if name == "ls" and name not in known and "list" in known else name
@@ -117,7 +117,7 @@ class LazyGroup(Group):
         """Return the nouns in the table's order."""
         return list(self.nouns)
 
-    def meant(self, ctx: click.Context, name: str) -> str:  # noqa: ARG002 - the contract
+    def full_name(self, ctx: click.Context, name: str) -> str:  # noqa: ARG002 - the contract
         """Return the noun that a word means: ``topic`` is ``topics``, ``contexts`` is ``context``, where no plugin has that name."""
         other = f"{name}s" if f"{name}s" in self.nouns else name.removesuffix("s")
         return other if name not in self.nouns and other in self.nouns and self._plugin(name) is None else name

@@ -60,7 +60,7 @@ def advice(name: str, group: str | None, trace: str, config: Mapping[str, str]) 
     cause, look = cause_of(trace), command("connect", "status", name, "--trace")
     if cause is Cause.PASSING:
         return command("connect", "restart", name, "--failed"), look
-    if cause is Cause.SETTING and (key := _blamed(trace, config)):
+    if cause is Cause.SETTING and (key := _invalid_setting(trace, config)):
         return command("connect", "alter", name, "--config", f"{key}=VALUE"), look
     if cause is Cause.RECORD:
         tolerant = ["--config", "errors.tolerance=all"]
@@ -72,7 +72,7 @@ def advice(name: str, group: str | None, trace: str, config: Mapping[str, str]) 
     return look, command("connect", "describe", name)
 
 
-def _blamed(trace: str, config: Mapping[str, str]) -> str | None:
+def _invalid_setting(trace: str, config: Mapping[str, str]) -> str | None:
     """Return the setting whose value the trace mentions, or whose name it mentions; if several, the one with the longest value."""
     named = [key for key, value in config.items() if len(value) > 1 and key not in ("name", "connector.class") and value in trace]
     if named:

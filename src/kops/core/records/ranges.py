@@ -66,11 +66,11 @@ def resolve_span(
         elif span.start.kind == "offset" and first > bound.log_end_offset:
             notes.append(f"{partition} ends at offset {bound.log_end_offset}, before {first}")
     if span.start.kind == "time" and ranges and all(wanted.empty for wanted in ranges.values()):
-        notes.append(_nothing_from(span))
+        notes.append(_empty_span_note(span))
     return ranges, notes
 
 
-def _nothing_from(span: Span) -> str:
+def _empty_span_note(span: Span) -> str:
     start = time_text(span.start.value)
     if span.end.kind != "time":
         return f"no record at or after {start}{'' if span.end.kind == 'end' else ' within the range'}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kops.core.errors import MissingRequirement
 from kops.gateways.machine import ivy
-from kops.gateways.machine.ivy import Artifact, Report
+from kops.gateways.machine.ivy import Artifact, Report, silent
 from kops.gateways.machine.jars import OFFLINE_HINT, locked, repository
 from kops.gateways.machine.jdk import require_jdk
 
@@ -27,7 +27,7 @@ def registry_folder(cache_directory: Path, *, progress: Report | None = None, fe
     :raises MissingRequirement: when it is neither present nor can be fetched
     """
     jars = cache_directory / "jars"
-    report = progress or _silent
+    report = progress or silent
 
     def unpacked(work: Path) -> Path:
         report(f"fetching the schema registry {REGISTRY_VERSION}, once (a minute or two)")
@@ -103,6 +103,3 @@ def _extract(tarred: tarfile.TarFile, folder: Path) -> None:
                 f"the archive contains {member.name}, which is not safe to unpack", hint="use Python 3.10.12, 3.11.4 or newer"
             )
         tarred.extract(member, folder)
-
-
-def _silent(_line: str) -> None: ...

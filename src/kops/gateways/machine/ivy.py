@@ -73,6 +73,9 @@ _SIGNS_OF_FAILURE = (
 """Substrings of Ivy's lines about failures, the most specific first."""
 
 
+def silent(_line: str) -> None: ...
+
+
 @dataclass(frozen=True)
 class Artifact:
     """A Maven artifact.

@@ -22,7 +22,7 @@ from kops.core.errors import MissingRequirement, UsageProblem
 from kops.core.secret_shapes import without_login
 from kops.gateways.machine import ivy
 from kops.gateways.machine.checksums import fetch_pinned, verify_checksums
-from kops.gateways.machine.ivy import Artifact, Report
+from kops.gateways.machine.ivy import Artifact, Report, silent
 from kops.gateways.machine.jdk import require_jdk
 
 KAFKA_VERSION = "4.3.1"
@@ -125,7 +125,7 @@ def jars_of(
         return present
     if not fetch:
         raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=OFFLINE_HINT)
-    report = progress or _silent
+    report = progress or silent
     with locked(jars, wanted.folder, report):
         return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, report)
 
@@ -209,6 +209,3 @@ def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
             waiting = True
             time.sleep(0.2)
         yield
-
-
-def _silent(_line: str) -> None: ...

@@ -79,7 +79,7 @@ def _with_reducer(store: Store, path: str) -> Store:
     from kops.plugins.loader import reducer_reference
 
     try:
-        reference = _beside(reducer_reference(store.aggregate.expression), path)
+        reference = _with_module_source(reducer_reference(store.aggregate.expression), path)
         _refuse_without_subtraction(store, load_reducer(reference))
     except ConfigError as wrong:
         message = f"{path}: stores.{store.name}.aggregate.reducer: {wrong.message}"
@@ -87,7 +87,7 @@ def _with_reducer(store: Store, path: str) -> Store:
     return replace(store, aggregate=replace(store.aggregate, expression=reference))
 
 
-def _beside(reference: str, path: str) -> str:
+def _with_module_source(reference: str, path: str) -> str:
     """Return a reducer with its module's source if that is next to the state file; an installed module takes precedence."""
     from importlib.util import find_spec
 

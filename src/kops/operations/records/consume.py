@@ -110,7 +110,7 @@ def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Re
     if wanted.span is None:
         ends = services.kafka.offsets.bounds(bounds, isolation=wanted.isolation)
         last = read_last(services.kafka.records, ends, wanted.last, wanted.isolation, stream.count)
-        stream.notes.extend(_what_else_there_is(wanted, bounds))
+        stream.notes.extend(_older_records_note(wanted, bounds))
         stream.notes.extend(_held_back(ends, bounds))
         yield newest(last.values(), wanted.last)
         starts = {partition: end.log_end_offset for partition, end in ends.items()}
@@ -226,6 +226,6 @@ def _held_back(ends: Mapping[TopicPartition, Bounds], bounds: Mapping[TopicParti
     return unstable_notes({partition: stable[partition] for partition, bound in bounds.items() if stable[partition] < bound.log_end_offset})
 
 
-def _what_else_there_is(wanted: Wanted, bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
+def _older_records_note(wanted: Wanted, bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
     offsets = sum(bound.log_end_offset - bound.log_start_offset for bound in bounds.values())
     return [f"the newest of {offsets:,} offsets; a range such as start..end or @-1h.. shows others"] if offsets > wanted.last else []
