@@ -12,6 +12,9 @@ import pytest
 from kops.config.load import read_config
 from kops.config.paths import directories
 from kops.gateways.machine.processes import start_time
+from kops.sandbox.model import load
+from kops.sandbox.ports import is_free
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
 
@@ -110,6 +113,8 @@ def test_concurrent_up_starts_one_sandbox_that_outlives_shells(run_kops, kops_pr
 def test_a_stale_pid_is_never_touched(run_kops, sandboxes):
     up = run_kops("sandbox", "up", "-o", "json").ok().json
     os.kill(up["brokers"][0]["pid"], signal.SIGKILL)
+    (node,) = load(sandboxes / "sandbox").nodes
+    wait_for("its ports to be free", lambda: is_free(node.port) and is_free(node.controller_port))
     record = sandboxes / "sandbox" / "broker-1" / "process.json"
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
         record.write_text(json.dumps({"pid": bystander.pid, "started": json.loads(record.read_text())["started"]}))
