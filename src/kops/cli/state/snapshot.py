@@ -82,7 +82,7 @@ def restore(
     from kops.operations.groups.matching import wait_until_empty
     from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.state.restore import plan_restore
-    from kops.operations.state.snapshot_manifest import read_manifest
+    from kops.operations.state.snapshot import read_manifest
 
     if not approval.dry_run and not approval.plan_out:
         refuse_read_only(session.connection)

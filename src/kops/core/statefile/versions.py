@@ -33,18 +33,18 @@ _REPEATED_VALUES = ((2, 6, 0), (2, 6, 1), (2, 7, 0))
 _TEXT = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[-.][A-Za-z0-9.-]+)?")
 
 
-def read_version(streams: Fields, name: str = "version") -> Version | None:
+def read_version(streams: Fields) -> Version | None:
     """Read the version of kafka-streams; None if it is left out.
 
     :raises ConfigError: if it is not a version, or not one that kops knows
     """
-    text = streams.text(name)
+    text = streams.text("version")
     if text is None:
         return None
     found = _TEXT.fullmatch(text)
     if found is None or not OLDEST[0] <= int(found[1]) <= NEWEST[0]:
         hint = "such as 2.8.2, 3.9 or 4.3, as the application's jar is called"
-        raise streams.wrong(name, f"is {text!r}, which is not a version of kafka-streams that kops knows", hint)
+        raise streams.wrong("version", f"is {text!r}, which is not a version of kafka-streams that kops knows", hint)
     return tuple(int(part) for part in found.groups() if part is not None)
 
 

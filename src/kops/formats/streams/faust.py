@@ -17,8 +17,6 @@ from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.formats.primitives import Json
 
 MODEL_KEY = "__faust"
-LAST_OF_WINDOW = 0.1
-"""Seconds between a window's end and the start of the next window."""
 
 _JSON = Json()
 _SMALL = re.compile(r'("(?:[^"\\]|\\.)*")|([-.0-9]+)e-0([5-9])')

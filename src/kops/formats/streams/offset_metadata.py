@@ -33,14 +33,12 @@ class OffsetMetadata:
     last_emissions_ms: Mapping[str, int] = field(default_factory=dict)
 
 
-def encode(metadata: OffsetMetadata, version: int = CURRENT_VERSION) -> str:
+def encode(metadata: OffsetMetadata) -> str:
     """Encode the metadata as text.
 
-    :raises UsageProblem: when a time is out of range, or the version cannot hold the stores or is unknown
+    :raises UsageProblem: when a time is out of range
     """
-    if version not in (1, CURRENT_VERSION) or (version == 1 and metadata.last_emissions_ms):
-        raise UsageProblem(f"version {version} of an offset's metadata cannot hold it")
-    data = pack("bq", version, metadata.partition_time_ms)
+    data = pack("bq", CURRENT_VERSION, metadata.partition_time_ms)
     if metadata.last_emissions_ms:
         data += pack("i", len(metadata.last_emissions_ms))
         data += b"".join(sized(store.encode()) + pack("q", time) for store, time in metadata.last_emissions_ms.items())

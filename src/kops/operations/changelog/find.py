@@ -98,10 +98,10 @@ def read_versions(
     )
 
 
-def current(versions: Iterable[Version], layout: Layout, *, now: bool = True) -> list[Record]:
+def current(versions: Iterable[Version], layout: Layout) -> list[Record]:
     """Return what the key holds now: its last record per window, side or time; in a versioned store the newest version."""
     latest = compacted([[version.record for version in versions]], versions=layout.versions, refuse=lambda _: Refused("unreachable"))
-    if layout.versions and now:
+    if layout.versions:
         newest: dict[int, Record] = {}
         for record in latest:
             before = newest.get(record.partition)

@@ -140,23 +140,21 @@ class Layout:
         at = self.start if self.start >= 0 else len(key) + self.start
         return int.from_bytes(key[at : at + LONG], "big", signed=True)
 
-    def inner_sql(self, key: str = "key") -> str:
+    def inner_sql(self) -> str:
         """Return :meth:`inner` as Spark SQL."""
         if self.sized:
-            length = f"cast(conv(hex(substring({key}, 1, {INT})), 16, -10) as int)"
-            return (
-                f"if(length({key}) >= {INT} and {length} between 0 and length({key}) - {INT}, substring({key}, {INT + 1}, {length}), null)"
-            )
+            length = f"cast(conv(hex(substring(key, 1, {INT})), 16, -10) as int)"
+            return f"if(length(key) >= {INT} and {length} between 0 and length(key) - {INT}, substring(key, {INT + 1}, {length}), null)"
         both = self.prefix + self.suffix
-        return f"if(length({key}) >= {both}, substring({key}, {self.prefix + 1}, length({key}) - {both}), null)" if both else key
+        return f"if(length(key) >= {both}, substring(key, {self.prefix + 1}, length(key) - {both}), null)" if both else "key"
 
-    def time_sql(self, key: str = "key") -> str:
+    def time_sql(self) -> str:
         """Return :meth:`time` as Spark SQL."""
         if self.start is None:
             return "cast(null as bigint)"
         at = self.start + 1 if self.start >= 0 else self.start
-        number = f"cast(conv(hex(substring({key}, {at}, {LONG})), 16, -10) as bigint)"
-        return f"if(length({key}) >= {self.prefix + self.suffix}, {number}, null)"
+        number = f"cast(conv(hex(substring(key, {at}, {LONG})), 16, -10) as bigint)"
+        return f"if(length(key) >= {self.prefix + self.suffix}, {number}, null)"
 
 
 def _window(key: bytes, size: int | None) -> dict[str, Any]:

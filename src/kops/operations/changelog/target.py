@@ -92,7 +92,7 @@ def changelog_topic(services: Services, application: str, store: str) -> str:
     raise NotFound(f"store {store} of application {application} has no changelog topic {topic}", hint=hint, topics=[topic])
 
 
-def frozen(services: Services, topics: Iterable[str], *, isolation: str = "read_committed") -> dict[str, Target]:
+def frozen(services: Services, topics: Iterable[str]) -> dict[str, Target]:
     """Return whole topics, with their settings and bounds as they are now; those deleted meanwhile are left out."""
     settings = services.kafka.topics.settings(topics, missing_ok=True)
     described = services.kafka.topics.existing(settings)
@@ -103,5 +103,5 @@ def frozen(services: Services, topics: Iterable[str], *, isolation: str = "read_
         logs = {place: bounds[place] for place in (TopicPartition(name, each.partition) for each in topic.partitions)}
         ranges = {place: OffsetRange(log.log_start_offset, log.log_end_offset) for place, log in logs.items() if isinstance(log, Bounds)}
         numbers = tuple(place.partition for place in ranges)
-        found[name] = Target(name, len(topic.partitions), settings[name], ranges, numbers, isolation)
+        found[name] = Target(name, len(topic.partitions), settings[name], ranges, numbers)
     return found

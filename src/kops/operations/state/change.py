@@ -27,7 +27,7 @@ from kops.operations.state.internal_topics import change_topics, left_to_do, ref
 from kops.operations.state.undo import plan_undo
 from kops.operations.topics.read_back import settled
 
-REBUILD, REPLACE, INTO, RESTORE, REPARTITION = OPERATIONS = (
+REBUILD, REPLACE, INTO, RESTORE, REPARTITION = (
     "state.rebuild",
     "state.replace",
     "state.into",

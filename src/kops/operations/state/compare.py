@@ -16,11 +16,11 @@ from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
+from kops.operations.state.evidence_doubts import counted
 from kops.operations.state.input_offsets import application_group
 from kops.operations.state.into import renamed
 from kops.operations.state.judgement import remember_proofs
 from kops.operations.state.stored_keys import WORDS, key_rows
-from kops.operations.state.windows import counted
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange

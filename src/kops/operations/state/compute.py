@@ -11,14 +11,20 @@ from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.state.evidence import Proof, class_of, proof_of
-from kops.operations.state.evidence_doubts import added_retention, expires, expiry_text, of_emptied, of_retention
+from kops.operations.state.evidence_doubts import (
+    added_retention,
+    expires,
+    expiry_text,
+    of_emptied,
+    of_retention,
+    of_windows,
+    window_warnings,
+)
 from kops.operations.state.evidence_proven import Proven
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
-from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.input_size import amount_text
+from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.schemas import with_schemas
-from kops.operations.state.windows import of_windows, window_warnings
 
 if TYPE_CHECKING:
     from kops.spark.job import Job

@@ -12,8 +12,7 @@ from kops.core.times import Position
 from kops.operations.archive.read import paths_of, rows_compared
 from kops.operations.engine.spark import Engine
 from kops.operations.state.archived_input import Archived
-from kops.operations.state.input_offsets import ArchiveShare, InputOffsets
-from kops.operations.state.input_size import bytes_of
+from kops.operations.state.input_offsets import ArchiveShare, InputOffsets, bytes_of
 
 if TYPE_CHECKING:
     from kops.spark.types import DataFrame

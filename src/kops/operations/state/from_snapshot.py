@@ -17,7 +17,7 @@ from kops.operations.state.evidence import partitions_text
 from kops.operations.state.exactness import SURE, Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, read_manifest, store_folder
+from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder
 
 _TAKES = (KEY_VALUE, PLAIN)
 

@@ -27,7 +27,7 @@ from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import computed_arguments, state_plan
 from kops.operations.state.rebuild import append_items, store_write
 from kops.operations.state.replace import streams_settings
-from kops.operations.state.snapshot_manifest import own_name
+from kops.operations.state.snapshot import own_name
 from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
 from kops.operations.topics.plan import prepare_creation
 

@@ -18,8 +18,8 @@ from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.completeness import stale_local_state
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed
+from kops.operations.state.evidence_doubts import counted, emitted_again, fading
 from kops.operations.state.plans import plan_computed
-from kops.operations.state.windows import counted, emitted_again, fading
 
 ACTIONS = ("added", "changed", "removed", "erased")
 _NAMED = 3

@@ -22,7 +22,7 @@ from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.input_offsets import refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import state_plan
-from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, read_manifest, store_folder
+from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder
 from kops.operations.topics.plan import prepare_creation
 
 if TYPE_CHECKING:

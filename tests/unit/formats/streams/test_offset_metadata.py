@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.errors import UndecodableRecord
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
@@ -22,13 +22,7 @@ def test_metadata_is_that_of_kafka_streams(text):
 
 
 def test_version_1_has_the_time_only():
-    text = offset_metadata.encode(OffsetMetadata(130), version=1)
-    assert text == "AQAAAAAAAACC"
-    assert offset_metadata.decode(text) == OffsetMetadata(130)
-    with pytest.raises(UsageProblem, match="version 1"):
-        offset_metadata.encode(OffsetMetadata(130, {"win": 125}), version=1)
-    with pytest.raises(UsageProblem, match="version 3"):
-        offset_metadata.encode(OffsetMetadata(130), version=3)
+    assert offset_metadata.decode("AQAAAAAAAACC") == OffsetMetadata(130)
 
 
 def test_no_metadata_is_an_unknown_time_and_what_is_not_kafka_streams_is_refused():

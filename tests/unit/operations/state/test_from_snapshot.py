@@ -14,7 +14,7 @@ from kops.operations.state.facts import StoreFacts
 from kops.operations.state.from_snapshot import open_base, refuse_older
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.input_starts import start_since
-from kops.operations.state.snapshot_manifest import FILE, Manifest, SnapshotStore, manifest_json
+from kops.operations.state.snapshot import FILE, Manifest, SnapshotStore, manifest_json
 
 ORDERS = TopicPartition("orders", 0)
 MANIFEST = Manifest(

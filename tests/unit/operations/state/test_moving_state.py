@@ -14,7 +14,7 @@ from kops.operations.state.internal_topics import TopicChange, changes_json, cha
 from kops.operations.state.into import renamed, with_topics
 from kops.operations.state.query import newest_versions
 from kops.operations.state.repartition_inputs import parse_instead
-from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, manifest_json, own_name, read_manifest
+from kops.operations.state.snapshot import Manifest, SnapshotStore, manifest_json, own_name, read_manifest
 from kops.operations.state.stored_keys import stored_key, suffix_length
 
 STORE = SnapshotStore("s", "key-value", NewTopic("a-s-changelog", 2, 1, {"cleanup.policy": "compact"}), {0: (0, 5), 1: (3, 3)})

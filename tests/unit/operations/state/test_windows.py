@@ -6,7 +6,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import Windows, parse_state_file
-from kops.operations.state.windows import counted, emitted_again, fading, of_windows, window_warnings
+from kops.operations.state.evidence_doubts import counted, emitted_again, fading, of_windows, window_warnings
 from kops.spark.windows import sessions as windows_sessions
 from kops.spark.windows.sessions import Tally, sessions_of
 from kops.spark.windows.steps import steps_of

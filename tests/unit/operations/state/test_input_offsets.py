@@ -7,7 +7,7 @@ import pytest
 from kops.core.cluster.models import LogDir, ReplicaOnDisk
 from kops.core.errors import AuthorizationFailed, Unreachable
 from kops.core.models import Bounds, TopicPartition
-from kops.operations.state.input_size import amount_text
+from kops.operations.state.input_offsets import amount_text
 from kops.spark.reading.ranges import TopicRange
 
 INPUT = TopicRange("in", {0: (0, 1_000), 1: (500, 1_500), 2: (0, 0)})
