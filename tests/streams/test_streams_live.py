@@ -290,7 +290,7 @@ def test_a_reset_application_computes_everything_again_and_its_neighbour_is_left
     assert set(cluster.topics(name)) == set(neighbours)
     assert cluster.committed(name) == beginning
     undone = kops("undo", done.json["journal_id"], "--yes").ok()
-    assert "do not come back" in undone.err
+    assert "are not restored" in undone.err
     assert cluster.committed(name) == prior
     kops("streams", "reset", name, "--topology", topology_file(protocol), "--yes").ok()
     assert cluster.committed(name) == beginning

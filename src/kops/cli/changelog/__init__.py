@@ -1,4 +1,4 @@
-"""``kops changelog``: its verbs are in the modules beside, which take their place in the group when they are imported."""
+"""``kops changelog``: its verbs are in the other modules, which add them to the group when they are imported."""
 
 from kops.cli.changelog import find, look
 from kops.cli.changelog.shared import group

@@ -1,4 +1,4 @@
-"""Rows of a changelog for people: what a type of store has beside keys and values, in columns that fit 80 characters."""
+"""Rows of a changelog for people: what a type of store has besides keys and values, in columns that fit 80 characters."""
 
 from __future__ import annotations
 

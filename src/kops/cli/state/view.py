@@ -21,7 +21,7 @@ _PARTITION, _START, _END, _TIME = Column("partition", "P"), Column("start", "STA
 def show_differences(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write keys that differ to stdout; a table has a line for what is missing or unexpected, and two for what is different.
 
-    A table a store where there are several: what keys have beside them is another thing in each.
+    One table per store if there are several: their further columns differ.
     """
     if session.output_format != "table":
         windowed = _windowed(rows)

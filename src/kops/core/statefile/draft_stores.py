@@ -27,7 +27,7 @@ _NOT_REBUILT = {
     "join of streams": "it buffers a stream-stream join, whose records expire with the window",
     COGROUPED: "cogroup() fills it from several streams, each with an aggregator of its own, and a state file says one",
     SUPPRESSED: "it holds back updates of another store until they are final",
-    "foreign-key subscription": "Kafka Streams keeps it beside a foreign-key join, for itself",
+    "foreign-key subscription": "Kafka Streams keeps it for a foreign-key join, for itself",
 }
 
 _VERSION = open_entry("version", "the version of the application's kafka-streams jar, such as 3.9: it decides rules")

@@ -46,7 +46,7 @@ class Detection:
         if self.guess.confidence == NAMED:
             return f"read as {self.layout.name}, as named, although {'; '.join(self.guess.reasons)}" if self.guess.reasons else ""
         others = [each.type for each in self.guess.alternatives if each.type in LAYOUTS]
-        other = f" beside {', '.join(others)}" if others and self.guess.confidence != detection.HIGH else ""
+        other = f" or {', '.join(others)}" if others and self.guess.confidence != detection.HIGH else ""
         reasons = "; ".join(self.guess.reasons) or "nothing speaks for another type"
         name = self.guess.type if self.layout is KEY_VALUE else self.layout.name
         return f"read as {name}, a guess of {self.guess.confidence} confidence{other}: {reasons} (--type names another)"

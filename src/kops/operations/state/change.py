@@ -97,7 +97,7 @@ class StateChange(Mutation[StateArguments]):
         return plan_undo(services, plan, results)
 
     def can_be_undone(self, plan: Plan[StateArguments]) -> bool:
-        """Whether a change can be undone: if inputs got partitions, these and all the rest stay; what an undo lost does not come back."""
+        """Whether a change can be undone: if inputs got partitions, these and all the rest stay; what an undo lost cannot be restored."""
         return not plan.losses and not plan.arguments.grow
 
     def traces(self, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it
@@ -218,7 +218,7 @@ def _after_undo(arguments: StateArguments) -> tuple[str, ...]:
 def _side_by_side(arguments: StateArguments) -> tuple[str, ...]:
     old, new = arguments.offsets_of, arguments.application
     return (
-        f"{new} can be started beside {old}, with a separate output topic: both process new input and send their results",
+        f"{new} can be started alongside {old}, with a separate output topic: both process new input and send their results",
         f"to compare them: kops state diff {arguments.state_file} --against {new}",
         f"to switch: stop {old} (and {new}), run this same command again, start {new}; it continues exactly where {old} stopped",
         f"{old} keeps its topics and offsets: `kops groups delete` and `kops topics delete` once it is no longer needed",

@@ -1,4 +1,4 @@
-"""Doubts about a computed store: those that surviving keys can settle, and those that its windows and its changelog's settings raise. Pure."""
+"""Doubts about a computed store: those that surviving keys settle, and those that its windows and its changelog's settings raise. Pure."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[s
     if store.others:
         reasons.append(f"in which order {' and '.join(source.topic for source in store.inputs)} were read is not known: {may}")
     if state_file.cache:
-        reasons.append(f"the application's cache passes over changes (streams.cache): {may}")
+        reasons.append(f"the application's cache skips changes (streams.cache): {may}")
     if not reasons:
         return Exactness("A")
     if store.others and state_file.cache:
@@ -220,7 +220,7 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
     if store.type == SLIDING and line < SLIDING_WINDOWS:
         yield Exactness("C", (f"kops knows the rules of sliding windows from 2.8 on, and not those of {of}",))
     if table is not None and table.foreign and line < NULL_FOREIGN_KEYS:
-        yield Exactness("C", (f"{of} passes over a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
+        yield Exactness("C", (f"{of} skips a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
     if table is not None and store.key_by and store.aggregate.kind == "reducer" and line < GROUPED_UPDATES:
         yield Exactness(
             "B", (f"{of} updates a group in two steps, and a group that is empty between them is created again with other timestamps",)

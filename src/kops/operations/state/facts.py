@@ -200,7 +200,7 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         if place.endswith(".output"):
             hint += "leave it out if the topic is gone: then it is not evidence"
         if place.endswith(".changelog"):
-            hint += "; --write replace makes it again"
+            hint += "; --write replace recreates it"
         raise ConfigError(
             f"{state_file.path}: {place}: {no_topics([topic])}", hint=hint or "`kops topics list` shows those that exist", topic=topic
         )
@@ -253,5 +253,5 @@ def _refuse_unfit(facts: StoreFacts, *, replacing: bool, from_nothing: bool) -> 
         topics = " and ".join(source.topic for source in store.inputs)
         raise Refused(
             f"{topics} {'have' if store.others else 'has'} no records: rebuilding {store.name} would empty it",
-            hint="see whether retention or a truncation emptied the topic; its state cannot come back from there",
+            hint="see whether retention or a truncation emptied the topic; its state cannot be recovered from there",
         )

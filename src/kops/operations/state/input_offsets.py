@@ -184,7 +184,7 @@ def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartit
             if partition in committed and committed[partition].offset < start:
                 raise Refused(
                     f"{partition}: the committed offset is {committed[partition].offset}, but by the state file store {found.store.name}"
-                    f" began at {start}: the application has not come so far",
+                    f" began at {start}: the application has not got that far",
                     hint="`start` is where it began to read, before what counts; `kops offsets history` shows where the group was moved",
                 )
 

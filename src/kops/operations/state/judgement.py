@@ -79,7 +79,7 @@ def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
     store = found.facts.store
     if found.counts.unrestorable and not replacing:
         raise Refused(
-            f"store {store.name}: {unrestorable_text(found)}, whatever is appended", hint="--write replace makes it again without them"
+            f"store {store.name}: {unrestorable_text(found)}, whatever is appended", hint="--write replace recreates it without them"
         )
     if found.proof is None or not found.proof.differing or not is_late(store, found.counts.noted):
         return

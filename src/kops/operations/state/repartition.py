@@ -158,7 +158,7 @@ def _unfinished(services: Services, application: str, partitions: int) -> Plan[S
             return None  # the newest counts
         sizes = {change.after.partitions or 0 for change in plan.arguments.topics if change.after}
         if sizes != {partitions}:
-            hint = f"`kops journal finish {entry.id}` does what is left of it, `kops undo {entry.id}` takes it back"
+            hint = f"`kops journal finish {entry.id}` does what is left of it, `kops undo {entry.id}` undoes it"
             raise Refused(f"{entry.id} moved {application} to {max(sizes, default=0)} partitions, and was not finished", hint=hint)
         left = STATE_CHANGE.resume(services, plan)
         return replace(left, notes=(f"this does what is left of {entry.id}", *left.notes))

@@ -42,7 +42,7 @@ def refuse_report(path: str) -> None:
     if target.exists():
         raise UsageProblem(f"{path} exists already", hint="name a file that does not exist yet")
     if not target.absolute().parent.is_dir():
-        raise UsageProblem(f"there is no folder {target.absolute().parent}", hint="make it first")
+        raise UsageProblem(f"there is no folder {target.absolute().parent}", hint="create it first")
 
 
 def write_report(report: Report, path: str) -> None:

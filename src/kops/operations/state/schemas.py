@@ -98,7 +98,7 @@ def _schemas(registry: SchemaRegistry, met: _Met, topic: TopicRange, part: str, 
             raise Refused(
                 f"store {job.store.name}: the {part} of {topic.topic}:{one.partition} at offset {one.offset} has the schema id {one.id}:"
                 f" {missing.message}",
-                hint="when the application itself passes over such records, use --on-error skip",
+                hint="when the application itself skips such records, use --on-error skip",
                 topic=topic.topic,
                 partition=one.partition,
                 offset=one.offset,

@@ -250,7 +250,7 @@ def refuse_existing(target: Path) -> None:
     if target.exists() or target.is_symlink():
         raise Refused(f"{target} exists already", hint="name a folder that does not exist yet")
     if not target.parent.is_dir():
-        raise UsageProblem(f"there is no folder {target.parent}", hint="make it first")
+        raise UsageProblem(f"there is no folder {target.parent}", hint="create it first")
 
 
 def guessed_type(settings: Mapping[str, Setting]) -> str:

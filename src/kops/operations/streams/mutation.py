@@ -67,10 +67,10 @@ class Reset(Mutation[ResetArguments]):
         name = plan.arguments.application
         prior = {str(at): one for at, one in _offsets(plan).arguments.prior.items() if one is not None}
         now = services.kafka.groups.committed([name], stable=True)[name]
-        back = with_metadata(back, prior, now, "its stream time comes back")
+        back = with_metadata(back, prior, now, "its stream time is restored")
         if not gone:
             return back
-        what = f"{', '.join(gone)} and what they held do not come back: run `kops state rebuild` before the application starts"
+        what = f"{', '.join(gone)} and what they held are not restored: run `kops state rebuild` before the application starts"
         return replace(back, warnings=(what, *back.warnings))
 
     def resume(self, services: Services, plan: Plan[ResetArguments]) -> Plan[ResetArguments]:
