@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,10 +11,7 @@ from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, r
 from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
-    from kops.operations.changelog.detect import Detection
-    from kops.operations.changelog.rows import NamedFormats
-    from kops.operations.changelog.target import Target
-    from kops.operations.changelog.view import KeyQuery, Versions
+    from kops.operations.changelog.find import Answer
 
 
 def seeking(command: Any) -> Any:
@@ -40,11 +37,7 @@ def get_command(session: Session, /, *, names: tuple[str, ...], how: How, **opti
     from kops.cli.changelog.view import show_rows
     from kops.operations.changelog.find import get
 
-    one = _find(session, names, how, options)
-    found = get(one.target, one.detected, one.query, one.versions, one.named, skip=how.skip_undecodable)
-    show_rows(session, found.rows)
-    for note in found.notes:
-        session.note(note)
+    _find(session, names, how, options, look=get, show=show_rows)
 
 
 @group.command("history")
@@ -60,25 +53,20 @@ def history_command(session: Session, /, *, names: tuple[str, ...], how: How, li
     from kops.cli.changelog.view import show_history
     from kops.operations.changelog.find import history
 
-    one = _find(session, names, how, options, limit=limit)
-    found = history(one.target, one.detected, one.query, one.versions, one.named, skip=how.skip_undecodable)
-    show_history(session, found.rows)
-    for note in found.notes:
-        session.note(note)
+    _find(session, names, how, options, look=history, show=show_history, limit=limit)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What there is to show of a key."""
-
-    target: Target
-    detected: Detection
-    query: KeyQuery
-    versions: Versions
-    named: NamedFormats
-
-
-def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str, Any], *, limit: int | None = None) -> _Found:
+def _find(
+    session: Session,
+    names: tuple[str, ...],
+    how: How,
+    options: dict[str, Any],
+    *,
+    look: Callable[..., Answer],
+    show: Callable[[Session, list[dict[str, Any]]], None],
+    limit: int | None = None,
+) -> None:
+    """Read what is left of a key, and show what ``look`` finds in it."""
     from kops.core.changelog.filters import Times, parse_times
     from kops.operations.changelog.find import read_versions, seek
     from kops.operations.changelog.rows import key_bytes
@@ -94,4 +82,7 @@ def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str,
     one = choose(session, names[:-1], how, named)
     query, named = seek(one.target, one.detected, names[-1], one.named, everywhere=options["all_partitions"], windows=windows)
     versions = read_versions(session, one.target, one.detected.layout, query, limit=limit, engine=engine)
-    return _Found(one.target, one.detected, query, versions, named)
+    found = look(one.target, one.detected, query, versions, named, skip=how.skip_undecodable)
+    show(session, found.rows)
+    for note in found.notes:
+        session.note(note)
