@@ -153,10 +153,10 @@ def choose(session: Session, names: Sequence[str], how: How, named: NamedFormats
         from kops.operations.changelog.detect import spec_in
         from kops.operations.records.formats import format_for
 
-        said = spec_in(how.state_file, target.topic)
-        key, value = named.key or format_for(session, said.key_name), named.value or format_for(session, said.value_name)
-        named = replace(named, key=key, value=value, window_size=said.window_size if named.window_size is None else named.window_size)
-        type_name = type_name or said.type_name
+        spec = spec_in(how.state_file, target.topic)
+        key, value = named.key or format_for(session, spec.key_name), named.value or format_for(session, spec.value_name)
+        named = replace(named, key=key, value=value, window_size=spec.window_size if named.window_size is None else named.window_size)
+        type_name = type_name or spec.type_name
     detected = detect(session, target, type_name)
     if detected.sentence:
         session.note(f"note: {detected.sentence}")

@@ -253,7 +253,7 @@ def read_windows(fields: Fields, kind: str, application: str, version: Version |
     length = read_duration(inner, length_name, None)
     if kind != SLIDING and length == 0:
         raise inner.wrong(length_name, "is nothing", "longer than 0ms")
-    said = _needed(inner, kind, version)
+    stated = _needed(inner, kind, version)
     grace = read_duration(inner, "grace", 0)
     advance = read_duration(inner, "advance", length) if kind == WINDOW else length
     if kind == WINDOW and not 0 < advance <= length:
@@ -277,7 +277,7 @@ def read_windows(fields: Fields, kind: str, application: str, version: Version |
         retention,
         closing,
         f"{application}-{buffer}-changelog" if buffer else None,
-        closes_after_gap=line_of(said) >= SESSION_GAP,
+        closes_after_gap=line_of(stated) >= SESSION_GAP,
         alignment_ms=alignment,
         says_retention=inner.body.get("retention") is not None,
     )

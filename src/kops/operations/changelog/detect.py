@@ -58,10 +58,10 @@ def detect(services: Services, target: Target, named: str | None) -> Detection:
 
 def detect_by(target: Target, records: Sequence[Record], named: str | None) -> Detection:
     settings = {name: setting.value or "" for name, setting in target.settings.items()}
-    said = (
+    type_name = (
         None if named is None else named.removesuffix("-window").removesuffix("-session") if named not in store_types.ALL_TYPES else named
     )
-    guess = detection.detect(target.topic, settings, records, named=said)
+    guess = detection.detect(target.topic, settings, records, named=type_name)
     if named is not None:
         layout = LAYOUTS[named]
     elif guess.type == store_types.SUPPRESS:

@@ -198,11 +198,11 @@ def _second_look(services: Services, plan: Plan[StateArguments], results: Sequen
     """Yield a failure of the application itself if it did something while its state was being written."""
     if not any(result.status is Status.DONE for result in results):
         return
-    said = meanwhile(services, plan)
-    if said:
+    events = meanwhile(services, plan)
+    if events:
         application = plan.arguments.application
         error = VerificationFailed(
-            f"while the state was written {'; '.join(said)}: its local state may be half of the old and half of the new",
+            f"while the state was written {'; '.join(events)}: its local state may be half of the old and half of the new",
             hint=f"stop {application} everywhere, run the same command again, and {delete_local_state(application)}",
         )
         yield ItemResult(application, Status.FAILED, error=error.as_json())

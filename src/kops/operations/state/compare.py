@@ -97,8 +97,8 @@ def _compared(services: Services, state_file: StateFile, options: ComputeOptions
     uncovered = [] if options.compared else uncovered_changelogs(services, state_file)
     computed, forgotten = remember_proofs(services, state_file, done.computed, cut.offsets, at=cut.taken)
     try:
-        said = (note for found in computed for note in (found.summary, *found.warnings))
-        yield engine, [*notes, *cut.notes, *cut.origins, *said, *uncovered_note(state_file, uncovered), *forgotten], computed
+        stores = (note for found in computed for note in (found.summary, *found.warnings))
+        yield engine, [*notes, *cut.notes, *cut.origins, *stores, *uncovered_note(state_file, uncovered), *forgotten], computed
     finally:
         for found in computed:
             drop_stage(found.stage)

@@ -215,8 +215,8 @@ class Proof:
         unproven = {number: self.partitions[number] for number in self.unproven if number >= 0 and number not in self.damaged}
         none = [number for number, each in unproven.items() if not each.surviving and not each.unclear]
         few = [number for number, each in unproven.items() if each.surviving and not each.unclear]
-        said = [f"{what} {partitions_text(found)}" for what, found in (("none of them in", none), ("too few of them in", few)) if found]
-        return f", {' and '.join(said)}" if said else ""
+        texts = [f"{what} {partitions_text(found)}" for what, found in (("none of them in", none), ("too few of them in", few)) if found]
+        return f", {' and '.join(texts)}" if texts else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON; ``sufficient`` is what makes a class more than one ``if the file is right``."""

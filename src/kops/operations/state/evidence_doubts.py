@@ -191,14 +191,14 @@ def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
     retention, buffer = duration_text(store.window.retention_ms), store.window.buffer
     behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left unchanged; kops can neither compute nor compare it"]
     one, several = ("session", "sessions") if store.window.kind == SESSION else ("window", "windows")
-    said = {
+    texts = {
         "late": f"records came after their {one} had closed, and do not count in it; an application that was restarted just before "
         "one of them, and so had forgotten its stream time, has counted it",
         "expired": f"{several} have ended longer ago than the retention ({retention}): they are neither expected nor written",
         "hidden": f"{several} will expire when the application restores its store, since the changelog has later ones; where they are "
         "still needed, --write replace recreates it",
     }
-    return [*(f"{store.name}: {noted[name]:,} {what}" for name, what in said.items() if noted.get(name)), *(behind if buffer else [])]
+    return [*(f"{store.name}: {noted[name]:,} {what}" for name, what in texts.items() if noted.get(name)), *(behind if buffer else [])]
 
 
 def emitted_again(store: Store) -> list[str]:

@@ -54,10 +54,10 @@ def _refuse_gaps(archived: Mapping[str, Archived], cut: InputOffsets, begins: Ma
     ]
     if not found:
         return
-    said = [f"{place} from offset {start} to {end}" for place, start, end in found[:_NAMED]]
+    places = [f"{place} from offset {start} to {end}" for place, start, end in found[:_NAMED]]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     raise UsageProblem(
-        f"neither the archive nor the topic has {', '.join(said)}{more}",
+        f"neither the archive nor the topic has {', '.join(places)}{more}",
         hint="name an archive that has them; without --from-archive, --accept-inexact computes from what the topic has",
         gaps=[{"topic": place.topic, "partition": place.partition, "start": start, "end": end} for place, start, end in found],
     )

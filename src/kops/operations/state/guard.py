@@ -95,25 +95,25 @@ def meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
     """
     arguments, guard = plan.arguments, plan.guard
     application, found_then = arguments.application, guard["committed"]
-    said = []
+    events = []
     group = services.kafka.groups.describe_or_errors([application])[application]
     if not isinstance(group, KopsError) and group.members:
-        said.append(f"{counted(len(group.members), 'instance')} of {application} joined")
+        events.append(f"{counted(len(group.members), 'instance')} of {application} joined")
     elif not isinstance(group, KopsError) and guard["state"] == ABSENT and not arguments.commit:
-        said.append(f"the group {application} came into being")
+        events.append(f"the group {application} came into being")
     committed = services.kafka.groups.committed([application])[application]
     for partition, found in sorted(committed.items()):
         known = (found_then.get(str(partition)), offset_of(arguments.commit.get(partition)))
         if partition.topic in guard["topics"] and found.offset not in known:
-            said.append(f"{application} committed {found.offset} for {partition}")
+            events.append(f"{application} committed {found.offset} for {partition}")
     untouched = {store.changelog for store in arguments.stores.values() if not store.contents}
     known_ends = {target: end for target, end in guard["changelog_ends"].items() if target.rpartition(":")[0] in untouched}
     if known_ends:
         ends = _json(log_ends(services, {target.rpartition(":")[0] for target in known_ends}))
-        said += [
+        events += [
             f"{target} got {counted(ends[target] - end, 'record')}" for target, end in known_ends.items() if ends.get(target, end) > end
         ]
-    return said
+    return events
 
 
 def records_of(services: Services, topics: Iterable[str]) -> dict[str, str]:

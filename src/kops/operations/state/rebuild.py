@@ -65,14 +65,14 @@ def _refuse_versions(computed: Sequence[Computed]) -> None:
 
 
 def _of_windows(computed: Sequence[Computed], *, is_moved: bool, now_ms: int) -> list[str]:
-    said = []
+    warnings = []
     for found in computed:
         store = found.facts.store
         if is_moved:
-            said += emitted_again(store)
+            warnings += emitted_again(store)
         if found.must_write and found.contents:
-            said += fading(store, found.facts.settings, min(content.earliest for content in found.contents.values()), now_ms)
-    return said
+            warnings += fading(store, found.facts.settings, min(content.earliest for content in found.contents.values()), now_ms)
+    return warnings
 
 
 def _notes(found: Computed) -> list[str]:

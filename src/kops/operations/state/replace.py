@@ -247,18 +247,18 @@ def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut
     sizes: dict[str, int] = {}
     for place in cut.committed:
         sizes[place.topic] = max(sizes.get(place.topic, 0), place.partition + 1)
-    said = []
+    warnings = []
     for done in replaced:
         count = done.change.after.partitions if done.change.after and not done.change.before else None
         greater = {topic: size for topic, size in sorted(sizes.items()) if count is not None and size > count}
         if greater:
             others = ", ".join(f"{topic} ({size})" for topic, size in greater.items())
-            said.append(
+            warnings.append(
                 f"{done.found.facts.store.changelog} is not there and is created with {count} partitions; {state_file.application} also"
                 f" reads {others}: if that is of the same sub-topology, Kafka Streams expects as many and refuses to start; `kops topics"
                 " create` makes it so first"
             )
-    return said
+    return warnings
 
 
 def _summary(state_file: StateFile, replaced: Sequence[Replacement]) -> str:

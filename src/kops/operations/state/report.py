@@ -163,10 +163,10 @@ def _rebuilt(engine: Engine, store: Store, write: StoreWrite, plan: Plan[StateAr
     )
 
 
-def _facts_of(said: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _facts_of(shown: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return what a plan reports about a store; a plan that recreates the changelog reports less."""
-    facts = [(name, said[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in said]
-    exactness = said.get("exactness")
+    facts = [(name, shown[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in shown]
+    exactness = shown.get("exactness")
     if exactness:
         facts.append(("exactness", exactness["class"]))
         facts += [("because", reason) for reason in exactness["reasons"]]

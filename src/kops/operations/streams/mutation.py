@@ -89,8 +89,8 @@ class Reset(Mutation[ResetArguments]):
             return ()
         undo = ("undo moves the offsets back; it does not bring the state back",) if self.can_be_undone(plan) else ()
         wipe = delete_local_state(plan.arguments.application)
-        said = next((note for note in plan.notes if note.startswith(wipe.partition(" on every")[0])), wipe)  # naming the machines
-        return (said, *undo)
+        local_state = next((note for note in plan.notes if note.startswith(wipe.partition(" on every")[0])), wipe)  # naming the machines
+        return (local_state, *undo)
 
 
 def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
