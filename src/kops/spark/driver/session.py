@@ -152,13 +152,10 @@ class StartingSession:
     def _attach(self) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        from kops.spark.driver.class_lookups import remember_classes
-
         builder = SparkSession.builder
         for key, value in self._settings.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
-        remember_classes(session)
         if not self._needs.is_local:
             from kops.spark.driver.remote import ship_kops
 
