@@ -212,6 +212,7 @@ class Cluster:
         self.admin = AdminClient({"bootstrap.servers": servers})
         self._producer: Producer | None = None
         """Of all that is written: an idempotent producer takes half a second to get its id."""
+        self._sizes: dict[str, int] = {}
 
     def create(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
@@ -259,6 +260,10 @@ class Cluster:
         """Write records with their timestamps and headers; without a partition, Java's default partitioner chooses."""
         failed: list[KafkaError] = []
         settings = {"partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True, "log_level": 2}
+        sizes = {topic: size for topic, size in self.topics().items() if topic in records}
+        if any(self._sizes.get(topic, size) != size for topic, size in sizes.items()):
+            self._producer = None  # it does not know at once that a topic has got partitions
+        self._sizes |= sizes
         producer = self._producer or Producer({"bootstrap.servers": self.servers, **settings})
         self._producer = None  # until all is written: after an error the next writer gets another one
         for topic, record in ((topic, record) for topic, several in records.items() for record in several):
