@@ -15,8 +15,9 @@ from kops.cli.frame.approve import approve
 from kops.cli.frame.options import Approval
 from kops.cli.frame.plan_view import COLUMNS as PLAN_COLUMNS
 from kops.cli.frame.plan_view import MOST_ITEMS, MOVING, plan_text, table_rows
-from kops.core.errors import Terminated, UsageProblem
+from kops.core.errors import UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
+from kops.core.stops import STOPS, kept_stops
 from kops.core.visible import indented, visible
 from kops.operations.protocol.mutation import FINAL, refuse_read_only, with_finality
 from kops.operations.protocol.registry import MUTATIONS, mutation_named
@@ -96,8 +97,9 @@ def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str
         finishes=finishes,
     )
     try:
-        finish(session, result, entry)
-    except (KeyboardInterrupt, Terminated):
+        with kept_stops():
+            finish(session, result, entry)
+    except STOPS:
         said = f"interrupted while the result was shown; the plan was carried out: {result.status.value}"
         session.note(f"\n{said}; `kops journal show {entry.id}` shows all of it")
     return int(result.exit_code)

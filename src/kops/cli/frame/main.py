@@ -12,6 +12,7 @@ import click
 from kops import __version__
 from kops.cli.frame.lazy import LazyGroup
 from kops.cli.frame.options import META
+from kops.core.stops import kept_stops, stop_on_signals
 from kops.output.guard import guarded_stderr
 
 NOUNS = {
@@ -65,7 +66,7 @@ def cli(ctx: click.Context) -> None:
     from kops.output.guard import guarded_stdout
     from kops.output.markup import markup_stdout
 
-    _terminate_orderly()
+    stop_on_signals()
     ctx.obj = ctx.with_resource(Session(ctx.meta.setdefault(META, {})))
     ctx.with_resource(guarded_stdout(lambda: ctx.obj.output_format == "table"))
     ctx.with_resource(markup_stdout(lambda: ctx.obj.markup))
@@ -82,8 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     try:
-        code: Any = cli.main(argv, prog_name="kops", standalone_mode=False, terminal_width=_columns())
-        sys.stdout.flush()
+        with kept_stops():
+            code: Any = cli.main(argv, prog_name="kops", standalone_mode=False, terminal_width=_columns())
+            sys.stdout.flush()
     except BrokenPipeError as error:
         if not _reader_has_gone():  # it is a pipe to something else: a worker, a JVM
             from kops.cli.frame.failure import report
@@ -115,23 +117,6 @@ def _reader_has_gone() -> bool:
         if watched.poll(0):  # asked for no event: only a lost reader is one
             return True
     return False
-
-
-def _terminate_orderly() -> None:
-    """Let SIGTERM, and SIGHUP (the terminal is gone), end a mutation as Ctrl-C does: reported and journalled."""
-    import signal
-
-    from kops.core.errors import Terminated
-
-    def terminate(_number: int, _frame: object) -> None:
-        raise Terminated
-
-    try:
-        signal.signal(signal.SIGTERM, terminate)
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: to go on without a terminal
-            signal.signal(signal.SIGHUP, terminate)
-    except ValueError:  # not the main thread: the embedding program decides
-        return
 
 
 def _columns() -> int:

@@ -8,11 +8,12 @@ from typing import TypeVar
 
 from kops.cli.frame.session import Session
 from kops.cli.records.sinks import Shown, report, sink_for, write_values
-from kops.core.errors import ExitCode, Terminated, UsageProblem
+from kops.core.errors import ExitCode, UsageProblem
 from kops.core.records.filters import parse_filter
 from kops.core.records.models import Record
 from kops.core.records.ranges import parse_span
 from kops.core.selection import parse_selection
+from kops.core.stops import STOPS, exit_code, kept_stops
 from kops.operations.records import consume as records
 from kops.operations.records.consume import Stream
 from kops.operations.records.formats import format_for
@@ -103,17 +104,16 @@ def run(
     """
     code, live = int(ExitCode.DONE), live or sys.stdout.isatty()
     try:
-        for batch in batches:
-            write(batch)
-            if live:
-                sys.stdout.flush()
-            if stream.broken is not None:
-                break
-        finish()
-    except KeyboardInterrupt:
-        code = int(ExitCode.INTERRUPTED)
-    except Terminated:
-        code = int(ExitCode.TERMINATED)
+        with kept_stops():
+            for batch in batches:
+                write(batch)
+                if live:
+                    sys.stdout.flush()
+                if stream.broken is not None:
+                    break
+            finish()
+    except STOPS as stop:
+        code = int(exit_code(stop))
     sys.stdout.flush()
     report(session, stream, interrupted=code != ExitCode.DONE)
     if stream.broken is not None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from kops.cli.frame.carry_out import approve_if_protected
 from kops.cli.frame.session import Session
 from kops.cli.records.sinks import Sink, report
-from kops.core.errors import ExitCode, Terminated
+from kops.core.errors import ExitCode
 from kops.core.plan import Plan, Status
 from kops.core.records.models import Record
+from kops.core.stops import STOPS, exit_code, kept_stops
 from kops.operations.protocol.mutation import refuse_read_only
 from kops.operations.protocol.run import carry_out
 from kops.operations.records.consume import Stream, Wanted
@@ -74,22 +75,21 @@ class _Reading:
         """Go on until the end, a limit, Ctrl-C, or a closed pipe: what was not written is not committed."""
         committed = time.monotonic()
         try:
-            for batch in self._choose(self._counted(reader)):
-                self._sink.write(batch)
-                sys.stdout.flush()
-                if self._stream.broken is not None:
-                    break
-                reader.written()
-                if time.monotonic() - committed > COMMIT_SECONDS:
-                    reader.commit()
-                    committed = time.monotonic()
-            else:
-                self._sink.finish()
-                reader.written()
-        except KeyboardInterrupt:
-            self.code = int(ExitCode.INTERRUPTED)
-        except Terminated:
-            self.code = int(ExitCode.TERMINATED)
+            with kept_stops():
+                for batch in self._choose(self._counted(reader)):
+                    self._sink.write(batch)
+                    sys.stdout.flush()
+                    if self._stream.broken is not None:
+                        break
+                    reader.written()
+                    if time.monotonic() - committed > COMMIT_SECONDS:
+                        reader.commit()
+                        committed = time.monotonic()
+                else:
+                    self._sink.finish()
+                    reader.written()
+        except STOPS as stop:
+            self.code = int(exit_code(stop))
         except BrokenPipeError as closed:
             self.closed_pipe = closed
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,9 +12,10 @@ from typing import BinaryIO
 
 from kops.cli.frame.carry_out import approve_if_protected
 from kops.cli.frame.session import Session
-from kops.core.errors import ExitCode, Terminated, UsageProblem
+from kops.core.errors import ExitCode, UsageProblem
 from kops.core.models import NewRecord
 from kops.core.plan import Plan, Result
+from kops.core.stops import STOPS, exit_code
 from kops.core.times import parse_time
 from kops.core.visible import indented
 from kops.formats.base import Format
@@ -106,10 +107,8 @@ def _send(session: Session, topic: str, outgoing: Outgoing, *, dry_run: bool, co
 
     result, entry = carry_out(session, plan, ProduceRecords(outgoing), approve=agreed, journal=session.journal)
     _finish(session, topic, result, entry)
-    if isinstance(outgoing.stopped, KeyboardInterrupt):
-        return int(ExitCode.INTERRUPTED)
-    if isinstance(outgoing.stopped, Terminated):
-        return int(ExitCode.TERMINATED)
+    if isinstance(outgoing.stopped, STOPS):
+        return int(exit_code(outgoing.stopped))
     return int(result.exit_code)
 
 

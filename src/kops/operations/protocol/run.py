@@ -17,13 +17,13 @@ from kops.core.errors import (
     ExitCode,
     KopsError,
     Refused,
-    Terminated,
     TimedOut,
     Unreachable,
     VerificationFailed,
 )
 from kops.core.findings import names_text
 from kops.core.plan import ItemResult, Json, Plan, Result, Status
+from kops.core.stops import STOPS, exit_code, kept_stops
 from kops.operations.protocol.aftermath import Traces, look
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
@@ -92,13 +92,13 @@ def _carry_out(
     entry = journal.open(plan, undoes=undoes, finishes=finishes)
     results: list[ItemResult] = []
     try:
-        for item in mutation.apply(services, plan):
-            results.append(item)
-        results = list(mutation.verify(services, plan, results))
-        messages = mutation.messages(services, plan, results)
-    except (KeyboardInterrupt, Terminated) as stopped:
-        code = ExitCode.INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else ExitCode.TERMINATED
-        interrupted = InterruptedMutation(plan, mutation, results, entry, code)
+        with kept_stops():
+            for item in mutation.apply(services, plan):
+                results.append(item)
+            results = list(mutation.verify(services, plan, results))
+            messages = mutation.messages(services, plan, results)
+    except STOPS as stopped:
+        interrupted = InterruptedMutation(plan, mutation, results, entry, exit_code(stopped))
         _close(journal, entry, EntryStatus.INTERRUPTED, results, failure=interrupted)
         raise interrupted from stopped
     except KopsError as failure:

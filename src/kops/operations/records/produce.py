@@ -12,6 +12,7 @@ from kops.core.models import Topic, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.progress import NoProgress, Progress
+from kops.core.stops import STOPS, kept_stops
 from kops.core.topics.names import is_kafkas_own
 from kops.operations.protocol.mutation import Mutation
 from kops.operations.records.input import Entry
@@ -124,11 +125,12 @@ class ProduceRecords(Mutation[Sending]):
         )
         partitions = len(_described(services, topic).partitions)
         try:
-            for where, record in outgoing.entries:
-                _refuse_partition(where, topic, record.partition, partitions)
-                sender.send(record, where)
-                if sender.sent % 1000 == 0:
-                    outgoing.progress.advance(sender.sent, None, "records")
+            with kept_stops():
+                for where, record in outgoing.entries:
+                    _refuse_partition(where, topic, record.partition, partitions)
+                    sender.send(record, where)
+                    if sender.sent % 1000 == 0:
+                        outgoing.progress.advance(sender.sent, None, "records")
         except BaseException as stopped:
             if not sender.sent or (isinstance(stopped, KopsError) and not isinstance(stopped, UsageProblem)):
                 raise
@@ -205,7 +207,9 @@ def _reason(stopped: BaseException, sent: int) -> dict[str, Any]:
     so_far = f"the {records} before {'it' if isinstance(stopped, KopsError) else 'that'} {'was' if sent == 1 else 'were'} sent"
     if isinstance(stopped, KopsError):
         return {**stopped.as_json(), "message": f"{stopped.message}; {so_far}"}
-    return {"code": "interrupted", "message": f"interrupted; {so_far}"}
+    if isinstance(stopped, STOPS):
+        return {"code": "interrupted", "message": f"interrupted; {so_far}"}
+    return {"code": "bug", "message": f"{stopped!r}; {so_far}"}
 
 
 def _verified(result: ItemResult, bounds: Any) -> ItemResult:
