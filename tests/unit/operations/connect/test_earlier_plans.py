@@ -5,9 +5,6 @@ holds the declaring file and the key of its digests.
 """
 
 import json
-import os
-import socket
-from pathlib import Path
 
 import pytest
 
@@ -15,18 +12,18 @@ from kops.core.plan import plan_document, plan_from_json
 from kops.operations.connect import restart
 from kops.operations.protocol import registry
 from support.connect_in_memory import ConnectInMemory
+from support.earlier_plans import approval, earlier_files, journaled, saved, state_folder, without_digest
 
-EARLIER = {path.stem: path.read_text() for path in sorted((Path(__file__).parent / "earlier").glob("*.json"))}
+EARLIER = earlier_files(__file__)
 
 
 @pytest.fixture(params=EARLIER)
 def earlier(request, tmp_path):
     file = tmp_path / "shop.yaml"
-    body = json.loads(EARLIER[request.param].replace("SHOP_YAML", str(file)))
-    state = Path(os.environ["XDG_STATE_HOME"], "kops")
-    state.mkdir(parents=True, exist_ok=True)
+    body = json.loads(EARLIER[request.param].read_text().replace("SHOP_YAML", str(file)))
     if "key" in body:
-        (state / "connect-digests.key").write_bytes(bytes.fromhex(body["key"]))
+        state_folder().mkdir(parents=True, exist_ok=True)
+        (state_folder() / "connect-digests.key").write_bytes(bytes.fromhex(body["key"]))
     file.write_text(body.get("file", ""))
     return body
 
@@ -48,21 +45,6 @@ def connect(monkeypatch):
     return use
 
 
-def journaled(entry):
-    folder = Path(os.environ["XDG_STATE_HOME"], "kops", "journal")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{entry['id']}.json").write_text(json.dumps(entry | {"host": socket.gethostname()}))
-    return entry["id"]
-
-
-def approval(plan):
-    return ("--confirm", plan["confirm"]) if plan["severity"] == "severe" else ("--yes",)
-
-
-def without_digest(plan):
-    return {key: value for key, value in plan.items() if key != "digest"}
-
-
 def test_arguments_round_trip(earlier):
     body = without_digest(earlier["plan"])
     plan = registry.typed(plan_from_json(body))
@@ -77,8 +59,7 @@ def test_entry_is_shown(earlier, kops):
 
 def test_plan_file_is_applied(earlier, kops, connect, tmp_path):
     workers = connect(earlier["before"])
-    file = tmp_path / "plan.json"
-    file.write_text(json.dumps(plan_document(plan_from_json(without_digest(earlier["plan"])))))
+    file = saved(tmp_path / "plan.json", plan_document(plan_from_json(without_digest(earlier["plan"]))))
     kops("apply", file, *approval(earlier["plan"])).ok()
     assert workers.body == earlier["after"]
 
@@ -101,8 +82,8 @@ def test_entry_is_undone(earlier, kops, connect):
 
 def test_damaged_arguments_are_refused(earlier, kops, connect, tmp_path):
     connect(earlier["before"])
-    file = tmp_path / "plan.json"
-    file.write_text(json.dumps(plan_document(plan_from_json(without_digest(earlier["plan"]) | {"arguments": {"other": 1}}))))
+    damaged = without_digest(earlier["plan"]) | {"arguments": {"other": 1}}
+    file = saved(tmp_path / "plan.json", plan_document(plan_from_json(damaged)))
     assert kops("apply", file, *approval(earlier["plan"])).code == 2
 
 

@@ -4,17 +4,15 @@ Each file holds the closed entry, what ``journal show`` printed, and for a readi
 """
 
 import json
-import os
-import socket
-from pathlib import Path
 
 import pytest
 
 from kops.core.plan import plan_from_json
 from kops.operations.protocol import registry
+from support.earlier_plans import journaled, read_earlier
 from support.groups_in_memory import GroupsInMemory
 
-EARLIER = {path.stem: json.loads(path.read_text()) for path in sorted((Path(__file__).parent / "earlier").glob("*.json"))}
+EARLIER = read_earlier(__file__)
 READINGS = ["consume", "consume_new_group"]
 
 
@@ -36,13 +34,6 @@ def cluster(monkeypatch):
         return made
 
     return use
-
-
-def journaled(entry):
-    folder = Path(os.environ["XDG_STATE_HOME"], "kops", "journal")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{entry['id']}.json").write_text(json.dumps(entry | {"host": socket.gethostname()}))
-    return entry["id"]
 
 
 @pytest.mark.parametrize("name", EARLIER)

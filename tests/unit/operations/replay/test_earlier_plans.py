@@ -3,21 +3,15 @@
 ``tests/replay/test_earlier.py`` carries them out, resumes and undoes them.
 """
 
-import json
-import os
-import socket
-from pathlib import Path
-
 import pytest
 
 from kops.core.errors import UsageProblem
 from kops.core.plan import plan_from_json, plan_of_document
 from kops.operations.protocol.registry import typed
 from kops.operations.replay.arguments import RedriveArguments, ReplayArguments, RestoreArguments
+from support.earlier_plans import journaled, read_earlier
 
-EARLIER = {
-    path.name.removesuffix(".json"): json.loads(path.read_text()) for path in sorted((Path(__file__).parent / "earlier").glob("*.json"))
-}
+EARLIER = read_earlier(__file__)
 ENTRIES = [name for name in EARLIER if name.endswith(".entry")]
 TYPES = {"replay.run": ReplayArguments, "replay.restore": RestoreArguments, "replay.redrive": RedriveArguments}
 
@@ -35,10 +29,7 @@ def test_arguments_are_read_and_written_as_before(name):
 @pytest.mark.parametrize("name", ENTRIES)
 def test_entry_is_shown_as_before(name, run_kops):
     entry = EARLIER[name]
-    folder = Path(os.environ["XDG_STATE_HOME"], "kops", "journal")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{entry['id']}.json").write_text(json.dumps(entry | {"host": socket.gethostname()}))
-    shown = run_kops("journal", "show", entry["id"], "-o", "json").ok().json
+    shown = run_kops("journal", "show", journaled(entry), "-o", "json").ok().json
     assert shown["plan"] == entry["plan"]
     row = run_kops("journal", "list", "-o", "json").ok().json[0]
     assert row["operation"] == entry["plan"]["operation"]

@@ -4,9 +4,6 @@ Each file holds what ``--plan-out`` saved, the closed entry, and what ``journal 
 """
 
 import json
-import os
-import socket
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,9 +13,10 @@ from kops.core.plan import plan_document, plan_from_json
 from kops.core.schemas.models import Reference, RegisteredSchema, Schema, SchemaVersion
 from kops.operations.protocol import registry
 from kops.operations.schemas import register
+from support.earlier_plans import journaled, read_earlier, saved, without_digest
 from support.groups_in_memory import GroupsInMemory
 
-EARLIER = {path.stem: json.loads(path.read_text()) for path in sorted((Path(__file__).parent / "earlier").glob("*.json"))}
+EARLIER = read_earlier(__file__)
 PLAN = EARLIER["register"]["plan"]
 SUBJECT = PLAN["items"][0]["target"]
 GIVEN = PLAN["arguments"]["schema"]
@@ -77,18 +75,6 @@ def kops(run_kops):
     return lambda *words: run_kops(*words, "-B", "127.0.0.1:9")
 
 
-def journaled(entry):
-    folder = Path(os.environ["XDG_STATE_HOME"], "kops", "journal")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{entry['id']}.json").write_text(json.dumps(entry | {"host": socket.gethostname()}))
-    return entry["id"]
-
-
-def saved(path, document):
-    path.write_text(json.dumps(document))
-    return path
-
-
 @pytest.mark.parametrize("name", EARLIER)
 def test_arguments_round_trip(name):
     body = EARLIER[name]["closed"]["plan"]
@@ -121,6 +107,6 @@ def test_entries_are_undone(kops, subjects):
 
 @pytest.mark.parametrize("name", EARLIER)
 def test_damaged_arguments_are_refused(name, kops, subjects, tmp_path):
-    plan = {key: value for key, value in EARLIER[name]["plan"].items() if key != "digest"} | {"arguments": {"other": 1}}
+    plan = without_digest(EARLIER[name]["plan"]) | {"arguments": {"other": 1}}
     file = saved(tmp_path / "plan", plan_document(plan_from_json(plan)))
     assert kops("apply", file, "--yes").code == 2

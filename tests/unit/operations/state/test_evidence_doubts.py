@@ -8,7 +8,20 @@ import yaml
 from kops.core.models import Bounds
 from kops.core.statefile import parse_state_file
 from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_doubts import added_retention, doubts, expires, expiry_text, of_emptied, of_expiry, of_retention
+from kops.operations.state.evidence_doubts import (
+    added_retention,
+    counted,
+    doubts,
+    emitted_again,
+    expires,
+    expiry_text,
+    fading,
+    of_emptied,
+    of_expiry,
+    of_retention,
+    of_windows,
+    window_warnings,
+)
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input
 from kops.operations.state.lost_records import judge_buffer
 
@@ -29,6 +42,9 @@ def store(**more):
 
 def windowed(**window):
     return store(type="window", window={"size": "10s", "grace": "0s", **window})
+
+
+SESSIONS, MINUTES = store(type="session", window={"gap": "1m"}), store(type="window", window={"size": "1m"})
 
 
 def grades(found):
@@ -163,3 +179,60 @@ def test_what_to_do_about_a_changelog_that_expires():
     text = expiry_text(store(), {"cleanup.policy": "delete", "retention.ms": "604800000"})
     assert "after 7d (retention.ms)" in text
     assert text.endswith("kops topics alter a-s-changelog --config cleanup.policy=compact")
+
+
+@pytest.mark.parametrize(
+    ("noted", "grade", "reason"),
+    [
+        ({"late": 5, "expired": 2, "hidden": 1}, "A", ""),
+        ({"timed": 2}, "B", "timestamps of 2 of 9"),
+        ({"trimmed": 1}, "B", "begins above offset 0"),
+        ({"boundary": 3}, "C", "3 records"),
+        ({"cached": 2}, "C", "2 late records"),
+        ({"unaligned": 4}, "C", "4 windows of a-s-changelog do not start at multiples of 1m"),
+        ({"null_values": 3, "timed": 1}, "C", "null value"),
+        ({"trimmed": 1, "uncovered": 4}, "D", "4 windows"),
+    ],
+)
+def test_how_exact_windows_are(noted, grade, reason):
+    found = of_windows(SESSIONS, 9, noted, cache=True)
+    assert found.grade == grade
+    assert reason in "; ".join(found.reasons)
+
+
+def test_without_a_cache_an_expired_session_is_gone_for_sure():
+    assert of_windows(SESSIONS, 9, {"cached": 2}, cache=False).grade == "A"
+
+
+def test_what_is_told_of_windows():
+    noted = {"late": 1234, "expired": 2, "hidden": 0, "boundary": 7}
+    said = window_warnings(MINUTES, noted)
+    assert [sentence.split(" and")[0].split(" (")[0] for sentence in said] == [
+        "s: 1,234 records came after their window had closed,",
+        "s: 2 windows have ended longer ago than the retention",
+    ]
+    assert counted(noted) == {"late_records": 1234, "boundary_records": 7, "expired_windows": 2}
+    assert counted({}) == {"late_records": 0, "boundary_records": 0, "expired_windows": 0}
+
+
+def test_what_is_sent_once_is_said():
+    plain, closing = MINUTES, store(type="window", window={"size": "1m"}, emit="on-close")
+    assert emitted_again(plain) == []
+    assert "once more" in emitted_again(closing)[0]
+    suppressed = store(type="window", window={"size": "1m"}, suppress="closed-store")
+    assert suppressed.window.buffer == "a-closed-store-changelog"
+    assert "a-closed-store-changelog" in window_warnings(suppressed, {})[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "fades"),
+    [
+        ({"cleanup.policy": "compact,delete", "retention.ms": "1000"}, True),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "5000"}, False),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "-1"}, False),
+        ({"cleanup.policy": "compact", "retention.ms": "1000"}, False),
+        ({}, False),
+    ],
+)
+def test_records_that_the_broker_will_delete_are_said(settings, fades):
+    assert bool(fading(MINUTES, settings, earliest=5000, now_ms=10_000)) is fades

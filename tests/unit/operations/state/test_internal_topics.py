@@ -1,4 +1,4 @@
-"""Before a topic is deleted: proof that it can be created again, with settings that are all known."""
+"""Changes of internal topics; before one is deleted, proof that it can be created again, with settings that are all known."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import pytest
 
 from kops.core.errors import AuthorizationFailed, Refused
 from kops.core.models import NewTopic, Setting
-from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable
+from kops.operations.state.internal_topics import TopicChange, changes_json, changes_of_json, refuse_unless_recreatable
 
 POLICY = Setting("cleanup.policy", "compact", "topic")
 BEFORE = NewTopic("app-totals-changelog", 3, 1, {"cleanup.policy": "compact"})
@@ -60,3 +60,11 @@ def test_settings_of_the_brokers_need_not_be_known():
     topics = Topics([POLICY, Setting("broker.secret", None, "broker", sensitive=True)])
     refuse_unless_recreatable(SimpleNamespace(kafka=SimpleNamespace(topics=topics)), [CHANGE])
     assert [topic.partitions for topic in topics.tried] == [3, 3]
+
+
+def test_changes_of_topics_go_there_and_back():
+    old, new = NewTopic("t", 4, 1, {"x": "y"}), NewTopic("t", 12, 1, {"x": "y"})
+    change = TopicChange(old, new, "id")
+    assert changes_of_json(changes_json([change])) == [change]
+    assert (change.action, TopicChange(None, new).action, TopicChange(old, None).action) == ("replace", "create", "delete")
+    assert change.backwards("other") == TopicChange(new, old, "other")

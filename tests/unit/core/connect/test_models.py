@@ -1,15 +1,8 @@
-"""Connectors: what Connect answers, what is wrong with them, and workers that do not answer."""
-
-import http.server
-import json
-import threading
+"""Connectors: what Connect answers about them, and what is wrong with them."""
 
 import pytest
 
-from kops.config.connection import Connection, Http, Secret
 from kops.core.connect.models import concerns, connector_findings, connector_of, root_cause
-from kops.core.errors import AuthenticationFailed, AuthorizationFailed, OperationFailed, TimedOut, Unreachable
-from kops.gateways.connect import Connect
 
 TRACE = """org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask due to unrecoverable exception.
 \tat org.apache.kafka.connect.runtime.WorkerSinkTask.deliverMessages(WorkerSinkTask.java:636)
@@ -139,80 +132,3 @@ def test_what_a_connector_is_about():
     assert connector_of("c", body(config={"consumer.override.group.id": "mine"})).group == "mine"
     assert connector_of("c", body(kind="source")).group is None
     assert connector_of("c", {}).state == "UNKNOWN"
-
-
-@pytest.fixture
-def worker():
-    """A Connect worker that answers as it is told: ``worker(status, content)`` gives its address; asked is what it was asked."""
-    servers = []
-
-    def start(status=200, content=b"{}", wait=None):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                start.asked.append((self.path, self.headers.get("Authorization")))
-                if wait:
-                    wait.wait(600)
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    start.asked = []
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-def connection(*urls, **more):
-    return Connection(("b:1",), connect_urls=urls, timeout=60.0, **more)
-
-
-def test_the_first_worker_that_answers_is_asked(worker):
-    url = worker(content=json.dumps({"b": body(), "a": body("PAUSED")}).encode())
-    connectors = Connect(connection("http://127.0.0.1:1", f"{url}/")).connectors()
-    assert [(one.name, one.state, one.url) for one in connectors] == [("a", "PAUSED", url), ("b", "RUNNING", url)]
-    assert worker.asked == [("/connectors?expand=status&expand=info", None)]
-
-
-def test_a_login(worker):
-    http_settings = Http(connect_username="me", connect_password=Secret("test", lambda: "secret"))
-    Connect(connection(worker(), http=http_settings)).connectors()
-    assert worker.asked[0][1] == "Basic bWU6c2VjcmV0"
-
-
-@pytest.mark.parametrize(
-    ("status", "content", "expected"),
-    [
-        (401, b"", AuthenticationFailed),
-        (403, b"no", AuthorizationFailed),
-        (500, b"oops", OperationFailed),
-        (200, b"<html>", OperationFailed),
-    ],
-)
-def test_refusals(worker, status, content, expected):
-    with pytest.raises(expected):
-        Connect(connection(worker(status, content))).connectors()
-
-
-def test_nobody_answers(worker):
-    with pytest.raises(Unreachable, match=r"no Connect worker answers at http://127\.0\.0\.1:1$") as caught:
-        Connect(connection("http://me:secret@127.0.0.1:1")).connectors()
-    assert "secret" not in str(caught.value.as_json())
-    with pytest.raises(Unreachable, match="no Connect worker is known"):
-        Connect(connection()).connectors()
-
-
-def test_a_worker_that_does_not_answer(worker):
-    release = threading.Event()
-    slow = Connection(("b:1",), connect_urls=(worker(wait=release),), timeout=0.3)
-    with pytest.raises(TimedOut):
-        Connect(slow).connectors()
-    release.set()
