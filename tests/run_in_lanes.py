@@ -38,6 +38,7 @@ WAITS = ("support.mock_brokers", "support.faulty_connect")
 """What files import whose tests mostly wait: they come first, so that others run meanwhile."""
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
+OUTCOME = re.compile(r"\d+ (passed|failed|errors?)\b.* in \d+\.\d+s\b")
 FAILED = ("FAILED ", "ERROR ")
 NOTHING = "nothing: every part ran"
 
@@ -75,7 +76,7 @@ class Lane:
     @property
     def summary(self) -> str:
         """Return pytest's last line; clients of a broker that has ended may write after it."""
-        return next((line.strip("= ") for line in reversed(self.lines) if line.startswith("==")), "ended with no summary")
+        return next((line.strip("= ") for line in reversed(self.lines) if OUTCOME.search(line)), "ended with no summary")
 
     @property
     def left_out(self) -> list[str]:

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from kops.sandbox import brokers
+from support import processes
 from support.programs import Record
 from support.streams_apps import SECONDS, Cluster, wait_for, without_offsets
 
@@ -50,8 +51,7 @@ def killed(kops_process, cluster, target, *how):
     send = ("replay", "run", "source", "--to", target, "--yes", "-B", cluster.servers, "-X", "client.id=slow")
     process = kops_process(*send, *how)
     wait_for("it to commit", lambda: process.poll() is not None or cluster.read(target), 2 * SECONDS)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=SECONDS)
+    processes.end(process)
     assert process.returncode == -signal.SIGKILL
     return len(cluster.read(target))
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kops.gateways.machine import worker_locks
 from kops.operations.engine.state_files import read_state_file
+from support import processes
 from support.programs import Program, Record, Window
 from support.streams import Entry, compacted_view
 from support.streams_apps import SECONDS, Cluster, wait_for
@@ -101,17 +103,23 @@ def killed_while_it_writes(scene: Scene, process: subprocess.Popen) -> str:
         )
 
     wait_for("the first record of the new changelog", begun, 3 * SECONDS)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=SECONDS)
+    started = processes.descendants({process.pid})
+    with processes.stopped(started, "kops.spark.python_daemon"):
+        process.send_signal(signal.SIGKILL)
+        process.wait(SECONDS)
+        entry = scene.run("journal", "list", "-o", "json").ok().json[0]
+        assert entry["status"] == "crashed"
+        refused = scene.run("journal", "finish", entry["id"], "--confirm", scene.program.application, "-B", scene.cluster.servers)
+        scene.refused(refused, f"Spark workers of process {process.pid}", "still running")
+    processes.wait_until_gone(started)
     scene.cluster.hear_out(f"slow-{scene.program.application}")
     assert process.returncode == -signal.SIGKILL
-    entry = scene.run("journal", "list", "-o", "json").ok().json[0]
-    assert entry["status"] == "crashed"
     assert len(scene.values()) < KEYS
     return entry["id"]
 
 
-def test_repartition_killed_while_it_writes_is_finished_undone_and_confirmed(scene, kops_process):
+def test_repartition_killed_while_it_writes_is_finished_undone_and_confirmed(scene, kops_process, monkeypatch):
+    monkeypatch.setattr(worker_locks, "WAIT_SECONDS", 0.2)
     confirm = ("--confirm", scene.program.application)
     process = slowly(kops_process, scene, "repartition", scene.file, *scene.move, *confirm)
     entry = killed_while_it_writes(scene, process)

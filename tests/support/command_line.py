@@ -32,7 +32,7 @@ class Outcome:
 
     def ok(self) -> "Outcome":
         """Return itself when the exit code is 0, else fail showing what was said."""
-        assert self.code == 0, f"exit code {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+        assert self.code == 0, f"exit code {self.code}: {self.err.strip()[:500]}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
         return self
 
 
@@ -42,7 +42,7 @@ def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 
     given = input.encode() if isinstance(input, str) else input
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True) for content in (given, b"", b"")]
     saved = sys.stdin, sys.stdout, sys.stderr
-    on_sigterm = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     sys.stdin, sys.stdout, sys.stderr = streams
     try:
         code = main([str(argument) for argument in arguments])
@@ -50,7 +50,8 @@ def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         sys.stdin, sys.stdout, sys.stderr = saved
-        signal.signal(signal.SIGTERM, on_sigterm)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])
     return Outcome(int(code or 0), out, err)
 

@@ -1,7 +1,10 @@
 """Processes that tests end, with all that they have started."""
 
+import contextlib
+import os
 import signal
 import subprocess
+from collections.abc import Iterator
 
 from support.streams_apps import SECONDS, wait_for
 
@@ -17,6 +20,22 @@ def descendants(pids: set[int]) -> set[int]:
     return found
 
 
+@contextlib.contextmanager
+def stopped(pids: set[int], name: str) -> Iterator[None]:
+    """Stop those of these processes whose command line has a name, so that they cannot end, until the block ends."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    named = {int(line.split()[0]) for line in listed.splitlines() if name in line} & pids
+    assert named, listed
+    for pid in named:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in named:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
 def end(process: subprocess.Popen, number: signal.Signals = signal.SIGKILL) -> str:
     """End a process by a signal, wait until nothing that it had started runs any more, and return what it said.
 
@@ -25,6 +44,12 @@ def end(process: subprocess.Popen, number: signal.Signals = signal.SIGKILL) -> s
     started = descendants({process.pid})
     process.send_signal(number)
     _, said = process.communicate(timeout=SECONDS)
+    wait_until_gone(started)
+    return str(said)
+
+
+def wait_until_gone(started: set[int]) -> None:
+    """Wait until none of these processes runs, nor anything that they have started."""
 
     def left() -> set[int]:
         running = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
@@ -33,4 +58,3 @@ def end(process: subprocess.Popen, number: signal.Signals = signal.SIGKILL) -> s
         return started & alive
 
     wait_for("what it started to end", lambda: not left(), 2 * SECONDS)
-    return str(said)

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kops.config.connection import Connection
+from kops.config.paths import Directories
 from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.progress import NoProgress
 from kops.operations.protocol.journal import Journal
 from kops.operations.protocol.mutation import Mutation
 from support.skipped import QUICK
@@ -63,12 +65,14 @@ class Recorded(Mutation):
 class Services:
     def __init__(self, cluster_id="cluster-1", **connection):
         self.connection = Connection(("127.0.0.1:1",), name="test", **connection)
+        self.progress = NoProgress()
         self.kafka = SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id=cluster_id))
 
 
 @pytest.fixture
 def services(tmp_path, monkeypatch):
-    monkeypatch.setattr(Services, "directories", SimpleNamespace(state=tmp_path / "state"), raising=False)
+    own = Directories(tmp_path / "config", tmp_path / "state", tmp_path / "cache", tmp_path / "data")
+    monkeypatch.setattr(Services, "directories", own, raising=False)
     return Services
 
 

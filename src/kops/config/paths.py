@@ -25,6 +25,11 @@ class Directories:
     config_name: str = "config.toml"
 
     @property
+    def locks(self) -> Path:
+        """The directory of the locks between the kops processes of one user."""
+        return self.state / "locks"
+
+    @property
     def config_file(self) -> Path:
         return self.config / self.config_name
 

@@ -39,6 +39,8 @@ if __name__ == "__main__":
     import kops.gateways.wire.socket_buffers
     import kops.spark.columns.whole_partitions
     import kops.spark.stores.windows_folds  # noqa: F401
+    from kops.gateways.machine.worker_locks import hold_lock
     from kops.spark.driver.pyspark_internals import run_worker_daemon
 
+    hold_lock()
     run_worker_daemon()

@@ -42,7 +42,7 @@ def _make(parent: Path) -> Path:
         folder = parent / f"run-{os.getpid()}-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if _locked(descriptor):
+        if lock_whole(descriptor):
             _held.append(descriptor)  # until the process ends
             return folder
         os.close(descriptor)  # another process mistook it for an abandoned one
@@ -61,13 +61,14 @@ def _sweep(parent: Path) -> None:
                 continue
             descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
             try:
-                if _locked(descriptor):
+                if lock_whole(descriptor):
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
+def lock_whole(descriptor: int) -> bool:
+    """Lock a file for this process and those that it forks (flock); return False if others hold a lock on it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -49,7 +49,7 @@ def take_archive(
     settings = settings_of(services.connection, "source")
     found = range_of(services, source, topic, span)
     engine = start_engine(services, master)
-    with exclusive(services.directories.state / "locks", "archives", [place.path]):
+    with exclusive(services.directories.locks, "archives", [place.path]):
         before = read_archive_of(engine, place)
         if before is None:
             refuse_others(place)

@@ -19,6 +19,7 @@ from kops.core.errors import ConfigError, MissingRequirement
 from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.gateways.machine.private_files import keep_renewed, run_folder
+from kops.gateways.machine.worker_locks import VARIABLE, make_lock
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
         java=str(require_jdk().java),
         master=chosen,
         archives=services.directories.cache / "spark",
+        environment={VARIABLE: str(make_lock(services.directories.locks))} if chosen.startswith("local") else {},
         conf=spark.conf if chosen.startswith("local") else _with_system_properties(services.connection),
     )
     return Engine(services, chosen, start_session(needs))

@@ -12,6 +12,7 @@ from kops.core.errors import ConfigError, Refused, StateMoved, UsageProblem
 from kops.core.plan import Plan, Severity, Status, plan_of_document
 from kops.operations.protocol.aftermath import losses_since, refuse_losses
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed, is_elsewhere
+from kops.operations.protocol.locks import wait_for_others
 from kops.operations.protocol.registry import MUTATIONS, mutation_named, typed
 from kops.operations.services import Services
 
@@ -162,6 +163,7 @@ def _to_plan_from(services: Services, entry: Entry, *, take_over: bool) -> tuple
             hint="choose its context with -c",
         )
     _refuse_running(entry, take_over=take_over)
+    wait_for_others(services.directories.locks, services.progress)
     return entry, mutation
 
 

@@ -13,7 +13,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kops.core.errors import ConfigError, StateMoved
+from kops.core.errors import ConfigError, Refused, StateMoved
+from kops.core.progress import Progress
+from kops.gateways.machine.worker_locks import wait_for_workers
 
 _PLACES = 2**31
 
@@ -48,3 +50,17 @@ def exclusive(folder: Path, cluster_id: str, names: Iterable[str]) -> Iterator[N
         yield
     finally:
         os.close(descriptor)
+
+
+def wait_for_others(folder: Path, progress: Progress) -> None:
+    """Wait until the Spark workers of every kops that was killed have ended: what they still write would change what is planned from.
+
+    :raises Refused: when some do not end
+    """
+    left = wait_for_workers(folder, waiting=lambda pid: progress.step(f"waiting for the Spark workers of process {pid}, which has ended"))
+    if left:
+        names = ", ".join(f"process {pid}" for pid in left)
+        raise Refused(
+            f"Spark workers of {names}, a kops that has ended, are still running and may write",
+            hint="find them with `pgrep -f kops.spark.python_daemon`, stop them, then run the command again",
+        )

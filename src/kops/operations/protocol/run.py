@@ -27,7 +27,7 @@ from kops.core.stops import STOPS, exit_code, kept_stops
 from kops.operations.protocol.aftermath import Traces, look
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
-from kops.operations.protocol.locks import exclusive
+from kops.operations.protocol.locks import exclusive, wait_for_others
 from kops.operations.protocol.mutation import Mutation, refuse_other_cluster, refuse_read_only, with_finality
 from kops.operations.services import Services
 
@@ -74,14 +74,15 @@ def carry_out(
     :param approve: shows the plan, and raises ``ApprovalRequired`` unless it is approved
     :param undoes: the journal entry that this plan undoes
     :param finishes: the journal entry that this plan finishes
-    :raises Refused: before any change
+    :raises Refused: before any change; also while Spark workers of a kops that has ended still write
     :raises InterruptedMutation: on SIGINT or SIGTERM while applying
     """
     refuse_read_only(services.connection)
     refuse_other_cluster(services, plan, mutation)
     plan = with_finality(plan, mutation)
     approve(plan)
-    with exclusive(services.directories.state / "locks", plan.cluster_id, mutation.locks(plan)):
+    with exclusive(services.directories.locks, plan.cluster_id, mutation.locks(plan)):
+        wait_for_others(services.directories.locks, services.progress)
         return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)
 
 

@@ -78,7 +78,9 @@ class Jvm:
                 self.leaves.mkdir(exist_ok=True)
 
 
-def launch_jvm(java: str, settings: Mapping[str, str], *, jars: Sequence[Path], archives: Path | None, memory: str) -> Jvm:
+def launch_jvm(
+    java: str, settings: Mapping[str, str], *, jars: Sequence[Path], archives: Path | None, memory: str, environment: Mapping[str, str]
+) -> Jvm:
     """Start the JVM of a Spark driver and wait until PySpark can attach to it.
 
     Further JVM options come from ``$SPARK_SUBMIT_OPTS``, as with Spark's own launcher.
@@ -89,6 +91,7 @@ def launch_jvm(java: str, settings: Mapping[str, str], *, jars: Sequence[Path], 
     :param archives: directory for the class archive, and the JVM's working directory: Spark creates a directory ``artifacts`` wherever it
         is started (``ArtifactManager``), which must not be the user's; None: no archive
     :param memory: heap of the JVM in Java's notation, such as ``2g``
+    :param environment: added to that of the JVM, and so to that of Python workers on this machine
     :raises MissingRequirement: when there is no Java
     :raises OperationFailed: when the JVM ends before it accepts connections
     """
@@ -115,7 +118,7 @@ def launch_jvm(java: str, settings: Mapping[str, str], *, jars: Sequence[Path], 
         command += ["--load-spark-defaults", "--properties-file", str(properties), "pyspark-shell"]
         if archives is not None:
             archives.mkdir(parents=True, exist_ok=True)
-        return replace(_start(command, folder, home, folder / "jvm.log", archives), leaves=leaves)
+        return replace(_start(command, folder, home, archives, environment), leaves=leaves)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -126,9 +129,9 @@ def spark_home() -> Path:
     return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent).absolute()
 
 
-def _start(command: list[str], folder: Path, home: Path, log: Path, works_in: Path | None) -> Jvm:
-    answer = folder / "connection"
-    environment = dict(os.environ, SPARK_HOME=str(home), SPARK_SCALA_VERSION="2.13", SPARK_ENV_LOADED="1", SPARK_CONNECT_MODE="0")
+def _start(command: list[str], folder: Path, home: Path, works_in: Path | None, added: Mapping[str, str]) -> Jvm:
+    answer, log = folder / "connection", folder / "jvm.log"
+    environment = dict(os.environ, **added, SPARK_HOME=str(home), SPARK_SCALA_VERSION="2.13", SPARK_ENV_LOADED="1", SPARK_CONNECT_MODE="0")
     environment[CONNECTION_FILE] = str(answer)
     environment["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path)

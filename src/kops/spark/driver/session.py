@@ -34,6 +34,7 @@ class SparkNeeds:
     :param jars: those of Spark's Kafka source
     :param java: path of the java command
     :param archives: folder for the JVM's class archive; None: without
+    :param environment: added to that of the driver's JVM, and so to that of Python workers on this machine
     :param conf: further Spark settings, which take precedence
     """
 
@@ -41,6 +42,7 @@ class SparkNeeds:
     java: str = "java"
     master: str = DEFAULT_MASTER
     archives: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -140,9 +142,10 @@ class StartingSession:
         os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1" if self._needs.is_local else "")
         if not os.environ["SPARK_LOCAL_IP"]:
             del os.environ["SPARK_LOCAL_IP"]
-        memory = self._settings.get(_MEMORY, DEFAULT_MEMORY)
-        launched = launch_jvm(self._needs.java, self._settings, jars=self._needs.jars, archives=self._needs.archives, memory=memory)
-        self._jvm = launched
+        memory, needs = self._settings.get(_MEMORY, DEFAULT_MEMORY), self._needs
+        self._jvm = launched = launch_jvm(
+            needs.java, self._settings, jars=needs.jars, archives=needs.archives, memory=memory, environment=needs.environment
+        )
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(launched.port), launched.secret
         try:
             return self._attach()
