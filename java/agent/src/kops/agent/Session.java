@@ -1,0 +1,120 @@
+package kops.agent;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.lang.management.ManagementFactory;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+
+/** A folder that kops and the JVM share: settings in, what was found out. */
+final class Session {
+    /** With which the JVM ends after a capture: no success, so that a script does not go on as if the program had ended by itself. */
+    private static final int CAPTURED = 86;
+    private static final int FAILED = 87;
+
+    private final Path folder;
+    private final Properties settings = new Properties();
+
+    Session(final Path folder) throws IOException {
+        this.folder = folder;
+        try (BufferedReader reader = Files.newBufferedReader(folder.resolve("agent.properties"))) {
+            settings.load(reader);
+        }
+    }
+
+    String setting(final String name) {
+        return settings.getProperty(name);
+    }
+
+    boolean runs() {
+        return "run".equals(setting("mode"));
+    }
+
+    /** Say that this JVM is under the agent. */
+    void started() throws IOException {
+        final Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("pid", ProcessHandle.current().pid());
+        facts.put("command", command());
+        write("started-" + ProcessHandle.current().pid() + ".json", facts);
+    }
+
+    void constructed(final Object topology, final Object config) {
+        try {
+            if (runs()) run(topology, config);
+            else write("capture.json", new Capture(this, topology, config).facts());
+        } catch (final Throwable error) {
+            fail("cannot read the topology", error);
+        }
+        end(runs() ? 0 : CAPTURED);
+    }
+
+    /** Hand the topology to the runner, which sees the program's classes. */
+    private void run(final Object topology, final Object config) throws Exception {
+        final URL[] jars = {Paths.get(setting("runner.jar")).toUri().toURL()};
+        final ClassLoader loader = new URLClassLoader(jars, topology.getClass().getClassLoader());
+        final Class<?> runner = Class.forName(setting("runner.class"), true, loader);
+        runner.getMethod("run", Object.class, Object.class).invoke(null, topology, config);
+    }
+
+    void fail(final String what, final Throwable error) {
+        final Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("problem", what);
+        facts.put("error", error == null ? null : Read.root(error).toString());
+        facts.put("missing_class", missing(error));
+        final StringWriter trace = new StringWriter();
+        if (error != null) error.printStackTrace(new PrintWriter(trace));
+        facts.put("trace", trace.toString());
+        try {
+            write("failure.json", facts);
+        } catch (final Throwable second) {
+            second.printStackTrace();
+        }
+        end(FAILED);
+    }
+
+    private static String missing(final Throwable error) {
+        for (Throwable each = error; each != null; each = each.getCause()) {
+            if (each instanceof ClassNotFoundException || each instanceof NoClassDefFoundError) return each.getMessage().replace('/', '.');
+        }
+        return null;
+    }
+
+    private static void end(final int code) {
+        System.out.flush();
+        System.err.flush();
+        Runtime.getRuntime().halt(code);
+    }
+
+    private void write(final String name, final Object facts) throws IOException {
+        final Path part = folder.resolve(name + ".part");
+        Files.write(part, Json.text(facts).getBytes(StandardCharsets.UTF_8));
+        Files.move(part, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    /** The words with which the JVM was started, without the agent. */
+    static List<String> command() {
+        final ProcessHandle.Info info = ProcessHandle.current().info();
+        final List<String> words = new ArrayList<>();
+        words.add(info.command().orElse("java"));
+        if (info.arguments().isPresent()) {
+            words.addAll(List.of(info.arguments().get()));
+        } else { // where the system does not tell
+            words.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+            words.add(System.getProperty("sun.java.command", ""));
+        }
+        words.removeIf(word -> word.startsWith("-javaagent:") && word.contains("kops-agent.jar"));
+        return words;
+    }
+}

@@ -1,0 +1,48 @@
+package kops.rewrite;
+
+import java.util.function.UnaryOperator;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+
+/** Lets every constructor of KafkaStreams call the hook before anything else, its super constructor included. */
+public final class Rewriter implements UnaryOperator<byte[]> {
+    private static final String TOPOLOGY = "org/apache/kafka/streams/Topology";
+    private static final String HOOK = "kops/agent/Hook";
+
+    @Override
+    public byte[] apply(final byte[] bytes) {
+        final ClassReader reader = new ClassReader(bytes);
+        final ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+        reader.accept(new ClassVisitor(Opcodes.ASM9, writer) {
+            @Override
+            public MethodVisitor visitMethod(
+                    final int access, final String name, final String descriptor, final String signature, final String[] exceptions) {
+                final MethodVisitor next = super.visitMethod(access, name, descriptor, signature, exceptions);
+                return "<init>".equals(name) ? hooked(next, descriptor) : next;
+            }
+        }, 0);
+        return writer.toByteArray();
+    }
+
+    private static MethodVisitor hooked(final MethodVisitor next, final String descriptor) {
+        return new MethodVisitor(Opcodes.ASM9, next) {
+            @Override
+            public void visitCode() {
+                super.visitCode();
+                final Type[] given = Type.getArgumentTypes(descriptor);
+                if (given.length > 1 && given[0].getSort() == Type.OBJECT && TOPOLOGY.equals(given[0].getInternalName())) {
+                    visitVarInsn(Opcodes.ALOAD, 1);
+                    visitVarInsn(Opcodes.ALOAD, 2);
+                    visitMethodInsn(Opcodes.INVOKESTATIC, HOOK, "constructed", "(Ljava/lang/Object;Ljava/lang/Object;)V", false);
+                } else {
+                    visitLdcInsn(descriptor);
+                    visitMethodInsn(Opcodes.INVOKESTATIC, HOOK, "unknown", "(Ljava/lang/String;)V", false);
+                }
+            }
+        };
+    }
+}
