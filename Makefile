@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
 DOCS_READY := $(VENV)/.docs-ready
+AGENT := src/kops/java/kops-agent.jar
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Many tests start kops as a process: without bytecode each would compile kops again, which takes as long as all else that it does.
@@ -23,17 +24,22 @@ OF_NOUN = $(or $(shell find tests/unit -path '*$(NOUN)*' -name 'test_*.py'),$(er
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-setup: $(FETCHED) ## Install kops and what is tested with it into .venv, and fetch the jars
+setup: $(FETCHED) $(AGENT) ## Install kops and what is tested with it into .venv, and fetch the jars
 
 $(FETCHED): $(READY)
 	$(BIN)/kops doctor --fetch
 	@touch $@
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "kops needs Python 3.10 or newer; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	@$(MAKE) $(AT_ONCE) --jobs=2 spark packages
 	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+# The editable install builds it too; this is for when its sources change.
+$(AGENT): $(READY) java/agent_jar.py $(wildcard java/agent/src/kops/*/*.java)
+	$(BIN)/python java/agent_jar.py
 	@touch $@
 
 # Half of the time of all packages goes into PySpark, which is built here, on one core: half of that into compressing its jars once more.

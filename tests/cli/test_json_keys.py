@@ -52,6 +52,7 @@ ELSEWHERE = {
     "kops state snapshot": "tests/streams",
     "kops state restore": "tests/streams",
     "kops state repartition": "tests/streams",
+    "kops streams capture": "tests/streams",
     "kops streams list": "tests/streams",
     "kops streams describe": "tests/streams",
     "kops streams reset": "tests/streams",

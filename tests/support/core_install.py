@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from support.command_line import Outcome
 
 ROOT = Path(__file__).parents[2]
-IN_THE_WHEEL = ("src", "examples/prices", "pyproject.toml", "README.md", "LICENSE")
+IN_THE_WHEEL = ("src", "java", "examples/prices", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 DRIVER = """
 import io, json, sys
 from kops.cli.frame.main import main

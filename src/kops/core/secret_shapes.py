@@ -47,6 +47,14 @@ def is_secret_name(name: str) -> bool:
     return bool(_SECRET.search(name) or _IN_CAMELS.search(name)) and not _NO_SECRET.search(name)
 
 
+def name_patterns() -> tuple[str, str, str]:
+    """Return what :func:`is_secret_name` goes by, for Java: names of secrets, the same in camel case, names that only seem to be.
+
+    The first and the last ignore case.
+    """
+    return _SECRET.pattern, _IN_CAMELS.pattern, _NO_SECRET.pattern
+
+
 def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) -> str:
     """Hide what looks like a secret by its shape.
 

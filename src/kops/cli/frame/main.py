@@ -25,7 +25,7 @@ NOUNS = {
     "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
     "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
     "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
-    "streams": ("kops.cli.streams.commands:group", "Kafka Streams applications: list, describe, reset."),
+    "streams": ("kops.cli.streams.commands:group", "Kafka Streams applications: list, describe, reset, capture."),
     "state": ("kops.cli.state.commands:group", "Rebuild, verify, query, snapshot and move Kafka Streams state."),
     "replay": ("kops.cli.replay.commands:group", "Send records of a topic again: unchanged, transformed or routed."),
     "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),

@@ -1,4 +1,4 @@
-"""``kops streams``: list, describe, reset."""
+"""``kops streams``: list, describe, reset, capture."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
+from kops.cli.streams.capture import capture
 from kops.core.visible import visible
 
 
@@ -94,9 +95,9 @@ topology_option = click.option(
 
 @click.group("streams", cls=Group)
 def group() -> None:
-    """Kafka Streams applications: list, describe, reset.
+    """Kafka Streams applications: list, describe, reset, capture.
 
-    They are seen from outside, by their groups and topics: nothing joins a group, and no rebalance is caused.
+    They are seen from outside, by their groups and topics: nothing joins a group, and no rebalance is caused. `capture` starts a program.
     """
 
 
@@ -203,3 +204,4 @@ def _render_look(session: Session, look: Any) -> None:
 
 
 group.command("reset")(reset)
+group.add_command(capture)

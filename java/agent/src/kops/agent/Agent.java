@@ -39,7 +39,6 @@ public final class Agent {
             }
         });
         session.started();
-        if (session.runs()) System.setOut(System.err); // the standard output is the runner's
     }
 
     @SuppressWarnings("unchecked")

@@ -212,8 +212,9 @@ final class Capture {
         facts.put("value_serializer", Serdes.coder(Read.field(factory, "valSerializer")));
     }
 
-    private void processor(final Map<String, Object> facts, final Object factory, final Object built) {
+    private void processor(final Map<String, Object> facts, final Object factory, final Object made) {
         facts.put("type", "processor");
+        final Object built = made == null ? null : programs(made);
         final Object supplier = Read.field(factory, "supplier");
         facts.put("supplier", Read.className(unwrapped(supplier)));
         facts.put("processor", Read.className(built));
@@ -227,6 +228,15 @@ final class Capture {
         facts.put("suppress", walk.suppress);
         facts.put("emit", walk.emit);
         facts.put("functions", walk.functions);
+    }
+
+    /** What a processor of the library hands its records to if that is the program's: a transformer, or a processor before 3.0. */
+    private static Object programs(final Object made) {
+        Object each = made;
+        while (each != null && each.getClass().getName().startsWith("org.apache.kafka.streams.")) {
+            each = Read.fieldOrNull(each, "transformer", "valueTransformer", "val$transformer", "val$valueTransformer", "delegate");
+        }
+        return each == null ? made : each;
     }
 
     /** The supplier that the processor wrappers of 4.0 and later were given. */

@@ -71,7 +71,7 @@ final class Library {
         return (Map<?, ?>) Read.field(builder, "globalStateBuilders");
     }
 
-    /** The builder that a factory of a store has; null: it makes one anew for each store, as in 3.7 to 3.9. A builder is its own. */
+    /** The builder that a factory of a store has; null: it makes another for each store, as in 3.7 to 3.9. A builder is its own. */
     static Object storeBuilder(final Object factory) {
         if (Read.is(factory, "org.apache.kafka.streams.state.StoreBuilder")) return factory;
         if (Read.has(factory, "builder")) return Read.call(factory, "builder");

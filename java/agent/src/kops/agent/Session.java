@@ -1,7 +1,13 @@
 package kops.agent;
 
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.lang.management.ManagementFactory;
@@ -42,12 +48,16 @@ final class Session {
         return "run".equals(setting("mode"));
     }
 
-    /** Say that this JVM is under the agent. */
+    /** Leave a note that this JVM is under the agent. */
     void started() throws IOException {
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("pid", ProcessHandle.current().pid());
         facts.put("command", command());
         write("started-" + ProcessHandle.current().pid() + ".json", facts);
+        if (runs()) { // the JVM's streams are the runner's, not the program's
+            System.setOut(System.err);
+            System.setIn(new ByteArrayInputStream(new byte[0]));
+        }
     }
 
     void constructed(final Object topology, final Object config) {
@@ -60,12 +70,14 @@ final class Session {
         end(runs() ? 0 : CAPTURED);
     }
 
-    /** Hand the topology to the runner, which sees the program's classes. */
+    /** Hand the topology to the runner, which sees the program's classes, and speaks through the JVM's own streams. */
     private void run(final Object topology, final Object config) throws Exception {
         final URL[] jars = {Paths.get(setting("runner.jar")).toUri().toURL()};
         final ClassLoader loader = new URLClassLoader(jars, topology.getClass().getClassLoader());
         final Class<?> runner = Class.forName(setting("runner.class"), true, loader);
-        runner.getMethod("run", Object.class, Object.class).invoke(null, topology, config);
+        try (InputStream in = new FileInputStream(FileDescriptor.in); OutputStream out = new FileOutputStream(FileDescriptor.out)) {
+            runner.getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class).invoke(null, topology, config, in, out);
+        }
     }
 
     void fail(final String what, final Throwable error) {

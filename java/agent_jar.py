@@ -18,6 +18,7 @@ import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
+_FETCHED = HERE.parent / "build" / "java"
 TARGET = HERE.parent / "src" / "kops" / "java" / "kops-agent.jar"
 RELEASE = "11"
 """The oldest Java on which programs are captured."""
@@ -44,7 +45,7 @@ def build(target: Path = TARGET) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        asm = _asm(work)
+        asm = _asm()
         _compile(sources, asm, work / "classes")
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         _pack(work / "classes", asm, made_of, fresh)
@@ -67,17 +68,23 @@ def _made_of(jar: Path) -> str | None:
         return None
 
 
-def _asm(work: Path) -> Path:
+def _asm() -> Path:
+    jar = _FETCHED / _ASM.rpartition("/")[2]
+    if jar.exists() and hashlib.sha256(jar.read_bytes()).hexdigest() == _ASM_SHA256:
+        return jar
     repository = os.environ.get("KOPS_MAVEN_REPOSITORY", _MAVEN_CENTRAL).rstrip("/")
-    jar = work / "asm.jar"
     try:
-        with urllib.request.urlopen(f"{repository}/{_ASM}", timeout=60) as answer, jar.open("wb") as file:
-            shutil.copyfileobj(answer, file)
-    except OSError as error:
+        with urllib.request.urlopen(f"{repository}/{_ASM}", timeout=60) as answer:
+            content = answer.read()
+    except (OSError, ValueError) as error:
         raise RuntimeError(f"cannot fetch {_ASM}: {error} (KOPS_MAVEN_REPOSITORY=URL names a mirror)") from None
-    found = hashlib.sha256(jar.read_bytes()).hexdigest()
+    found = hashlib.sha256(content).hexdigest()
     if found != _ASM_SHA256:
         raise RuntimeError(f"{_ASM} is not the one kops is built with: its SHA-256 is {found}")
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    part = jar.with_name(f".{jar.name}.{os.getpid()}")
+    part.write_bytes(content)
+    part.replace(jar)
     return jar
 
 

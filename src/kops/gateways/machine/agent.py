@@ -1,0 +1,182 @@
+"""Start a program under kops' Java agent, and wait until it constructs KafkaStreams, ends, or takes too long.
+
+``java/agent`` is the agent. The JVM and kops share a private folder: ``agent.properties`` says what the agent is to do,
+``started-PID.json`` that a JVM took it, ``capture.json`` and ``failure.json`` what came of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kops.core.errors import MissingRequirement, UsageProblem
+from kops.core.secret_shapes import HIDDEN, name_patterns, without_secrets
+
+AGENT_JAR = Path(__file__).parents[2] / "java" / "kops-agent.jar"
+LAUNCH = "kops.agent.Launch"
+"""The class of the agent that calls a static method in place of a program's main."""
+
+_POLL_SECONDS = 0.05
+_GRACE_SECONDS = 5.0
+_LINES_SHOWN = 20
+_PICKED_UP = "Picked up JAVA_TOOL_OPTIONS:"
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """What came of a program under the agent.
+
+    :param capture: the facts, if it was captured
+    :param failure: why it could not be, if the agent says so
+    :param jvms: how many JVMs took the agent
+    :param exit_code: of the command, if it ended by itself; negative: of a signal
+    :param output: the last lines that it printed, without what looks like a secret
+    """
+
+    capture: dict[str, Any] | None
+    failure: dict[str, Any] | None
+    jvms: int
+    exit_code: int | None
+    output: str
+
+
+def require_agent() -> Path:
+    """Return the agent's jar.
+
+    :raises MissingRequirement: when kops was installed without it
+    """
+    if not AGENT_JAR.is_file():
+        raise MissingRequirement(f"there is no {AGENT_JAR}", hint="in a clone of kops: python java/agent_jar.py (needs a JDK)")
+    return AGENT_JAR
+
+
+def run_under_agent(
+    command: Sequence[str], *, seconds: float, environment: Mapping[str, str] = os.environ, properties: Mapping[str, str] | None = None
+) -> AgentRun:
+    """Start a command with the agent in ``JAVA_TOOL_OPTIONS``; when this returns, neither it nor what it started is left.
+
+    :param seconds: how long it may take to construct KafkaStreams
+    :param properties: settings for :data:`LAUNCH`; written to a file of which the command is given the path as its last word
+    :raises UsageProblem: when the command cannot be started
+    """
+    jar = require_agent()
+    with tempfile.TemporaryDirectory(prefix="kops-capture-") as name:  # of mode 0700
+        folder = Path(name)
+        (folder / "agent.properties").write_text(_properties(_rules()), encoding="utf-8")
+        words = list(command)
+        if properties is not None:
+            given = folder / "given.properties"
+            given.touch(mode=0o600)
+            given.write_text(_properties(properties), encoding="utf-8")
+            words.append(str(given))
+        option = f"-javaagent:{jar}={folder}"
+        options = " ".join(filter(None, [environment.get("JAVA_TOOL_OPTIONS"), _quoted(option)]))
+        with (folder / "output").open("wb") as output:
+            try:
+                process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**environment, "JAVA_TOOL_OPTIONS": options},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageProblem(f"cannot start {words[0]}: {error.strerror}") from error
+        try:
+            ended = _wait(process, folder, time.monotonic() + seconds)
+        finally:
+            _end(process)
+        return AgentRun(
+            _read(folder / "capture.json"),
+            _read(folder / "failure.json"),
+            len(list(folder.glob("started-*.json"))),
+            process.returncode if ended else None,
+            _tail(folder / "output"),
+        )
+
+
+def _rules() -> dict[str, str]:
+    secret, in_camels, no_secret = name_patterns()
+    return {"mode": "capture", "secret": secret, "secret.in.camels": in_camels, "no.secret": no_secret, "hidden": HIDDEN}
+
+
+def _properties(values: Mapping[str, str]) -> str:
+    import javaproperties
+
+    return str(javaproperties.dumps(values, timestamp=False))
+
+
+def _quoted(option: str) -> str:
+    """Quote a word as the JVM reads ``JAVA_TOOL_OPTIONS``: within quotes of one kind, there are no escapes."""
+    if not any(each.isspace() or each in "'\"" for each in option):
+        return option
+    mark = '"' if "'" in option else "'"
+    return f"{mark}{option}{mark}"
+
+
+def _wait(process: subprocess.Popen[bytes], folder: Path, deadline: float) -> bool:
+    """Wait until the agent has said something, or nothing more can come; return whether the command had ended by itself."""
+    while time.monotonic() < deadline:
+        ended = process.poll() is not None and not _jvm_lives(folder)  # looked at first: what it wrote is there when it has ended
+        if (folder / "capture.json").exists() or (folder / "failure.json").exists():
+            return False
+        if ended:
+            return True
+        time.sleep(_POLL_SECONDS)
+    return False
+
+
+def _jvm_lives(folder: Path) -> bool:
+    """Whether a JVM that took the agent is still there: a script may have left it in the background."""
+    for file in folder.glob("started-*.json"):
+        with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(PermissionError):
+                os.kill(int(file.stem.removeprefix("started-")), 0)
+            return True
+    return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the command with all that it started: they are a session, and so a group, of their own."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except (ProcessLookupError, PermissionError):  # macOS answers so for a group of zombies
+            break
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while time.monotonic() < deadline:
+            process.poll()
+            try:
+                os.killpg(process.pid, 0)
+            except (ProcessLookupError, PermissionError):
+                break
+            time.sleep(_POLL_SECONDS)
+    process.wait()
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    if not file.exists():
+        return None
+    body: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return body
+
+
+def _tail(file: Path) -> str:
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return without_secrets("\n".join([line for line in lines if not line.startswith(_PICKED_UP)][-_LINES_SHOWN:]))
+
+
+def command_text(command: Sequence[str]) -> str:
+    """Return a command as it is written in a shell, without what looks like a secret."""
+    return without_secrets(shlex.join(command))

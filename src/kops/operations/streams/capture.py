@@ -1,0 +1,168 @@
+"""Capture a program: start it under the agent until it constructs KafkaStreams, and keep what it says of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kops.core.durations import duration_text
+from kops.core.errors import ConfigError, OperationFailed, TimedOut, UsageProblem
+from kops.core.streams.capture import Capture, public_capture, read_capture
+from kops.gateways.machine.agent import LAUNCH, AgentRun, command_text, run_under_agent
+from kops.gateways.machine.jdk import find_java
+
+_NO_AGENT = (
+    "it must start java on this machine and keep the environment variable JAVA_TOOL_OPTIONS: containers, `env -i`, `sudo`, native images"
+    " and launchers that clear the environment do not; give the java command itself"
+)
+_LACKING = re.compile(r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w.$/]+)")
+_TOO_OLD = "the agent needs Java 11 or newer; start the program with that for the capture"
+
+
+def capture_program(command: Sequence[str], milliseconds: int) -> dict[str, Any]:
+    """Start a program and return the capture that its file holds.
+
+    :param milliseconds: how long it may take to construct KafkaStreams
+    :raises OperationFailed: when it ends before, or its topology cannot be read
+    :raises TimedOut: when it takes longer
+    """
+    return _captured(run_under_agent(command, seconds=milliseconds / 1000), command_text(command), milliseconds)
+
+
+def capture_method(place: str, class_path: Sequence[str], properties: Mapping[str, str], milliseconds: int) -> dict[str, Any]:
+    """Call a static method that returns a Topology or a StreamsBuilder, and return the capture.
+
+    :param place: such as ``com.acme.App::topology``
+    :param properties: the program's settings
+    :raises UsageProblem: when they cannot be used
+    """
+    if not re.fullmatch(r"[\w.$]+::\w+", place):
+        raise UsageProblem(f"{place!r} names no method", hint="write it like com.acme.App::topology")
+    if not properties.get("application.id"):
+        raise UsageProblem("the settings have no application.id", hint="name a file with the program's settings: --properties FILE")
+    for entry in class_path:
+        if not Path(entry.removesuffix("*")).exists():
+            raise UsageProblem(f"there is no {entry}, which the class path names")
+    command = [str(find_java()), "-cp", os.pathsep.join(class_path), LAUNCH, place]
+    run = run_under_agent(command, seconds=milliseconds / 1000, properties=properties)
+    return _captured(run, place, milliseconds)
+
+
+def read_properties(path: str | None) -> dict[str, str]:
+    """Read a Java properties file; without one there are no settings.
+
+    :raises ConfigError: when it cannot be read
+    """
+    import javaproperties
+
+    if path is None:
+        return {}
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            return dict(javaproperties.load(file))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not a properties file: {error}") from error
+
+
+def _captured(run: AgentRun, what: str, milliseconds: int) -> dict[str, Any]:
+    if run.capture is not None:
+        body: dict[str, Any] = public_capture(run.capture)
+        read_capture(body, "what the agent wrote")  # so that no file is written that cannot be read
+        return body
+    printed = f"; it printed last:\n{run.output}" if run.output else "; it printed nothing"
+    if run.failure is not None:
+        raise _unreadable(run.failure, what)
+    if run.exit_code is None:
+        seen = "it has not constructed KafkaStreams" if run.jvms else "it started no JVM that took the agent"
+        raise TimedOut(
+            f"{what} was ended after {duration_text(milliseconds)}: {seen}{printed}",
+            hint="give it longer with --within" if run.jvms else _NO_AGENT,
+        )
+    ended = f"ended with exit code {run.exit_code}" if run.exit_code >= 0 else f"was ended by signal {-run.exit_code}"
+    if "UnsupportedClassVersionError" in run.output and "kops/agent" in run.output:
+        raise OperationFailed(f"{what} runs on a Java that is too old{printed}", hint=_TOO_OLD)
+    lacking = _LACKING.findall(run.output)
+    if lacking and run.exit_code:
+        name = lacking[-1].replace("/", ".")
+        raise OperationFailed(f"{what} {ended}: the class path lacks {name}{printed}", hint="add the jar that has it")
+    if not run.jvms:
+        raise OperationFailed(f"{what} {ended} and started no JVM that took the agent{printed}", hint=_NO_AGENT)
+    raise OperationFailed(
+        f"{what} {ended} before it constructed KafkaStreams{printed}",
+        hint="it must get as far as that: give it the arguments, variables and services that it needs for its start",
+    )
+
+
+def _unreadable(failure: Mapping[str, Any], what: str) -> OperationFailed:
+    missing = failure.get("missing_class")
+    if missing:
+        return OperationFailed(f"{what}: the class path lacks {missing}", hint="add the jar that has it")
+    error = failure.get("error")
+    said = f"{failure.get('problem')}{f': {error}' if error else ''}"
+    return OperationFailed(f"{what}: {public_capture(said)}", trace=public_capture(failure.get("trace") or ""))
+
+
+def save_capture(body: Mapping[str, Any], path: str) -> None:
+    """Write a capture into a file, one that exists included.
+
+    :raises ConfigError: when it cannot be written
+    """
+    try:
+        Path(path).write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+
+
+def load_capture(path: str) -> Capture:
+    """Read a file that ``kops streams capture`` wrote.
+
+    :raises ConfigError: when it cannot be read, or is something else
+    """
+    try:
+        body = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}", hint="kops streams capture --out FILE -- COMMAND writes one") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}", hint="kops streams capture --out FILE -- COMMAND writes a capture") from error
+    return read_capture(body, path)
+
+
+def capture_row(capture: Capture, path: str) -> dict[str, Any]:
+    """Describe a capture in a few words, for its row."""
+    return {
+        "application": capture.application,
+        "file": path,
+        "streams_version": capture.streams_version,
+        "class_path_sha256": capture.class_path_sha256,
+        "subtopologies": sum(not each.is_global for each in capture.subtopologies),
+        "stores": [
+            {
+                "store": store.name,
+                "kind": store.kind,
+                "subtopology": found.number if (found := capture.subtopology_of(store.name)) else None,
+                "changelog": store.changelog,
+                "caching": store.caching,
+                "headers": store.headers,
+            }
+            for store in (*capture.stores, *capture.global_stores)
+        ],
+        "unknown": [{"what": what, "why": why} for what, why in capture.unknown],
+    }
+
+
+def capture_notes(capture: Capture) -> list[str]:
+    """Say what a rebuild of the program by its own code cannot take for granted, and what could not be read."""
+    notes = [f"{what} is unknown: {why}" for what, why in capture.unknown]
+    clocked = [each.name for each in capture.program_processors if "WALL_CLOCK_TIME" in each.mentions]
+    if clocked:
+        notes.append(f"processors that may act on wall-clock time: {', '.join(clocked)}")
+    if capture.custom_partitioners:
+        listed = ", ".join(f"{each.topic} ({each.partitioner})" for each in capture.custom_partitioners)
+        notes.append(f"repartition topics with a partitioner of the program's own: {listed}")
+    return notes

@@ -1,0 +1,238 @@
+"""Programs of every line of versions captured by the real agent: no broker, since their KafkaStreams is never constructed."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kops.core.streams.capture import Processor, Windows, read_capture
+from support.captured import SOURCES, built_agent, java, launcher, programs
+from support.json_keys import keys_of
+
+pytestmark = pytest.mark.streams
+
+NEWEST = "4.3.1"
+VERSIONS = ["2.8.2", "3.9.1", NEWEST]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def agent():
+    return built_agent()
+
+
+@pytest.fixture
+def captured(run_kops, tmp_path):
+    """Capture a command; return the capture."""
+
+    def run(*command):
+        out = tmp_path / "capture.json"
+        run_kops("streams", "capture", "--out", out, "--", *command).ok()
+        return read_capture(json.loads(out.read_text()), "capture.json")
+
+    return run
+
+
+def many(version):
+    library, classes = programs(version)
+    return java("-cp", f"{library}{os.pathsep}{classes}", "ManyStores")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_stores_of_every_kind(captured, version):
+    found = captured(*many(version))
+    stores = {store.name: store for store in (*found.stores, *found.global_stores)}
+    expected = {
+        "counts": "timestamped-key-value",
+        "windows": "timestamped-window",
+        "sessions": "session",
+        "final-store": "buffer",
+        "lengths": "timestamped-key-value",
+        "users-store": "timestamped-key-value",
+        "of-users": "timestamped-key-value",
+        "KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000031": "timestamped-key-value",
+        "settings-store": "timestamped-key-value",
+        "seen": "key-value",
+        "recent": "window",
+        "pairs-this-join-store": "timestamped-window" if version == NEWEST else "window",
+    }
+    assert {name: stores[name].kind for name in expected} == expected
+    assert (found.application, found.streams_version, found.clients_version, found.unknown) == ("many", version, version, ())
+    windows, recent = stores["windows"], stores["recent"]
+    # 2.8 keeps what has a grace of its own for a day at least
+    assert (windows.retention_ms, windows.window_size_ms) == (86_400_000 if version == "2.8.2" else 360_000, 300_000)
+    assert (recent.retention_ms, recent.window_size_ms, recent.segment_interval_ms) == (7_200_000, 3_600_000, 3_600_000)
+    assert (recent.retain_duplicates, recent.logging, recent.changelog) == (True, False, None)
+    assert (stores["seen"].capacity, stores["seen"].changelog) == (100, "many-seen-changelog")
+    assert (stores["counts"].caching, stores["lengths"].caching, stores["lengths"].persistent) == (True, False, False)
+    assert stores["pairs-this-join-store"].headers == (version == NEWEST)
+    assert stores["lengths"].log_config["segment.bytes"] == "1000000"
+    serde = stores["lengths"].value_serde
+    assert serde.serializer.inner["valueSerializer"].name == "org.apache.kafka.common.serialization.LongSerializer"
+    assert stores["counts"].key_serde is None  # of default.key.serde
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nodes_topics_and_settings(captured, version):
+    found = captured(*many(version))
+    clicks = next(node for node in found.nodes if getattr(node, "topics", ()) == ("clicks",))
+    assert (clicks.reset, clicks.timestamp_extractor) == ({"clicks": "latest"}, "ManyStores$ByOffset")
+    windows = {
+        store: node.windows
+        for node in found.nodes
+        if isinstance(node, Processor) and node.windows
+        for store in node.stores
+        if store in ("windows", "sessions", "pairs-this-join-store")
+    }
+    kstream = "org.apache.kafka.streams.kstream"
+    assert windows["windows"] == (Windows(f"{kstream}.TimeWindows", size_ms=300_000, advance_ms=300_000, grace_ms=60_000),)
+    assert windows["sessions"] == (Windows(f"{kstream}.SessionWindows", gap_ms=1_800_000, grace_ms=120_000),)
+    assert (windows["pairs-this-join-store"][0].before_ms, windows["pairs-this-join-store"][0].after_ms) == (10_000, 10_000)
+    final = found.node("final")
+    assert (final.suppress.until_window_closes, final.suppress.wait_ms, final.suppress.when_full) == (True, 60_000, "SHUT_DOWN")
+    assert [(node.name, node.processor, node.mentions) for node in found.program_processors] == [
+        ("dedup", "ManyStores$Dedup", ("WALL_CLOCK_TIME",))
+    ]
+    assert [(sink.topic, sink.partitioner) for sink in found.custom_partitioners] == [("many-apart-repartition", "ManyStores$First")]
+    apart = found.subtopology_of("lengths")
+    assert [(topic.name, topic.partitions) for topic in apart.repartition_topics] == [("many-apart-repartition", 7)]
+    changelogs = {topic.name: topic.settings for each in found.subtopologies for topic in each.changelogs}
+    compacted = {"message.timestamp.type": "CreateTime", "cleanup.policy": "compact", "segment.ms": "600000"}
+    assert changelogs["many-counts-changelog"] == compacted
+    assert changelogs["many-lengths-changelog"]["segment.bytes"] == "1000000"
+    assert changelogs["many-windows-changelog"]["cleanup.policy"] == "compact,delete"
+    assert [each.is_global for each in found.subtopologies].count(True) == 1
+    assert found.settings.main_consumer["isolation.level"] == "read_committed"
+
+
+def test_secrets_are_taken_out_wherever_they_are(run_kops, tmp_path):
+    out = tmp_path / "capture.json"
+    command = many(NEWEST)
+    run_kops("streams", "capture", "--out", out, "--", command[0], "-Dtoken=hunter2", *command[1:]).ok()
+    given = json.loads(out.read_text())["config"]["given"]
+    assert (given["sasl.jaas.config"], given["ssl.truststore.password"]) == ("********", "********")
+    assert given["registry.url"] == "http://me:********@registry:8081"
+    assert "hunter2" not in out.read_text()
+
+
+@pytest.mark.parametrize("version", ["3.9.1", NEWEST])
+def test_versioned_tables_buffers_patterns_and_optimized_tables(captured, version):
+    library, classes = programs(version)
+    found = captured(*java("-cp", f"{library}{os.pathsep}{classes}", "Versions"))
+    stores = {store.name: store for store in found.stores}
+    history = stores["price-history"]
+    assert (history.kind, history.history_retention_ms, history.segment_interval_ms) == ("versioned", 21_600_000, 3_600_000)
+    assert (history.changelog, history.retention_ms) == ("prices", None)
+    assert (stores["priced-Buffer"].kind, stores["priced-Buffer"].grace_ms) == ("buffer", 180_000)
+    assert (stores["people-store"].changelog, stores["people-store"].caching) == ("people", False)
+    assert {topic.name: topic.is_source_topic for each in found.subtopologies for topic in each.changelogs} == {
+        "prices": True,
+        "people": True,
+        "versions-priced-Buffer-changelog": False,
+        "versions-near-changelog": False,
+    }
+    assert found.subtopology_of("near").source_topics is None
+    assert found.unknown == (("subtopologies.2.source_topics", "its sources are patterns: only a cluster has the topics"),)
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "3.9.1"])
+def test_transformers_are_the_programs_own(captured, version):
+    """Up to 3.9: processors of the library hand their records to them."""
+    library, classes = programs(version)
+    found = captured(*java("-cp", f"{library}{os.pathsep}{classes}", "Transformers"))
+    assert {(node.processor, node.mentions) for node in found.program_processors} == {
+        ("Transformers$Named", ("STREAM_TIME",)),
+        ("Transformers$Timed", ("currentTimeMillis",)),
+    }
+
+
+def test_a_program_that_a_launchers_class_loader_loads(captured):
+    """As the launcher of a fat jar does: the agent's classes are found although no parent of the loader has Kafka Streams."""
+    library, classes = programs(NEWEST)
+    found = captured(*java("-cp", launcher(), "ChildLoader", "ManyStores", f"{library}{os.pathsep}{classes}"))
+    plain = captured(*many(NEWEST))
+    assert found.stores == plain.stores
+    assert not [entry.path for entry in plain.class_path if "kops-agent" in entry.path]
+    assert {entry.sha256 for entry in plain.class_path} < {entry.sha256 for entry in found.class_path}
+
+
+def test_a_static_method_in_place_of_a_program(run_kops, tmp_path):
+    library, classes = programs(NEWEST)
+    (tmp_path / "app.properties").write_text("application.id=other\nbootstrap.servers=127.0.0.1:1\n")
+    class_path = f"{library}{os.pathsep}{classes}"
+    arguments = ("--out", tmp_path / "c.json", "--class-path", class_path, "--properties", tmp_path / "app.properties")
+    done = run_kops("streams", "capture", *arguments, "--topology-class", "ManyStores::topology", "-o", "json").ok()
+    assert (done.json["application"], done.json["streams_version"], len(done.json["stores"])) == ("other", NEWEST, 14)
+    assert sorted(keys_of(done.out)) == [
+        "application",
+        "class_path_sha256",
+        "file",
+        "stores[].caching",
+        "stores[].changelog",
+        "stores[].headers",
+        "stores[].kind",
+        "stores[].store",
+        "stores[].subtopology",
+        "streams_version",
+        "subtopologies",
+    ]
+    wrong = run_kops("streams", "capture", *arguments, "--topology-class", "ManyStores::nothing")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "ManyStores has no method nothing() or nothing(Properties)" in wrong.err
+    absent = run_kops("streams", "capture", *arguments, "--topology-class", "com.acme.Absent::topology")
+    assert "the class path lacks com.acme.Absent" in absent.err
+
+
+def test_a_program_whose_class_path_lacks_a_class(run_kops, tmp_path):
+    library, _ = programs(NEWEST)
+    done = run_kops("streams", "capture", "--out", tmp_path / "c.json", "--", *java("-cp", library, "ManyStores"))
+    assert done.code == 1
+    assert "ended with exit code 1: the class path lacks ManyStores" in done.err
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_a_jvm_that_ignores_the_agent(run_kops, tmp_path):
+    library, _ = programs(NEWEST)
+    ignored = ["env", "-u", "JAVA_TOOL_OPTIONS", *java("-cp", library, "org.apache.kafka.tools.TopicCommand", "--version")]
+    done = run_kops("streams", "capture", "--out", tmp_path / "c.json", "--", *ignored)
+    assert (done.code, done.out) == (1, "")
+    assert "started no JVM that took the agent" in done.err
+
+
+def test_the_agent_in_a_folder_whose_name_has_blanks(captured, tmp_path, monkeypatch):
+    folder = tmp_path / "a folder's own"
+    folder.mkdir()
+    shutil.copy(built_agent(), folder / "kops-agent.jar")
+    monkeypatch.setattr("kops.gateways.machine.agent.AGENT_JAR", folder / "kops-agent.jar")
+    assert captured(*many(NEWEST)).application == "many"
+
+
+def test_the_digest_names_the_build_and_not_its_place(captured, tmp_path):
+    library, classes = programs(NEWEST)
+    digests = []
+    for place in ("one", "two"):
+        shutil.copytree(classes.split(os.pathsep)[0], tmp_path / place / "classes")
+        if place == "two":
+            (tmp_path / "two" / "classes" / "more.properties").write_text("a=b")
+        here = captured(*java("-cp", f"{library}{os.pathsep}{tmp_path / place / 'classes'}", "ManyStores"))
+        digests.append(here.class_path_sha256)
+    shutil.copytree(tmp_path / "one", tmp_path / "three")
+    again = captured(*java("-cp", f"{library}{os.pathsep}{tmp_path / 'three' / 'classes'}", "ManyStores"))
+    assert (again.class_path_sha256 == digests[0], digests[0] == digests[1]) == (True, False)
+
+
+def test_the_agent_is_compiled_for_java_11(agent):
+    """Class files of version 55: applications run on Java 11."""
+    import zipfile
+
+    with zipfile.ZipFile(agent) as jar:
+        own = [name for name in jar.namelist() if name.endswith(".class") and "objectweb" not in name]
+        assert {int.from_bytes(jar.read(name)[6:8], "big") for name in own} == {55}
+        assert not [name for name in jar.namelist() if name.startswith("org/")]
+
+
+def test_the_fixture_of_the_unit_tests_is_what_the_agent_writes(captured, tmp_path):
+    written = read_capture(json.loads((Path(SOURCES).parents[1] / "unit/core/streams/capture.json").read_text()), "capture.json")
+    found = captured(*many(NEWEST))
+    assert (written.stores, written.nodes, written.subtopologies) == (found.stores, found.nodes, found.subtopologies)

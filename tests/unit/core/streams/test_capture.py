@@ -1,0 +1,107 @@
+"""Reading the capture of a program, and what is said when it is none."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from kops.core.errors import ConfigError
+from kops.core.streams.capture import Processor, Sink, Source, Windows, public_capture, read_capture
+
+CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
+"""What the agent wrote of tests/streams/capture/ManyStores.java with 4.3.1, its class path and settings shortened."""
+
+
+@pytest.fixture
+def body():
+    return copy.deepcopy(CAPTURED)
+
+
+def test_a_capture_is_read(body):
+    found = read_capture(body, "c.json")
+    assert (found.application, found.streams_version, found.unknown) == ("many", "4.3.1", ())
+    stores = {store.name: store for store in found.stores}
+    assert (stores["windows"].kind, stores["windows"].retention_ms, stores["windows"].caching) == ("timestamped-window", 360_000, True)
+    assert (stores["seen"].kind, stores["seen"].capacity, stores["seen"].key_serde.serializer.name) == (
+        "key-value",
+        100,
+        "org.apache.kafka.common.serialization.StringSerializer",
+    )
+    assert stores["counts"].key_serde is None
+    assert stores["counts"].value_serde.serializer.inner["valueSerializer"].name == "org.apache.kafka.common.serialization.LongSerializer"
+    assert (stores["recent"].logging, stores["recent"].changelog, stores["recent"].retain_duplicates) == (False, None, True)
+    assert stores["pairs-left-shared-join-store"].kind == "list"
+    assert stores["final-store"].kind == "buffer"
+    assert [store.name for store in found.global_stores] == ["settings-store"]
+    assert found.global_stores[0].processors is None
+
+
+def test_nodes_are_read_by_their_type(body):
+    found = read_capture(body, "c.json")
+    clicks = found.node("KSTREAM-SOURCE-0000000000")
+    assert isinstance(clicks, Source)
+    assert (clicks.reset, clicks.timestamp_extractor) == ({"clicks": "latest"}, "ManyStores$ByOffset")
+    aggregate = found.node("KSTREAM-AGGREGATE-0000000003")
+    assert isinstance(aggregate, Processor)
+    kind = "org.apache.kafka.streams.kstream.TimeWindows"
+    assert aggregate.windows == (Windows(kind, size_ms=300_000, advance_ms=300_000, grace_ms=60_000),)
+    assert found.node("final").suppress.until_window_closes
+    chosen = found.node("chosen")
+    assert isinstance(chosen, Sink)
+    assert (chosen.topic, chosen.topic_extractor) == (None, "ManyStores$$Lambda")
+    assert [each.name for each in found.program_processors] == ["dedup"]
+    assert [each.topic for each in found.custom_partitioners] == ["many-apart-repartition"]
+
+
+def test_stores_are_found_in_their_subtopologies(body):
+    found = read_capture(body, "c.json")
+    apart = found.subtopology_of("lengths")
+    assert [(each.name, each.partitions) for each in apart.repartition_topics] == [("many-apart-repartition", 7)]
+    assert found.subtopology_of("settings-store") is None
+    assert found.subtopology_of("no-such-store") is None
+
+
+def test_a_version_that_only_the_jars_name_has_is_taken_from_there(body):
+    body["library"] = {"streams": None, "clients": "3.3.2", "loaded_from": "file:/jars/kafka-streams-3.3.2.jar"}
+    assert read_capture(body, "c.json").streams_version == "3.3.2"
+    body["library"]["loaded_from"] = "jar:nested:/app.jar/!BOOT-INF/classes/!/"
+    assert read_capture(body, "c.json").streams_version is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("format",), "something", "c.json is not a capture of a program"),
+        (("version",), 2, "c.json was captured by a newer kops: it is of version 2, not 1"),
+        (("version",), True, "c.json: version is bool, not int"),
+        (("application_id",), None, "c.json has no application_id"),
+        (("stores", 0, "logging"), "yes", "c.json: stores: KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000031: logging is str, not bool"),
+        (("stores", 1, "value_serde", "class"), None, "c.json: stores: counts: value_serde has no class"),
+        (("nodes", 0, "type"), "sauce", "c.json: nodes: KSTREAM-SOURCE-0000000000: type is 'sauce', and not source, processor or sink"),
+        (("nodes", 0, "topics"), [1], "c.json: nodes: KSTREAM-SOURCE-0000000000: topics holds 1, which is not text"),
+        (("nodes", 0), "text", "c.json: nodes: 0 is not an object"),
+        (("subtopologies", 0, "changelogs", 0, "name"), None, "c.json: subtopologies: 0: changelogs: 0 has no name"),
+    ],
+)
+def test_an_error_says_where(body, place, value, message):
+    *above, last = place
+    at = body
+    for key in above:
+        at = at[key]
+    at[last] = value
+    with pytest.raises(ConfigError) as raised:
+        read_capture(body, "c.json")
+    assert raised.value.message == message
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize("body", [None, [], "text", {}])
+def test_something_else_is_not_a_capture(body):
+    with pytest.raises(ConfigError, match=r"c\.json is not a capture of a program"):
+        read_capture(body, "c.json")
+
+
+def test_secrets_are_recognized_by_their_shape():
+    found = public_capture({"command": ["-Dpassword=hunter2"], "config": {"url": "http://me:hunter2@registry"}, "number": 1})
+    assert found == {"command": ["-Dpassword=********"], "config": {"url": "http://me:********@registry"}, "number": 1}
