@@ -163,7 +163,7 @@ def test_a_static_method_in_place_of_a_program(run_kops, tmp_path):
     class_path = f"{library}{os.pathsep}{classes}"
     arguments = ("--out", tmp_path / "c.json", "--class-path", class_path, "--properties", tmp_path / "app.properties")
     done = run_kops("streams", "capture", *arguments, "--topology-class", "ManyStores::topology", "-o", "json").ok()
-    assert (done.json["application"], done.json["streams_version"], len(done.json["stores"])) == ("other", NEWEST, 14)
+    assert (done.json["application"], done.json["streams_version"], len(done.json["stores"])) == ("other", NEWEST, 15)
     assert sorted(keys_of(done.out)) == [
         "application",
         "class_path_sha256",
