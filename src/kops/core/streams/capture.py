@@ -149,7 +149,7 @@ class Processor:
 
     :param processor: class of the processor itself
     :param program_class: whether that class is not the library's
-    :param mentions: telling names that its class file holds, such as WALL_CLOCK_TIME; that is no proof that they are used
+    :param mentions: telling names that its class file holds, such as WALL_CLOCK_TIME; they may be unused
     :param functions: classes of the functions that the library's processor was given, by its field; of a lambda the class that holds it
     """
 
