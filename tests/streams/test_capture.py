@@ -3,12 +3,14 @@
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from kops.core.streams.capture import Processor, Windows, read_capture
-from support.captured import SOURCES, built_agent, java, launcher, programs
+from kops.gateways.machine.agent import _properties, _rules
+from support.captured import SOURCES, built_agent, java, launcher, programs, runner
 from support.json_keys import keys_of
 
 pytestmark = pytest.mark.streams
@@ -230,6 +232,23 @@ def test_the_agent_is_compiled_for_java_11(agent):
         own = [name for name in jar.namelist() if name.endswith(".class") and "objectweb" not in name]
         assert {int.from_bytes(jar.read(name)[6:8], "big") for name in own} == {55}
         assert not [name for name in jar.namelist() if name.startswith("org/")]
+
+
+@pytest.mark.parametrize("program", ["ManyStores", "ChildLoader"])
+def test_a_runner_is_handed_the_topology_in_place_of_a_capture(tmp_path, program):
+    """It speaks through the JVM's own streams, and what the program prints goes elsewhere."""
+    settings = {**_rules(), "mode": "run", "runner.jar": runner(), "runner.class": "EchoRunner"}
+    (tmp_path / "agent.properties").write_text(_properties(settings))
+    library, classes = programs(NEWEST)
+    both = f"{library}{os.pathsep}{classes}"
+    command = many(NEWEST) if program == "ManyStores" else java("-cp", launcher(), "ChildLoader", "ManyStores", both)
+    options = f"-javaagent:{built_agent()}={tmp_path}"
+    done = subprocess.run(
+        command, input="hello", capture_output=True, text=True, timeout=120, check=True, env={**os.environ, "JAVA_TOOL_OPTIONS": options}
+    )
+    assert done.stdout == "hello true java.util.Properties"
+    assert "about to start" in done.stderr
+    assert "\nstarted" not in done.stderr
 
 
 def test_the_fixture_of_the_unit_tests_is_what_the_agent_writes(captured, tmp_path):

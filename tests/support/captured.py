@@ -52,3 +52,8 @@ def java(*arguments: str) -> list[str]:
 def launcher() -> str:
     """Return the class path of a launcher without Kafka Streams."""
     return str(compiled(SOURCES / "ChildLoader.java", "none", []))
+
+
+@cache
+def runner() -> str:
+    return str(compiled(SOURCES / "EchoRunner.java", "none", []))

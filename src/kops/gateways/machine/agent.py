@@ -29,6 +29,7 @@ LAUNCH = "kops.agent.Launch"
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 5.0
 _LINES_SHOWN = 20
+_SHOWN = 100
 _PICKED_UP = "Picked up JAVA_TOOL_OPTIONS:"
 
 
@@ -178,5 +179,6 @@ def _tail(file: Path) -> str:
 
 
 def command_text(command: Sequence[str]) -> str:
-    """Return a command as it is written in a shell, without what looks like a secret."""
-    return without_secrets(shlex.join(command))
+    """Return a command as it is written in a shell, without what looks like a secret; a long one, as with a class path, in part."""
+    text = without_secrets(shlex.join(command))
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN * 2 // 3]} ... {text[-_SHOWN // 3 :]}"

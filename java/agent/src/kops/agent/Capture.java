@@ -218,7 +218,7 @@ final class Capture {
         final Object supplier = Read.field(factory, "supplier");
         facts.put("supplier", Read.className(unwrapped(supplier)));
         facts.put("processor", Read.className(built));
-        final boolean own = built != null && !built.getClass().getName().startsWith("org.apache.kafka.streams.");
+        final boolean own = built != null && !Library.isOwn(built.getClass());
         facts.put("program_class", own);
         facts.put("mentions", own ? tried(facts.get("name") + ".mentions", () -> mentions(built.getClass())) : List.of());
         facts.put("stores", new TreeSet<>((Collection<?>) Read.field(factory, "stateStoreNames")));
@@ -233,7 +233,7 @@ final class Capture {
     /** What a processor of the library hands its records to if that is the program's: a transformer, or a processor before 3.0. */
     private static Object programs(final Object made) {
         Object each = made;
-        while (each != null && each.getClass().getName().startsWith("org.apache.kafka.streams.")) {
+        while (each != null && Library.isOwn(each.getClass())) {
             each = Read.fieldOrNull(each, "transformer", "valueTransformer", "val$transformer", "val$valueTransformer", "delegate");
         }
         return each == null ? made : each;
@@ -251,7 +251,7 @@ final class Capture {
     /** Which telling names the class file of a processor, and those of its super classes, hold: not proof that they are used. */
     private static Collection<String> mentions(final Class<?> type) {
         final Collection<String> found = new TreeSet<>();
-        for (Class<?> each = type; each != null && !each.getName().startsWith("java.") && !each.getName().startsWith("org.apache.kafka.");
+        for (Class<?> each = type; each != null && !each.getName().startsWith("java.") && !Library.isOwn(each);
                 each = each.getSuperclass()) {
             final String file = each.getName().replaceFirst("\\$\\$Lambda.*", "").replace('.', '/') + ".class";
             final ClassLoader loader = each.getClassLoader();

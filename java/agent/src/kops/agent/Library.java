@@ -1,5 +1,7 @@
 package kops.agent;
 
+import java.net.URL;
+import java.security.CodeSource;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -25,7 +27,10 @@ final class Library {
     final Object local;
     final Object global;
 
+    private static URL place;
+
     Library(final Object topology, final Object given) throws ReflectiveOperationException {
+        place = place(topology.getClass());
         builder = Read.field(topology, "internalTopologyBuilder");
         loader = builder.getClass().getClassLoader();
         config = given instanceof Properties
@@ -34,6 +39,18 @@ final class Library {
         Read.call(builder, "rewriteTopology", config);
         local = Read.call(builder, "buildTopology");
         global = Read.call(builder, "buildGlobalStateTopology");
+    }
+
+    /** Whether a class is Kafka Streams' own, or of its Scala API: programs too may be in packages of that name, as Apache's examples are. */
+    static boolean isOwn(final Class<?> type) {
+        final String name = type.getName();
+        if (!name.startsWith("org.apache.kafka.streams.")) return false;
+        return name.startsWith("org.apache.kafka.streams.scala.") || place == null || place.equals(place(type));
+    }
+
+    private static URL place(final Class<?> type) {
+        final CodeSource source = type.getProtectionDomain().getCodeSource();
+        return source == null ? null : source.getLocation();
     }
 
     /** Node names by the number of their sub-topology. */

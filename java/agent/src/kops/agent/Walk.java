@@ -54,7 +54,7 @@ final class Walk {
 
     /** Whether to look into it: the library's, and not the graph from which the topology was built, nor a store. */
     private static boolean isOwn(final Object value) {
-        return value.getClass().getName().startsWith(STREAMS) && !isPlumbing(value);
+        return Library.isOwn(value.getClass()) && !isPlumbing(value);
     }
 
     private static boolean isPlumbing(final Object value) {
