@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 HIDDEN = "********"
 
@@ -66,6 +66,15 @@ def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) ->
     for shape in (_ASSIGNED, _QUOTED, _HEADER, _BEARER):
         text = shape.sub(lambda found: found[0] if kept(found[2]) else f"{found[1]}{HIDDEN}", text)
     return text
+
+
+def without_secret_words(command: Sequence[str]) -> list[str]:
+    """Hide the words of a command that follow a flag whose name is a secret's, such as ``--password``."""
+    before = ["", *command]
+    return [
+        HIDDEN if flag.startswith("-") and "=" not in flag and is_secret_name(flag) else word
+        for flag, word in zip(before, command, strict=False)
+    ]
 
 
 def without_login(url: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from kops.core.errors import ConfigError
-from kops.core.secret_shapes import without_secrets
+from kops.core.secret_shapes import without_secret_words, without_secrets
 
 FORMAT = "kops-capture"
 VERSION = 1
@@ -174,7 +174,7 @@ class Store:
     """A state store.
 
     :param kind: one of the kinds above; None: another one
-    :param builder: class; None in 3.7 to 3.9 where the DSL makes the store
+    :param builder: class; None in versions such as 3.9, where only the DSL has it
     :param layers: classes of the store, from the outermost
     :param caching: whether it caches, the program's cache size considered
     :param changelog: None: it has none
@@ -326,6 +326,8 @@ def public_capture(body: Any) -> Any:
     """Return what the agent wrote without texts that look like secrets; those with a secret's name it has taken out itself."""
     if isinstance(body, str):
         return without_secrets(body)
+    if isinstance(body, dict) and isinstance(body.get("command"), list):
+        body = {**body, "command": without_secret_words(body["command"])}
     if isinstance(body, list):
         return [public_capture(each) for each in body]
     return {key: public_capture(value) for key, value in body.items()} if isinstance(body, dict) else body

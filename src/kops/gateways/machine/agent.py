@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kops.core.errors import MissingRequirement, UsageProblem
-from kops.core.secret_shapes import HIDDEN, name_patterns, without_secrets
+from kops.core.secret_shapes import HIDDEN, name_patterns, without_secret_words, without_secrets
 
 AGENT_JAR = Path(__file__).parents[2] / "java" / "kops-agent.jar"
 LAUNCH = "kops.agent.Launch"
@@ -180,5 +180,5 @@ def _tail(file: Path) -> str:
 
 def command_text(command: Sequence[str]) -> str:
     """Return a command as it is written in a shell, without what looks like a secret; a long one, as with a class path, in part."""
-    text = without_secrets(shlex.join(command))
+    text = without_secrets(shlex.join(without_secret_words(command)))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN * 2 // 3]} ... {text[-_SHOWN // 3 :]}"

@@ -103,5 +103,7 @@ def test_something_else_is_not_a_capture(body):
 
 
 def test_secrets_are_recognized_by_their_shape():
-    found = public_capture({"command": ["-Dpassword=hunter2"], "config": {"url": "http://me:hunter2@registry"}, "number": 1})
-    assert found == {"command": ["-Dpassword=********"], "config": {"url": "http://me:********@registry"}, "number": 1}
+    command = ["java", "-Dpassword=hunter2", "--db-password", "hunter2", "--password-file", "name"]
+    found = public_capture({"command": command, "config": {"url": "http://me:hunter2@registry"}, "number": 1})
+    shown = ["java", "-Dpassword=********", "--db-password", "********", "--password-file", "name"]
+    assert found == {"command": shown, "config": {"url": "http://me:********@registry"}, "number": 1}

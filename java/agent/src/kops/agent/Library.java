@@ -14,9 +14,9 @@ import java.util.TreeMap;
 /**
  * A topology in the library's own classes, from 2.8 to 4.3: whatever differs between its versions stands here.
  *
- * 2.8 has topicGroups() by number, 3.x and 4.x subtopologyToTopicsInfo() by Subtopology. A store's factory is a nested class up to
- * 3.6, and then a StoreFactory, which gives its builder since 4.0. Reset policies are sets by policy; "none" and
- * "by duration" came with 4.0.
+ * 2.8 has topicGroups() by number, 3.x and 4.x subtopologyToTopicsInfo() by Subtopology. A store's factory is a nested class in 3.6
+ * and before; in 3.9 a StoreFactory that makes stores, in 4.1 one that gives their builder. Reset policies are sets by policy; "none" and
+ * "by duration" came with 4.0 (KIP-1106).
  */
 final class Library {
     private static final String CONFIG = "org.apache.kafka.streams.StreamsConfig";
@@ -88,7 +88,7 @@ final class Library {
         return (Map<?, ?>) Read.field(builder, "globalStateBuilders");
     }
 
-    /** The builder that a factory of a store has; null: it makes another for each store, as in 3.7 to 3.9. A builder is its own. */
+    /** The builder that a factory of a store has; null: it makes another for each store, as in 3.9. A builder is its own. */
     static Object storeBuilder(final Object factory) {
         if (Read.is(factory, "org.apache.kafka.streams.state.StoreBuilder")) return factory;
         if (Read.has(factory, "builder")) return Read.call(factory, "builder");

@@ -1,5 +1,7 @@
 package kops.agent;
 
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.FileDescriptor;
@@ -29,6 +31,7 @@ final class Session {
     /** With which the JVM ends after a capture: no success, so that a script does not go on as if the program had ended by itself. */
     private static final int CAPTURED = 86;
     private static final int FAILED = 87;
+    private static final int BUFFER = 1 << 16;
 
     private final Path folder;
     private final Properties settings = new Properties();
@@ -65,7 +68,7 @@ final class Session {
             if (runs()) run(topology, config);
             else write("capture.json", new Capture(this, topology, config).facts());
         } catch (final Throwable error) {
-            fail("cannot read the topology", error);
+            fail(runs() ? "the runner failed" : "cannot read the topology", error);
         }
         end(runs() ? 0 : CAPTURED);
     }
@@ -75,7 +78,8 @@ final class Session {
         final URL[] jars = {Paths.get(setting("runner.jar")).toUri().toURL()};
         final ClassLoader loader = new URLClassLoader(jars, topology.getClass().getClassLoader());
         final Class<?> runner = Class.forName(setting("runner.class"), true, loader);
-        try (InputStream in = new FileInputStream(FileDescriptor.in); OutputStream out = new FileOutputStream(FileDescriptor.out)) {
+        try (InputStream in = new BufferedInputStream(new FileInputStream(FileDescriptor.in), BUFFER);
+                OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), BUFFER)) {
             runner.getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class).invoke(null, topology, config, in, out);
         }
     }
