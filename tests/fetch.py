@@ -23,6 +23,7 @@ from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.machine.archives import registry_folder
 from kops.gateways.machine.jars import connect_set, jars_of, kafka_set, spark_kafka_set
 from support import class_archive
+from support.captured import BOOT_LOADER, EXAMPLES
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
 from support.older_streams import older_set
 from support.skipped import LONG
@@ -41,11 +42,14 @@ WANTED: dict[str, Fetch] = {
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
     "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
     "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
+    "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
+    "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
+    "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
     **(FOR_LONG_VARIANTS if os.environ.get(LONG) else {}),
 }
 """In the order in which the lanes need them."""
 FOR_THE_ARCHIVE = ("kafka", "spark-kafka")
-OLDER = ("kafka 4.1.1", "streams 2.8.2", "kafka 3.6.2")
+OLDER = ("kafka 4.1.1", "streams 2.8.2", "kafka 3.6.2", "kafka 3.9.1", "streams-examples", "spring-boot-loader")
 """Which Ivy resolves, with a JVM each: while the archive is made, the processors are for that."""
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kops.core.streams.capture import Processor, Windows, read_capture
 from kops.gateways.machine.agent import _properties, _rules
-from support.captured import SOURCES, built_agent, java, launcher, programs, runner
+from support.captured import SOURCES, apache_examples, built_agent, fat_jar, java, launcher, programs, runner
 from support.json_keys import keys_of
 
 pytestmark = pytest.mark.streams
@@ -157,6 +157,28 @@ def test_a_program_that_a_launchers_class_loader_loads(captured):
     assert found.stores == plain.stores
     assert not [entry.path for entry in plain.class_path if "kops-agent" in entry.path]
     assert {entry.sha256 for entry in plain.class_path} < {entry.sha256 for entry in found.class_path}
+
+
+def test_spring_boots_launcher(captured, tmp_path):
+    """A jar of jars, whose class loader reads them by addresses of its own."""
+    found = captured(*java("-jar", fat_jar(tmp_path / "app.jar")))
+    assert (found.streams_version, len(found.stores), found.unknown) == (NEWEST, 14, ())
+    assert [(Path(entry.path).name, entry.kind) for entry in found.class_path] == [("app.jar", "jar")]
+
+
+@pytest.mark.parametrize(
+    ("program", "stores", "processors"),
+    [
+        ("pageview.PageViewTypedDemo", {"timestamped-window", "timestamped-key-value"}, []),
+        ("wordcount.WordCountProcessorDemo", {"key-value"}, ["WordCountProcessorDemo$WordCountProcessor"]),
+        ("wordcount.WordCountTransformerDemo", {"key-value"}, ["WordCountTransformerDemo$MyProcessorSupplier$1"]),
+    ],
+)
+def test_apaches_examples(captured, program, stores, processors):
+    """Programs in a package of the library's name, in another jar."""
+    found = captured(*java("-cp", apache_examples(), f"org.apache.kafka.streams.examples.{program}"))
+    assert {store.kind for store in found.stores} == stores
+    assert [each.processor.rpartition(".")[2] for each in found.program_processors] == processors
 
 
 def test_a_static_method_in_place_of_a_program(run_kops, tmp_path):
