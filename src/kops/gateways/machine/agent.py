@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
@@ -129,7 +128,7 @@ def _quoted(option: str) -> str:
 def _wait(process: subprocess.Popen[bytes], folder: Path, deadline: float) -> bool:
     """Wait until the agent has said something, or nothing more can come; return whether the command had ended by itself."""
     while time.monotonic() < deadline:
-        ended = process.poll() is not None and not _jvm_lives(folder)  # looked at first: what it wrote is there when it has ended
+        ended = process.poll() is not None and not _lives(process.pid)  # looked at first: what it wrote is there when it has ended
         if (folder / "capture.json").exists() or (folder / "failure.json").exists():
             return False
         if ended:
@@ -138,14 +137,13 @@ def _wait(process: subprocess.Popen[bytes], folder: Path, deadline: float) -> bo
     return False
 
 
-def _jvm_lives(folder: Path) -> bool:
-    """Whether a JVM that took the agent is still there: a script may have left it in the background."""
-    for file in folder.glob("started-*.json"):
-        with contextlib.suppress(ProcessLookupError):
-            with contextlib.suppress(PermissionError):
-                os.kill(int(file.stem.removeprefix("started-")), 0)
-            return True
-    return False
+def _lives(group: int) -> bool:
+    """Whether anything that a command started is still there: a script may have left a JVM in the background."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):  # macOS answers so for a group of zombies
+        return False
+    return True
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -153,14 +151,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
-        except (ProcessLookupError, PermissionError):  # macOS answers so for a group of zombies
+        except (ProcessLookupError, PermissionError):
             break
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
             process.poll()
-            try:
-                os.killpg(process.pid, 0)
-            except (ProcessLookupError, PermissionError):
+            if not _lives(process.pid):
                 break
             time.sleep(_POLL_SECONDS)
     process.wait()

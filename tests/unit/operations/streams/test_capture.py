@@ -55,8 +55,8 @@ def test_nothing_that_the_command_started_is_left(written, tmp_path):
 
 
 def test_a_jvm_that_a_script_leaves_in_the_background_is_waited_for(written):
-    later = f'folder=$0; echo "{{}}" > "$folder/started-$$.json"; sleep 0.5; {hand_over(written)}'
-    body = capture.capture_program(shell(f"{FOLDER} sh -c '{later}' \"$folder\" & sleep 0.2"), LONG)
+    later = f'sleep 0.5; folder=$0; echo "{{}}" > "$folder/started-$$.json"; {hand_over(written)}'
+    body = capture.capture_program(shell(f"{FOLDER} sh -c '{later}' \"$folder\" &"), LONG)
     assert body["application_id"] == "many"
 
 
