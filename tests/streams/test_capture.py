@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,22 @@ def many(version):
     return java("-cp", f"{library}{os.pathsep}{classes}", "ManyStores")
 
 
+@pytest.fixture(scope="module")
+def captured_many(run_kops_alone, tmp_path_factory):
+    """Capture ManyStores, once a version; return the capture."""
+
+    @cache
+    def run(version):
+        out = tmp_path_factory.mktemp("many") / "capture.json"
+        run_kops_alone("streams", "capture", "--out", out, "--", *many(version)).ok()
+        return read_capture(json.loads(out.read_text()), "capture.json")
+
+    return run
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-def test_stores_of_every_kind(captured, version):
-    found = captured(*many(version))
+def test_stores_of_every_kind(captured_many, version):
+    found = captured_many(version)
     stores = {store.name: store for store in (*found.stores, *found.global_stores)}
     expected = {
         "counts": "timestamped-key-value",
@@ -76,8 +90,8 @@ def test_stores_of_every_kind(captured, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nodes_topics_and_settings(captured, version):
-    found = captured(*many(version))
+def test_nodes_topics_and_settings(captured_many, version):
+    found = captured_many(version)
     clicks = next(node for node in found.nodes if getattr(node, "topics", ()) == ("clicks",))
     assert (clicks.reset, clicks.timestamp_extractor) == ({"clicks": "latest"}, "ManyStores$ByOffset")
     windows = {
@@ -149,11 +163,11 @@ def test_transformers_are_the_programs_own(captured, version):
     }
 
 
-def test_a_program_that_a_launchers_class_loader_loads(captured):
+def test_a_program_that_a_launchers_class_loader_loads(captured, captured_many):
     """As the launcher of a fat jar does: the agent's classes are found although no parent of the loader has Kafka Streams."""
     library, classes = programs(NEWEST)
     found = captured(*java("-cp", launcher(), "ChildLoader", "ManyStores", f"{library}{os.pathsep}{classes}"))
-    plain = captured(*many(NEWEST))
+    plain = captured_many(NEWEST)
     assert found.stores == plain.stores
     assert not [entry.path for entry in plain.class_path if "kops-agent" in entry.path]
     assert {entry.sha256 for entry in plain.class_path} < {entry.sha256 for entry in found.class_path}
@@ -273,7 +287,7 @@ def test_a_runner_is_handed_the_topology_in_place_of_a_capture(tmp_path, program
     assert "\nstarted" not in done.stderr
 
 
-def test_the_fixture_of_the_unit_tests_is_what_the_agent_writes(captured, tmp_path):
+def test_the_fixture_of_the_unit_tests_is_what_the_agent_writes(captured_many):
     written = read_capture(json.loads((Path(SOURCES).parents[1] / "unit/core/streams/capture.json").read_text()), "capture.json")
-    found = captured(*many(NEWEST))
+    found = captured_many(NEWEST)
     assert (written.stores, written.nodes, written.subtopologies) == (found.stores, found.nodes, found.subtopologies)
