@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kops.core.streams.capture import Processor, Windows, read_capture
+from kops.core.streams.capture import Processor, Windows
+from kops.core.streams.capture_file import read_capture
 from kops.gateways.machine.agent import _properties, _rules
 from support.captured import SOURCES, apache_examples, built_agent, fat_jar, java, launcher, programs, runner
 from support.json_keys import keys_of

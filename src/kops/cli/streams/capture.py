@@ -42,7 +42,7 @@ def capture(
     --topology-class calls a static method, without arguments or with Properties, that returns a Topology or a StreamsBuilder.
     """
     from kops.core.durations import parse_duration
-    from kops.core.streams.capture import read_capture
+    from kops.core.streams.capture_file import read_capture
     from kops.operations.streams.capture import capture_method, capture_notes, capture_program, capture_row, read_properties, save_capture
     from kops.output.table import Column
 

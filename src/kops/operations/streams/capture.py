@@ -11,7 +11,8 @@ from typing import Any
 
 from kops.core.durations import duration_text
 from kops.core.errors import ConfigError, OperationFailed, TimedOut, UsageProblem
-from kops.core.streams.capture import Capture, public_capture, read_capture
+from kops.core.streams.capture import Capture
+from kops.core.streams.capture_file import public_capture, read_capture
 from kops.gateways.machine.agent import LAUNCH, AgentRun, command_text, run_under_agent
 from kops.gateways.machine.jdk import find_java
 

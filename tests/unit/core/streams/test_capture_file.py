@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.core.streams.capture import Processor, Sink, Source, Windows, public_capture, read_capture
+from kops.core.streams.capture import Processor, Sink, Source, Windows
+from kops.core.streams.capture_file import public_capture, read_capture
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 """What the agent wrote of tests/streams/capture/ManyStores.java with 4.3.1, its class path and settings shortened."""

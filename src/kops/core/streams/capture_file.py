@@ -1,0 +1,246 @@
+"""The file that ``kops streams capture`` writes, which ``java/agent`` makes: read, with errors that say where. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from kops.core.errors import ConfigError
+from kops.core.secret_shapes import without_secret_words, without_secrets
+from kops.core.streams.capture import (
+    Capture,
+    ClassPathEntry,
+    Coder,
+    InternalTopic,
+    Node,
+    Processor,
+    Serde,
+    Settings,
+    Sink,
+    Source,
+    Store,
+    Subtopology,
+    Suppression,
+    Windows,
+)
+
+FORMAT = "kops-capture"
+VERSION = 1
+
+_AGAIN = "capture the program again: kops streams capture --out FILE -- COMMAND"
+_T = TypeVar("_T")
+
+
+def read_capture(body: Any, path: str) -> Capture:
+    """Read a capture from the JSON of its file.
+
+    :param path: of the file, for errors
+    :raises ConfigError: when it is not one, is of another version, or lacks something; it says what and where
+    """
+    top = _At(body, path)
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise ConfigError(f"{path} is not a capture of a program", hint=_AGAIN)
+    version = top.get("version", int)
+    if version != VERSION:
+        age = "a newer" if version > VERSION else "an older"
+        raise ConfigError(f"{path} was captured by {age} kops: it is of version {version}, not {VERSION}", hint=_AGAIN)
+    library, config, class_path = top.at("library"), top.at("config"), top.at("class_path")
+    return Capture(
+        application=top.get("application_id", str),
+        streams_version=_version(library),
+        clients_version=library.maybe("clients", str),
+        java_version=top.at("java").get("version", str),
+        captured_at=top.get("captured_at", str),
+        command=top.texts("command"),
+        description=top.get("description", str),
+        subtopologies=tuple(map(_subtopology, top.each("subtopologies"))),
+        nodes=tuple(map(_node, top.each("nodes"))),
+        stores=tuple(map(_store, top.each("stores"))),
+        global_stores=tuple(map(_store, top.each("global_stores"))),
+        settings=Settings(
+            config.get("given", dict), config.get("effective", dict), config.maybe("main_consumer", dict), config.maybe("producer", dict)
+        ),
+        class_path=tuple(
+            ClassPathEntry(entry.get("path", str), entry.get("kind", str), entry.maybe("sha256", str))
+            for entry in class_path.each("entries")
+        ),
+        class_path_sha256=class_path.get("sha256", str),
+        unknown=tuple((each.get("what", str), each.get("why", str)) for each in top.each("unknown")),
+    )
+
+
+def public_capture(body: Any) -> Any:
+    """Return what the agent wrote without texts that look like secrets; those with a secret's name it has taken out itself."""
+    if isinstance(body, str):
+        return without_secrets(body)
+    if isinstance(body, dict) and isinstance(body.get("command"), list):
+        body = {**body, "command": without_secret_words(body["command"])}
+    if isinstance(body, list):
+        return [public_capture(each) for each in body]
+    return {key: public_capture(value) for key, value in body.items()} if isinstance(body, dict) else body
+
+
+@dataclass(frozen=True)
+class _At:
+    """A place in a file."""
+
+    body: Any
+    place: str
+
+    def at(self, key: str) -> _At:
+        return _At(self.get(key, dict), f"{self.place}: {key}")
+
+    def get(self, key: str, kind: type[_T]) -> _T:
+        found = self.maybe(key, kind)
+        if found is None:
+            raise ConfigError(f"{self.place} has no {key}", hint=_AGAIN)
+        return found
+
+    def maybe(self, key: str, kind: type[_T]) -> _T | None:
+        """Return a value; None where it is null or absent."""
+        if not isinstance(self.body, dict):
+            raise ConfigError(f"{self.place} is not an object", hint=_AGAIN)
+        found = self.body.get(key)
+        if found is None:
+            return None
+        if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+            raise ConfigError(f"{self.place}: {key} is {type(found).__name__}, not {kind.__name__}", hint=_AGAIN)
+        return found
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        return tuple(self._all(key, self.get(key, list)))
+
+    def maybe_texts(self, key: str) -> tuple[str, ...] | None:
+        return None if self.maybe(key, list) is None else self.texts(key)
+
+    def _all(self, key: str, found: list[Any]) -> Iterator[str]:
+        for each in found:
+            if not isinstance(each, str):
+                raise ConfigError(f"{self.place}: {key} holds {each!r}, which is not text", hint=_AGAIN)
+            yield each
+
+    def each(self, key: str) -> Iterator[_At]:
+        for number, body in enumerate(self.maybe(key, list) or ()):
+            name = (body.get("name") if isinstance(body, dict) else None) or number
+            yield _At(body, f"{self.place}: {key}: {name}")
+
+    def one(self, key: str, read: Callable[[_At], _T]) -> _T | None:
+        return None if self.maybe(key, dict) is None else read(self.at(key))
+
+
+def _version(library: _At) -> str | None:
+    """Return the version of kafka-streams: as its jar says inside, or in its name (the jar of 3.3.2 has no file with its version)."""
+    named = re.search(r"kafka-streams-(\d+\.\d+\.\d+[\w.-]*?)\.jar", library.maybe("loaded_from", str) or "")
+    return library.maybe("streams", str) or (named[1] if named else None)
+
+
+def _subtopology(found: _At) -> Subtopology:
+    return Subtopology(
+        number=found.get("id", int),
+        is_global=found.get("global", bool),
+        nodes=found.texts("nodes"),
+        source_topics=found.maybe_texts("source_topics"),
+        sink_topics=found.maybe_texts("sink_topics"),
+        repartition_topics=tuple(map(_internal_topic, found.each("repartition_topics"))),
+        changelogs=tuple(map(_internal_topic, found.each("changelogs"))),
+    )
+
+
+def _internal_topic(found: _At) -> InternalTopic:
+    return InternalTopic(
+        found.get("name", str), found.maybe("settings", dict), found.maybe("partitions", int), found.maybe("is_source_topic", bool) or False
+    )
+
+
+def _node(found: _At) -> Node:
+    kind, name = found.get("type", str), found.get("name", str)
+    if kind == "source":
+        return Source(
+            name=name,
+            topics=found.texts("topics"),
+            pattern=found.maybe("pattern", str),
+            reset=found.get("reset", dict),
+            timestamp_extractor=found.maybe("timestamp_extractor", str),
+            key=found.one("key_deserializer", _coder),
+            value=found.one("value_deserializer", _coder),
+        )
+    if kind == "sink":
+        return Sink(
+            name=name,
+            predecessors=found.texts("predecessors"),
+            topic=found.maybe("topic", str),
+            internal=found.get("internal", bool),
+            topic_extractor=found.maybe("topic_extractor", str),
+            partitioner=found.maybe("partitioner", str),
+            key=found.one("key_serializer", _coder),
+            value=found.one("value_serializer", _coder),
+        )
+    if kind != "processor":
+        raise ConfigError(f"{found.place}: type is {kind!r}, and not source, processor or sink", hint=_AGAIN)
+    return Processor(
+        name=name,
+        predecessors=found.texts("predecessors"),
+        supplier=found.maybe("supplier", str),
+        processor=found.maybe("processor", str),
+        program_class=found.get("program_class", bool),
+        mentions=found.maybe_texts("mentions") or (),
+        stores=found.texts("stores"),
+        windows=tuple(_named(Windows, each) for each in found.each("windows")),
+        suppress=found.one("suppress", _suppression),
+        emit=found.maybe("emit", str),
+        functions=found.maybe("functions", dict) or {},
+    )
+
+
+def _named(kind: type[Windows], found: _At) -> Windows:
+    numbers = {field.name: found.maybe(field.name, int) for field in fields(kind) if field.name != "name"}
+    return kind(found.get("class", str), **numbers)
+
+
+def _suppression(found: _At) -> Suppression:
+    return Suppression(
+        found.maybe("name", str),
+        found.get("until_window_closes", bool),
+        found.get("wait_ms", int),
+        found.get("max_records", int),
+        found.get("max_bytes", int),
+        found.get("when_full", str),
+    )
+
+
+def _store(found: _At) -> Store:
+    return Store(
+        name=found.get("name", str),
+        kind=found.maybe("kind", str),
+        builder=found.maybe("builder", str),
+        supplier=found.maybe("supplier", str),
+        layers=found.texts("layers"),
+        persistent=found.maybe("persistent", bool),
+        caching=found.maybe("caching", bool),
+        logging=found.get("logging", bool),
+        log_config=found.get("log_config", dict),
+        changelog=found.maybe("changelog", str),
+        headers=found.get("headers", bool),
+        key_serde=found.one("key_serde", _serde),
+        value_serde=found.one("value_serde", _serde),
+        retention_ms=found.maybe("retention_ms", int),
+        window_size_ms=found.maybe("window_size_ms", int),
+        segment_interval_ms=found.maybe("segment_interval_ms", int),
+        retain_duplicates=found.maybe("retain_duplicates", bool),
+        history_retention_ms=found.maybe("history_retention_ms", int),
+        grace_ms=found.maybe("grace_ms", int),
+        capacity=found.maybe("capacity", int),
+        processors=found.maybe_texts("processors"),
+    )
+
+
+def _serde(found: _At) -> Serde:
+    return Serde(found.get("class", str), found.one("serializer", _coder), found.one("deserializer", _coder))
+
+
+def _coder(found: _At) -> Coder:
+    inner = found.maybe("inner", dict) or {}
+    wrapped = _At(inner, f"{found.place}: inner")
+    return Coder(found.get("class", str), {key: wrapped.one(key, _coder) for key in inner})
