@@ -36,17 +36,17 @@ _NOTICE = """This jar contains ASM 9.8 (https://asm.ow2.io), below private/org/o
 def build(target: Path = TARGET) -> Path:
     """Make the agent's jar, unless it is there and made of these very sources; the same sources give the same bytes.
 
-    :raises RuntimeError: without a JDK, or when ASM cannot be fetched
+    :raises RuntimeError: without a JDK, or when ASM cannot be fetched; it says what to do
     """
     sources = sorted((HERE / "agent" / "src").rglob("*.java"))
     made_of = _digest(sources)
     if _made_of(target) == made_of:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
+    javac, asm = _javac(), _asm()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        asm = _asm()
-        _compile(sources, asm, work / "classes")
+        _compile(javac, sources, asm, work / "classes")
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         _pack(work / "classes", asm, made_of, fresh)
         fresh.replace(target)
@@ -72,7 +72,7 @@ def _asm() -> Path:
     jar = _FETCHED / _ASM.rpartition("/")[2]
     if jar.exists() and hashlib.sha256(jar.read_bytes()).hexdigest() == _ASM_SHA256:
         return jar
-    repository = os.environ.get("KOPS_MAVEN_REPOSITORY", _MAVEN_CENTRAL).rstrip("/")
+    repository = (os.environ.get("KOPS_MAVEN_REPOSITORY") or _MAVEN_CENTRAL).rstrip("/")
     try:
         with urllib.request.urlopen(f"{repository}/{_ASM}", timeout=60) as answer:
             content = answer.read()
@@ -88,11 +88,15 @@ def _asm() -> Path:
     return jar
 
 
-def _compile(sources: list[Path], asm: Path, classes: Path) -> None:
+def _javac() -> str:
     home = os.environ.get("JAVA_HOME")
     javac = str(Path(home) / "bin" / "javac") if home else shutil.which("javac")
     if not javac or not Path(javac).exists():
-        raise RuntimeError("building kops needs a JDK (javac), 11 or newer: put it on PATH or name it with JAVA_HOME")
+        raise RuntimeError("there is no javac: put that of a JDK 11 or newer on the PATH, or name the JDK with JAVA_HOME")
+    return javac
+
+
+def _compile(javac: str, sources: list[Path], asm: Path, classes: Path) -> None:
     options = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", RELEASE, "-Xlint:all", "-Werror"]
     command = [javac, *options, "-cp", str(asm), "-d", str(classes), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -32,6 +32,10 @@ Fetch = Callable[[Path], object]
 FOR_LONG_VARIANTS: dict[str, Fetch] = {
     **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in FOR_DATABASES},
     CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
+    "kafka 3.3.2": lambda cache: jars_of(kafka_set("3.3.2"), cache),
+    "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
+    "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
+    "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
 }
 WANTED: dict[str, Fetch] = {
     "kafka": lambda cache: jars_of(kafka_set(), cache),
@@ -42,14 +46,11 @@ WANTED: dict[str, Fetch] = {
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
     "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
     "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
-    "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
-    "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
-    "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
     **(FOR_LONG_VARIANTS if os.environ.get(LONG) else {}),
 }
 """In the order in which the lanes need them."""
 FOR_THE_ARCHIVE = ("kafka", "spark-kafka")
-OLDER = ("kafka 4.1.1", "streams 2.8.2", "kafka 3.6.2", "kafka 3.9.1", "streams-examples", "spring-boot-loader")
+OLDER = ("kafka 4.1.1", "streams 2.8.2", "kafka 3.6.2")
 """Which Ivy resolves, with a JVM each: while the archive is made, the processors are for that."""
 
 

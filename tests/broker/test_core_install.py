@@ -8,8 +8,9 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
+from support.captured import built_agent
 from support.connect_answers import connect_worker
-from support.core_install import build_wheel, install_core
+from support.core_install import build_wheel, install_core, source_copy
 from support.topics import commit
 
 pytestmark = pytest.mark.broker
@@ -133,6 +134,24 @@ def test_only_the_core_is_installed(small):
     version = sys.version_info[:2]
     older = {name for before, names in ONLY_BEFORE.items() if version < tuple(map(int, before.split("."))) for name in names}
     assert CORE <= small.distributions <= CORE | older
+
+
+def test_the_java_agent_is_in_the_wheel(small):
+    (agent,) = small.folder.glob("lib/python*/site-packages/kops/java/kops-agent.jar")
+    assert agent.read_bytes() == built_agent().read_bytes()
+
+
+def test_without_a_jdk_all_but_the_agent_is_built(tmp_path):
+    """An agent of other sources is left out too."""
+    source = source_copy(tmp_path)
+    (source / "src/kops/java/kops-agent.jar").write_bytes(b"of other sources")
+    (tmp_path / "no-java").mkdir()
+    environment = {"PATH": str(tmp_path / "no-java"), "KOPS_MAVEN_REPOSITORY": "http://127.0.0.1:1"}
+    command = [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", tmp_path / "built"]
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    assert "kops is built without its Java agent, so `kops streams capture` will not work: there is no javac" in done.stderr
+    assert (tmp_path / "built/kops/cli/streams/capture.py").is_file()
+    assert not (tmp_path / "built/kops/java/kops-agent.jar").exists()
 
 
 def test_everyday_verbs_work_and_import_nothing_else(run):

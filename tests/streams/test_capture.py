@@ -2,23 +2,29 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import zipfile
 from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kops.core.streams.capture import Processor, Windows
 from kops.core.streams.capture_file import read_capture
 from kops.gateways.machine.agent import _properties, _rules
+from kops.gateways.machine.jars import KAFKA_VERSION
 from support.captured import SOURCES, apache_examples, built_agent, fat_jar, java, launcher, programs, runner
 from support.json_keys import keys_of
 
 pytestmark = pytest.mark.streams
 
-NEWEST = "4.3.1"
-VERSIONS = ["2.8.2", "3.9.1", NEWEST]
+NEWEST = KAFKA_VERSION
+VERSIONS = ["2.8.2", "3.6.2", NEWEST]
+MORE_VERSIONS = [pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.9.1", "4.1.1")]
+PINNED = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -40,23 +46,28 @@ def captured(run_kops, tmp_path):
 
 def many(version):
     library, classes = programs(version)
-    return java("-cp", f"{library}{os.pathsep}{classes}", "ManyStores")
+    return java("-Dtoken=hunter2", "-cp", f"{library}{os.pathsep}{classes}", "ManyStores")
 
 
 @pytest.fixture(scope="module")
-def captured_many(run_kops_alone, tmp_path_factory):
-    """Capture ManyStores, once a version; return the capture."""
+def many_file(run_kops_alone, tmp_path_factory):
+    """Capture ManyStores, once a version; return the text of the file."""
 
     @cache
     def run(version):
         out = tmp_path_factory.mktemp("many") / "capture.json"
         run_kops_alone("streams", "capture", "--out", out, "--", *many(version)).ok()
-        return read_capture(json.loads(out.read_text()), "capture.json")
+        return out.read_text()
 
     return run
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.fixture
+def captured_many(many_file):
+    return lambda version: read_capture(json.loads(many_file(version)), "capture.json")
+
+
+@pytest.mark.parametrize("version", [*VERSIONS, *MORE_VERSIONS])
 def test_stores_of_every_kind(captured_many, version):
     found = captured_many(version)
     stores = {store.name: store for store in (*found.stores, *found.global_stores)}
@@ -90,7 +101,7 @@ def test_stores_of_every_kind(captured_many, version):
     assert stores["counts"].key_serde is None  # of default.key.serde
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [*VERSIONS, *MORE_VERSIONS])
 def test_nodes_topics_and_settings(captured_many, version):
     found = captured_many(version)
     clicks = next(node for node in found.nodes if getattr(node, "topics", ()) == ("clicks",))
@@ -123,17 +134,23 @@ def test_nodes_topics_and_settings(captured_many, version):
     assert found.settings.main_consumer["isolation.level"] == "read_committed"
 
 
-def test_secrets_are_taken_out_wherever_they_are(run_kops, tmp_path):
-    out = tmp_path / "capture.json"
-    command = many(NEWEST)
-    run_kops("streams", "capture", "--out", out, "--", command[0], "-Dtoken=hunter2", *command[1:]).ok()
-    given = json.loads(out.read_text())["config"]["given"]
+def test_secrets_are_taken_out_wherever_they_are(many_file):
+    text = many_file(NEWEST)
+    given = json.loads(text)["config"]["given"]
     assert (given["sasl.jaas.config"], given["ssl.truststore.password"]) == ("********", "********")
     assert given["registry.url"] == "http://me:********@registry:8081"
-    assert "hunter2" not in out.read_text()
+    assert "-Dtoken=********" in text
+    assert "hunter2" not in text
 
 
-@pytest.mark.parametrize("version", ["3.9.1", NEWEST])
+def test_the_keys_of_the_file_are_pinned(many_file):
+    """Other programs may read it, and kops reads those of its earlier versions."""
+    opaque = ("config.given", "config.effective", "config.main_consumer", "config.producer", "log_config", "reset", "functions", "inner")
+    found = {re.sub(rf"((?:^|\.)(?:{'|'.join(map(re.escape, opaque))}))\..*", r"\1", key) for key in keys_of(many_file(NEWEST))}
+    assert sorted(found) == PINNED["capture file"]
+
+
+@pytest.mark.parametrize("version", [NEWEST, *MORE_VERSIONS[1:]])
 def test_versioned_tables_buffers_patterns_and_optimized_tables(captured, version):
     library, classes = programs(version)
     found = captured(*java("-cp", f"{library}{os.pathsep}{classes}", "Versions"))
@@ -153,7 +170,7 @@ def test_versioned_tables_buffers_patterns_and_optimized_tables(captured, versio
     assert found.unknown == (("subtopologies.2.source_topics", "its sources are patterns: only a cluster has the topics"),)
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "3.9.1"])
+@pytest.mark.parametrize("version", ["2.8.2", *MORE_VERSIONS[:2]])
 def test_transformers_are_the_programs_own(captured, version):
     """Up to 3.9: processors of the library hand their records to them."""
     library, classes = programs(version)
@@ -174,6 +191,7 @@ def test_a_program_that_a_launchers_class_loader_loads(captured, captured_many):
     assert {entry.sha256 for entry in plain.class_path} < {entry.sha256 for entry in found.class_path}
 
 
+@pytest.mark.long
 def test_spring_boots_launcher(captured, tmp_path):
     """A jar of jars, whose class loader reads them by addresses of its own."""
     found = captured(*java("-jar", fat_jar(tmp_path / "app.jar")))
@@ -181,6 +199,7 @@ def test_spring_boots_launcher(captured, tmp_path):
     assert [(Path(entry.path).name, entry.kind) for entry in found.class_path] == [("app.jar", "jar")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "stores", "processors"),
     [
@@ -203,19 +222,7 @@ def test_a_static_method_in_place_of_a_program(run_kops, tmp_path):
     arguments = ("--out", tmp_path / "c.json", "--class-path", class_path, "--properties", tmp_path / "app.properties")
     done = run_kops("streams", "capture", *arguments, "--topology-class", "ManyStores::topology", "-o", "json").ok()
     assert (done.json["application"], done.json["streams_version"], len(done.json["stores"])) == ("other", NEWEST, 15)
-    assert sorted(keys_of(done.out)) == [
-        "application",
-        "class_path_sha256",
-        "file",
-        "stores[].caching",
-        "stores[].changelog",
-        "stores[].headers",
-        "stores[].kind",
-        "stores[].store",
-        "stores[].subtopology",
-        "streams_version",
-        "subtopologies",
-    ]
+    assert sorted(keys_of(done.out)) == PINNED["capture"]
     wrong = run_kops("streams", "capture", *arguments, "--topology-class", "ManyStores::nothing")
     assert (wrong.code, wrong.out) == (1, "")
     assert "ManyStores has no method nothing() or nothing(Properties)" in wrong.err
@@ -239,6 +246,7 @@ def test_a_jvm_that_ignores_the_agent(run_kops, tmp_path):
     assert "started no JVM that took the agent" in done.err
 
 
+@pytest.mark.long
 def test_the_agent_in_a_folder_whose_name_has_blanks(captured, tmp_path, monkeypatch):
     folder = tmp_path / "a folder's own"
     folder.mkdir()
@@ -247,11 +255,12 @@ def test_the_agent_in_a_folder_whose_name_has_blanks(captured, tmp_path, monkeyp
     assert captured(*many(NEWEST)).application == "many"
 
 
+@pytest.mark.long
 def test_the_digest_names_the_build_and_not_its_place(captured, tmp_path):
     library, classes = programs(NEWEST)
     digests = []
     for place in ("one", "two"):
-        shutil.copytree(classes.split(os.pathsep)[0], tmp_path / place / "classes")
+        shutil.copytree(classes, tmp_path / place / "classes")
         if place == "two":
             (tmp_path / "two" / "classes" / "more.properties").write_text("a=b")
         here = captured(*java("-cp", f"{library}{os.pathsep}{tmp_path / place / 'classes'}", "ManyStores"))
@@ -263,8 +272,6 @@ def test_the_digest_names_the_build_and_not_its_place(captured, tmp_path):
 
 def test_the_agent_is_compiled_for_java_11(agent):
     """Class files of version 55: applications run on Java 11."""
-    import zipfile
-
     with zipfile.ZipFile(agent) as jar:
         own = [name for name in jar.namelist() if name.endswith(".class") and "objectweb" not in name]
         assert {int.from_bytes(jar.read(name)[6:8], "big") for name in own} == {55}

@@ -41,13 +41,11 @@ def programs(version: str) -> tuple[str, str]:
     cache_directory = directories(os.environ).cache
     older = version == older_streams.VERSION
     jars = jars_of(older_streams.older_set() if older else kafka_set(version), cache_directory)
-    windows = SOURCES / ("windows28" if older else "windows") / "OwnWindows.java"
-    folders = [compiled(SOURCES / "ManyStores.java", version, jars, [windows])]
-    if version < "4":
-        folders.append(compiled(SOURCES / "Transformers.java", version, jars))
-    if not older and tuple(map(int, version.split(".")[:2])) >= (3, 5):
-        folders.append(compiled(SOURCES / "Versions.java", version, jars))
-    return class_path(jars), class_path(folders)
+    line = tuple(map(int, version.split(".")[:2]))
+    also = [SOURCES / ("windows28" if older else "windows") / "OwnWindows.java"]
+    also += [SOURCES / "Transformers.java"] * (line < (4, 0))
+    also += [SOURCES / "Versions.java"] * (line >= (3, 5))
+    return class_path(jars), str(compiled(SOURCES / "ManyStores.java", version, jars, also))
 
 
 def java(*arguments: str | Path) -> list[str]:
@@ -80,7 +78,7 @@ def fat_jar(target: Path, version: str = KAFKA_VERSION) -> Path:
                 jar.writestr(name, own.read(name))
         for folder in ("BOOT-INF/", "BOOT-INF/classes/", "BOOT-INF/lib/"):
             jar.writestr(folder, b"")
-        for file in sorted(Path(classes.split(os.pathsep)[0]).glob("*.class")):
+        for file in sorted(Path(classes).glob("*.class")):
             jar.write(file, f"BOOT-INF/classes/{file.name}")
         for file in map(Path, library.split(os.pathsep)):
             if file.name.startswith(needed) and "test-utils" not in file.name:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from support.captured import built_agent
 from support.command_line import Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -71,14 +72,21 @@ class CoreInstall:
         return {**{name: value for name, value in os.environ.items() if name != "JAVA_HOME"}, "PATH": str(self.folder / "no-java")}
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel from a copy of the source tree; return it."""
+def source_copy(folder: Path) -> Path:
+    """Return a copy of what a wheel is built from, the Java agent of this tree included."""
+    built_agent()
     source = folder / "source"
     for name in IN_THE_WHEEL:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         else:
             shutil.copy(ROOT / name, source / name)
+    return source
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel from a copy of the source tree; return it."""
+    source = source_copy(folder)
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check", "--wheel-dir", str(folder)]
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, timeout=300)
     (found,) = folder.glob("kops-*.whl")

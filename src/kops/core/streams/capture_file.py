@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -49,7 +48,7 @@ def read_capture(body: Any, path: str) -> Capture:
     library, config, class_path = top.at("library"), top.at("config"), top.at("class_path")
     return Capture(
         application=top.get("application_id", str),
-        streams_version=_version(library),
+        streams_version=library.maybe("streams", str),
         clients_version=library.maybe("clients", str),
         java_version=top.at("java").get("version", str),
         captured_at=top.get("captured_at", str),
@@ -128,12 +127,6 @@ class _At:
 
     def one(self, key: str, read: Callable[[_At], _T]) -> _T | None:
         return None if self.maybe(key, dict) is None else read(self.at(key))
-
-
-def _version(library: _At) -> str | None:
-    """Return the version of kafka-streams: as its jar says inside, or in its name (the jar of 3.3.2 has no file with its version)."""
-    named = re.search(r"kafka-streams-(\d+\.\d+\.\d+[\w.-]*?)\.jar", library.maybe("loaded_from", str) or "")
-    return library.maybe("streams", str) or (named[1] if named else None)
 
 
 def _subtopology(found: _At) -> Subtopology:

@@ -56,7 +56,10 @@ def require_agent() -> Path:
     :raises MissingRequirement: when kops was installed without it
     """
     if not AGENT_JAR.is_file():
-        raise MissingRequirement(f"there is no {AGENT_JAR}", hint="in a clone of kops: python java/agent_jar.py (needs a JDK)")
+        raise MissingRequirement(
+            "this kops was built without its Java agent",
+            hint="install a release file of kops; or run `python java/agent_jar.py` in a clone, which says what it lacks, and install that",
+        )
     return AGENT_JAR
 
 

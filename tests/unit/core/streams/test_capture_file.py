@@ -63,13 +63,6 @@ def test_stores_are_found_in_their_subtopologies(body):
     assert found.subtopology_of("no-such-store") is None
 
 
-def test_a_version_that_only_the_jars_name_has_is_taken_from_there(body):
-    body["library"] = {"streams": None, "clients": "3.3.2", "loaded_from": "file:/jars/kafka-streams-3.3.2.jar"}
-    assert read_capture(body, "c.json").streams_version == "3.3.2"
-    body["library"]["loaded_from"] = "jar:nested:/app.jar/!BOOT-INF/classes/!/"
-    assert read_capture(body, "c.json").streams_version is None
-
-
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [

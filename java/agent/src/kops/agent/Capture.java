@@ -12,6 +12,8 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** All that is said of a program, each fact read from the program itself; what cannot be read is listed as unknown. */
@@ -76,24 +78,28 @@ final class Capture {
 
     private Map<String, Object> libraryFacts() throws Exception {
         final Map<String, Object> facts = new LinkedHashMap<>();
-        facts.put("streams", version("kafka/kafka-streams-version.properties"));
-        facts.put("clients", version("kafka/kafka-version.properties"));
-        facts.put("loaded_from", tried("library.loaded_from", () ->
-            topology.getClass().getProtectionDomain().getCodeSource().getLocation().toString()));
+        final String place = tried("library.loaded_from", () ->
+            topology.getClass().getProtectionDomain().getCodeSource().getLocation().toString());
+        facts.put("streams", version("library.streams", "kafka/kafka-streams-version.properties", "kafka-streams", place));
+        facts.put("clients", version("library.clients", "kafka/kafka-version.properties", "kafka-clients", place));
+        facts.put("loaded_from", place);
         facts.put("class_loader", library.loader.getClass().getName());
         return facts;
     }
 
-    private String version(final String resource) throws Exception {
+    /** The version of a jar: as a file in it says, or its name where it has none, as kafka-streams-3.3.2.jar. */
+    private String version(final String what, final String resource, final String jar, final String place) throws Exception {
         try (InputStream stream = library.loader.getResourceAsStream(resource)) {
-            if (stream == null) {
-                unknown(unknown, resource, new IllegalStateException("the class path has no such file"));
-                return null;
+            if (stream != null) {
+                final Properties found = new Properties();
+                found.load(stream);
+                return found.getProperty("version");
             }
-            final Properties found = new Properties();
-            found.load(stream);
-            return found.getProperty("version");
         }
+        final Matcher named = Pattern.compile(jar + "-(\\d+\\.\\d+\\.\\d+[\\w.-]*?)\\.jar").matcher(String.valueOf(place));
+        if (named.find()) return named.group(1);
+        unknown(unknown, what, "the class path has no file " + resource);
+        return null;
     }
 
     private static Map<String, Object> java() {
