@@ -12,7 +12,6 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
-import java.lang.management.ManagementFactory;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
@@ -55,7 +54,6 @@ final class Session {
     void started() throws IOException {
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("pid", ProcessHandle.current().pid());
-        facts.put("command", command());
         write("started-" + ProcessHandle.current().pid() + ".json", facts);
         if (runs()) { // the JVM's streams are the runner's, not the program's
             System.setOut(System.err);
@@ -119,18 +117,20 @@ final class Session {
         Files.move(part, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
     }
 
-    /** The words with which the JVM was started, without the agent. */
-    static List<String> command() {
+    /** The words with which the JVM was started. */
+    static List<String> command() throws IOException {
         final ProcessHandle.Info info = ProcessHandle.current().info();
         final List<String> words = new ArrayList<>();
         words.add(info.command().orElse("java"));
-        if (info.arguments().isPresent()) {
+        final Path all = Paths.get("/proc/self/cmdline"); // of Linux, where ProcessHandle has none that are longer than 4 KB
+        if (Files.isReadable(all)) {
+            final String[] given = new String(Files.readAllBytes(all), StandardCharsets.UTF_8).split("\0", -1);
+            words.addAll(List.of(given).subList(1, given.length - 1)); // each word ends with a zero
+        } else if (info.arguments().isPresent()) {
             words.addAll(List.of(info.arguments().get()));
-        } else { // where the system does not tell
-            words.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-            words.add(System.getProperty("sun.java.command", ""));
+        } else {
+            words.addAll(List.of("-cp", System.getProperty("java.class.path"), System.getProperty("sun.java.command", "")));
         }
-        words.removeIf(word -> word.startsWith("-javaagent:") && word.contains("kops-agent.jar"));
         return words;
     }
 }
