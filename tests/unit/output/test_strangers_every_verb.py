@@ -89,6 +89,8 @@ def scene(servers, home, tmp_path, monkeypatch):
     log.parent.mkdir(parents=True)
     log.write_text(f"{EVIL}\n")
     save(sandbox)
+    (tmp_path / "kops-agent.jar").touch()
+    monkeypatch.setattr("kops.gateways.machine.agent.AGENT_JAR", tmp_path / "kops-agent.jar")
     return {"evil": EVIL, "source": SOURCE, "offset": OFFSET, "folder": tmp_path}
 
 
