@@ -21,6 +21,19 @@ def group() -> None:
     """Send records of a topic again: unchanged, transformed, or routed; at Spark's scale, exactly once."""
 
 
+def _changes(given: dict[str, Any]) -> Any:
+    """Take from the options those that change records, which ``run`` and ``redrive`` share."""
+    from kops.operations.replay.request import Changes, parse_assignments
+
+    return Changes(
+        key=given.pop("key_name"),
+        value=given.pop("value_name"),
+        where=given.pop("where"),
+        assignments=parse_assignments(given.pop("assignments")),
+        skip=given.pop("skip_undecodable"),
+    )
+
+
 @group.command("run")
 @click.argument("source", metavar="SOURCE[:PARTITIONS]")
 @click.option("--to", "target", metavar="TOPIC", help="Where all records go.")
@@ -60,21 +73,14 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
     If a replay is killed or fails, continue it with `kops replay resume`. Expressions are Spark SQL over key, value, timestamp,
     timestamp_ms, topic, partition, offset and headers.
     """
+    from dataclasses import replace
+
     from kops.operations.replay.plans import plan_replay
-    from kops.operations.replay.request import Changes, ReplayRequest, parse_assignments
+    from kops.operations.replay.request import ReplayRequest
 
     partition_by = given.pop("partition_by")
     expression = partition_by if partition_by not in (None, "keep", "key") else None
-    changes = Changes(
-        key=given.pop("key_name"),
-        value=given.pop("value_name"),
-        where=given.pop("where"),
-        assignments=parse_assignments(given.pop("assignments")),
-        topic=given.pop("to_expression"),
-        partition=expression,
-        function=given.pop("function"),
-        skip=given.pop("skip_undecodable"),
-    )
+    changes = replace(_changes(given), topic=given.pop("to_expression"), partition=expression, function=given.pop("function"))
     declared = tuple(name for text in given.pop("declare") for name in text.split(","))
     chosen, source_context = _in_context(session, to_context)
     request = ReplayRequest(
@@ -200,15 +206,7 @@ def redrive(session: Session, /, *, source: str, approval: Approval, **given: An
     redrive leaves it out. Expressions are as for `kops replay run`, and can use dead_letter (cause, topic, ...) and attempts.
     """
     from kops.operations.replay.redrive_plan import RedriveRequest, plan_redrive
-    from kops.operations.replay.request import Changes, parse_assignments
 
-    changes = Changes(
-        key=given.pop("key_name"),
-        value=given.pop("value_name"),
-        where=given.pop("where"),
-        assignments=parse_assignments(given.pop("assignments")),
-        skip=given.pop("skip_undecodable"),
-    )
     unattended = approval.yes and not (approval.dry_run or approval.plan_out)
-    request = RedriveRequest(source=source, changes=changes, unattended=unattended, **given)
+    request = RedriveRequest(source=source, changes=_changes(given), unattended=unattended, **given)
     return session.carry_out(plan_redrive(session, request, report=session.note), approval)

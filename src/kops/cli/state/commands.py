@@ -15,6 +15,7 @@ from kops.cli.frame.session import Session
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
+from kops.cli.state.shared import refuse_early, wait_option, wait_until_stopped
 from kops.cli.state.snapshot import restore, snapshot
 
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
@@ -102,7 +103,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
 @click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
-@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
 @options.mutation
 def rebuild(
@@ -129,9 +130,6 @@ def rebuild(
     """
     from dataclasses import replace
 
-    from kops.core.durations import parse_duration
-    from kops.operations.groups.matching import wait_until_empty
-    from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.state.into import plan_into
     from kops.operations.state.rebuild import plan_rebuild
     from kops.operations.state.replace import plan_replace
@@ -147,10 +145,9 @@ def rebuild(
         raise click.UsageError("--into compares with no changelog: --damaged has nothing to leave out")
     if report:
         refuse_report(report)
-    if not approval.dry_run and not approval.plan_out:
-        refuse_read_only(session.connection)
+    refuse_early(session, approval)
     if wait_empty:
-        wait_until_empty(session, into or state_file.application, parse_duration(wait_empty))
+        wait_until_stopped(session, into or state_file.application, wait_empty)
     compute_options = replace(compute_options, accept_inexact=accept_inexact)
     if into:
         plan = plan_into(session, state_file, into, compute_options, offsets_of=offsets_of or "")
@@ -165,7 +162,7 @@ def rebuild(
 
 @group.command("verify")
 @computing
-@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 @click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
 def verify(
@@ -180,8 +177,6 @@ def verify(
     """
     from dataclasses import replace
 
-    from kops.core.durations import parse_duration
-    from kops.operations.groups.matching import wait_until_empty
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.input_offsets import COMMITTED
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
@@ -192,7 +187,7 @@ def verify(
     if report:
         refuse_report(report)
     if wait_empty:
-        wait_until_empty(session, state_file.application, parse_duration(wait_empty))
+        wait_until_stopped(session, state_file.application, wait_empty)
 
     def look(engine: Any, computed: Any) -> None:
         if report:

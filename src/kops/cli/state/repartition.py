@@ -8,6 +8,7 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
+from kops.cli.state.shared import refuse_early, wait_option, wait_until_stopped
 
 
 @click.command("repartition", cls=Command)
@@ -18,7 +19,7 @@ from kops.cli.frame.session import Session
 @click.option("--input", "instead", metavar="OLD=NEW", multiple=True, help="The application reads NEW from now on; repeatable.")
 @click.option("--keep-inputs", is_flag=True, help="The program sets the partitions of its repartition topics (withNumberOfPartitions).")
 @click.option("--confirm-done", is_flag=True, help="Delete the saved previous state; no undo after that.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@wait_option
 @spark_option()
 @options.mutation
 @click.pass_obj
@@ -42,10 +43,7 @@ def repartition(
     the application after it has drained its repartition topics: records still in them could reach a task without their key's state. The
     previous state is kept until --confirm-done, and undo restores it. After a kill, `kops journal finish` does the rest.
     """
-    from kops.core.durations import parse_duration
     from kops.operations.engine.state_files import read_state_file
-    from kops.operations.groups.matching import wait_until_empty
-    from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.state.repartition import forget_kept, plan_repartition
     from kops.operations.state.repartition_inputs import InputChoice, parse_instead
 
@@ -56,9 +54,8 @@ def repartition(
         for stage in forget_kept(session.journal, state_file.application):
             session.note(f"deleted {stage}")
         return 0
-    if not approval.dry_run and not approval.plan_out:
-        refuse_read_only(session.connection)
+    refuse_early(session, approval)
     if wait_empty:
-        wait_until_empty(session, state_file.application, parse_duration(wait_empty))
+        wait_until_stopped(session, state_file.application, wait_empty)
     choice = InputChoice(grow_inputs, keep_inputs, parse_instead(instead))
     return session.carry_out(plan_repartition(session, state_file, partitions or 0, choice, master=master), approval)

@@ -11,6 +11,7 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
+from kops.cli.state.shared import refuse_early, wait_option, wait_until_stopped
 
 STORE_COLUMNS = ("store", "type", "partitions", "records", "changelog")
 
@@ -23,7 +24,7 @@ STORE_COLUMNS = ("store", "type", "partitions", "records", "changelog")
     type=click.Choice(["at_least_once", "exactly_once_v2"]),
     help="The application's processing.guarantee, without a state file. [default: at_least_once]",
 )
-@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@wait_option
 @spark_option()
 @click.pass_obj
 def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, wait_empty: str | None, master: str | None) -> int:
@@ -32,15 +33,13 @@ def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, 
     FILE is a state file, APPLICATION an application.id; all of its stores are taken, as of one moment, so it must be stopped.
     The folder has Parquet (partition, key, value, timestamp, headers) and manifest.json: topics, settings, committed offsets.
     """
-    from kops.core.durations import parse_duration
     from kops.operations.engine.state_files import read_state_file
-    from kops.operations.groups.matching import wait_until_empty
     from kops.operations.state.snapshot import described, take_snapshot
 
     is_file = Path(subject).suffix in (".yaml", ".yml") or Path(subject).is_file()
     chosen: Any = read_state_file(subject) if is_file else subject
     if wait_empty:
-        wait_until_empty(session, getattr(chosen, "application", subject), parse_duration(wait_empty))
+        wait_until_stopped(session, getattr(chosen, "application", subject), wait_empty)
     manifest = take_snapshot(session, chosen, to, guarantee=guarantee or "", master=master)
     body = described(manifest, to)
     if session.output_format in ("json", "yaml"):
@@ -58,7 +57,7 @@ def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, 
 @click.option("--application", metavar="ID", default="", help="Into this application.id. [default: that of the snapshot]")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only, without offsets; repeatable. [default: all]")
 @click.option("--no-offsets", is_flag=True, help="Leave the committed offsets as they are.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@wait_option
 @spark_option()
 @options.mutation
 @click.pass_obj
@@ -78,15 +77,11 @@ def restore(
     Missing changelogs are created with their settings; to existing ones only differences are appended. The application must be
     stopped. It may be on another cluster (-c), or under another application.id.
     """
-    from kops.core.durations import parse_duration
-    from kops.operations.groups.matching import wait_until_empty
-    from kops.operations.protocol.mutation import refuse_read_only
     from kops.operations.state.restore import plan_restore
     from kops.operations.state.snapshot import read_manifest
 
-    if not approval.dry_run and not approval.plan_out:
-        refuse_read_only(session.connection)
+    refuse_early(session, approval)
     if wait_empty:
-        wait_until_empty(session, application or read_manifest(Path(path)).application, parse_duration(wait_empty))
+        wait_until_stopped(session, application or read_manifest(Path(path)).application, wait_empty)
     plan = plan_restore(session, path, application=application, stores=stores, offsets=not no_offsets, master=master)
     return session.carry_out(plan, approval)

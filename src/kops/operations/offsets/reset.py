@@ -48,6 +48,10 @@ SCOPE_HINT = "--topic NAME, --topic NAME:0,3-5 (repeatable), or --all-topics for
 def plan_resets(services: Services, names: Sequence[str], mixes: Sequence[tuple[tuple[str, ...], Choice]], scope: Scope) -> Plan:
     """Plan to move groups, each topic by its strategy.
 
+    One group that is named in full is planned apart, by ``plan_group`` as all other verbs of offsets do. What that buys: the group is
+    described, so a refusal counts its members and recognizes a running Kafka Streams application (a list of groups shows neither); open
+    transactions that it would pass are warned about, for which the ends are read once more; and the plan names partitions alone.
+
     :param names: of groups, or patterns
     :param mixes: topics, or patterns, with their strategy; see ``mixes_of``
     :raises Refused: when a group named in full has members or does not exist, or a partition does not exist

@@ -121,7 +121,14 @@ def _application(answer: Any) -> Application | KopsError:
     if answer.error_code:
         reason = answer.error_message or f"error {answer.error_code}"
         return OperationFailed(f"could not describe group {answer.group_id}: {reason}", group=answer.group_id)
-    parts = tuple(
+    parts = parts_of(answer)
+    members = _sorted(_streams_member(one, parts) for one in answer.members)
+    return Application(answer.group_id, STREAMS, kafka_words(answer.group_state), members, parts, complete=bool(parts))
+
+
+def parts_of(answer: Any) -> tuple[Part, ...]:
+    """Return the sub-topologies of a described group; none before its application has registered its topology."""
+    return tuple(
         Part(
             one.subtopology_id,
             tuple(one.source_topics),
@@ -131,12 +138,10 @@ def _application(answer: Any) -> Application | KopsError:
         )
         for one in ((answer.topology.subtopologies or ()) if answer.topology else ())
     )
-    members = _sorted(_streams_member(one, parts) for one in answer.members)
-    return Application(answer.group_id, STREAMS, kafka_words(answer.group_state), members, parts, complete=bool(parts))
 
 
 def _streams_member(one: Any, parts: Sequence[Part]) -> StreamsMember:
-    active = _tasks(one.assignment.active_tasks)
+    active = tasks_of(one.assignment.active_tasks)
     reads = {part.subtopology: (*part.source_topics, *part.repartition_topics) for part in parts}
     return StreamsMember(
         one.member_id,
@@ -145,11 +150,11 @@ def _streams_member(one: Any, parts: Sequence[Part]) -> StreamsMember:
         one.process_id,
         f"{one.user_endpoint.host}:{one.user_endpoint.port}" if one.user_endpoint else None,
         active,
-        _tasks(one.assignment.standby_tasks),
-        _tasks(one.assignment.warmup_tasks),
+        tasks_of(one.assignment.standby_tasks),
+        tasks_of(one.assignment.warmup_tasks),
         tuple(sorted(TopicPartition(topic, task.partition) for task in active for topic in reads.get(task.subtopology, ()))),
     )
 
 
-def _tasks(some: Iterable[Any]) -> tuple[Task, ...]:
+def tasks_of(some: Iterable[Any]) -> tuple[Task, ...]:
     return tuple(sorted(Task(one.subtopology_id, number) for one in some for number in one.partitions))

@@ -11,6 +11,7 @@ from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.groups.answers import kafka_words
 from kops.gateways.kafka.groups.messages import SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE, ask_coordinators, describe_groups
+from kops.gateways.kafka.groups.streams import parts_of, tasks_of
 from kops.gateways.wire.kafka_python import known_brokers, request_class
 
 TYPES = ("share", "streams", "connect")
@@ -64,28 +65,18 @@ def _share(answer: Any, coordinator: Broker | None) -> Group:
 
 def _streams(answer: Any, coordinator: Broker | None) -> Group:
     members = [
-        _member(one, group_instance_id=one.instance_id, epoch=one.member_epoch, work=tuple(_tasks(one.assignment)))
-        for one in answer.members
+        _member(one, group_instance_id=one.instance_id, epoch=one.member_epoch, work=tuple(_work(one.assignment))) for one in answer.members
     ]
-    parts = (answer.topology.subtopologies or ()) if answer.topology else ()
-    subtopologies = [
-        Subtopology(
-            one.subtopology_id,
-            tuple(one.source_topics),
-            tuple(topic.name for topic in one.repartition_source_topics),
-            tuple(topic.name for topic in one.state_changelog_topics),
-        )
-        for one in parts
-    ]
+    subtopologies = tuple(
+        Subtopology(part.subtopology, part.source_topics, part.repartition_topics, part.changelog_topics) for part in parts_of(answer)
+    )
     state = kafka_words(answer.group_state)
-    return WorkingGroup(answer.group_id, state, "streams", "", coordinator, _sorted(members), answer.group_epoch, tuple(subtopologies))
+    return WorkingGroup(answer.group_id, state, "streams", "", coordinator, _sorted(members), answer.group_epoch, subtopologies)
 
 
-def _tasks(assignment: Any) -> Iterator[str]:
-    roles = (("active", assignment.active_tasks), ("standby", assignment.standby_tasks), ("warmup", assignment.warmup_tasks))
-    for role, tasks in roles:
-        for task in tasks:
-            yield from (f"{role} {task.subtopology_id}_{number}" for number in sorted(task.partitions))
+def _work(assignment: Any) -> Iterator[str]:
+    for role in ("active", "standby", "warmup"):
+        yield from (f"{role} {task}" for task in tasks_of(getattr(assignment, f"{role}_tasks")))
 
 
 def _connect(answer: Any, coordinator: Broker | None) -> Group:
