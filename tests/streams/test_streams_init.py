@@ -7,9 +7,11 @@ import pytest
 import yaml
 
 from kops.gateways.machine.jars import KAFKA_VERSION
+from support.captured import built_agent
 from support.programs import Record
+from support.streams import java_command
 from support.streams_apps import wait_for
-from support.streams_instances import Instances, forget_groups
+from support.streams_instances import JAVA_SOURCES, Instances, forget_groups
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker]
 
@@ -177,6 +179,84 @@ def test_a_draft_that_is_filled_in_computes_what_the_application_wrote(draft, ru
     file.write_text(yaml.safe_dump(body))
     verified = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
     assert all(row["keys"] for row in verified)
+
+
+def expected_of_the_program(prefix):
+    """Return the stores as they are drafted from the program itself: only what its functions compute is open."""
+    described = expected(prefix)
+    counted = {"aggregate": {"count": True}}
+    origin = {"from": {"topic": f"{prefix}-in", "key": "string", "value": "string"}}
+    joined = described["inner-join-of-tables"]["joined"]
+    enriched = described["foreign-key-join"]["enriched"]
+    versions = described["versioned"]["versions"]
+    versions["from"].pop("timestamp")
+    return {
+        "count-of-words": {"counts-store": {**described["count-of-words"]["counts-store"], **counted}},
+        "filtered-sum": described["filtered-sum"],
+        "tumbling": {"per-minute": {"type": "window", **origin, "window": {"size": "1m", "grace": "0ms", "retention": "1m"}, **counted}},
+        "hopping": {
+            "page-views": {
+                "type": "window",
+                **origin,
+                "key_by": OPEN,
+                "key_as": "string",
+                "window": {"size": "5s", "advance": "2s", "grace": "1s", "retention": "6s"},
+                **counted,
+            }
+        },
+        "session": {"sessions": {"type": "session", **origin, "window": {"gap": "1m", "grace": "0ms", "retention": "1m"}, **counted}},
+        "versioned": {"versions": versions},
+        "grouped-table": {**described["grouped-table"], "per-region": {**described["grouped-table"]["per-region"], **counted}},
+        "inner-join-of-tables": {
+            **described["inner-join-of-tables"],
+            "joined": {**joined, "join": {**joined["join"], "type": "inner"}},
+        },
+        "foreign-key-join": {
+            **described["foreign-key-join"],
+            "enriched": {**enriched, "join": {**enriched["join"], "type": "inner"}},
+        },
+        "table-optimized": described["table-optimized"],
+    }
+
+
+@pytest.fixture
+def program(applications, run_kops, tmp_path):
+    """Capture the program of one kind; returns the path of the capture."""
+    prefix, _texts = applications
+
+    def capture(kind):
+        built_agent()
+        file = tmp_path / f"{kind}.json"
+        words = (prefix, kind, f"{prefix}-{kind}", guarantee_of(kind))
+        run_kops("streams", "capture", "--out", file, "--", *java_command("OneTopology", sources=JAVA_SOURCES), *words).ok()
+        return file
+
+    return capture
+
+
+FURTHER = ("count-of-words", "filtered-sum", "tumbling", "grouped-table", "inner-join-of-tables")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.long) if kind in FURTHER else kind for kind in KINDS])
+def test_a_draft_from_the_program_leaves_only_what_its_functions_compute(applications, program, run_kops, cluster, kind):
+    prefix, _texts = applications
+    shown = run_kops("state", "init", "--capture", program(kind), "-B", cluster.servers, "-o", "json").ok().json
+    assert shown["application"] == f"{prefix}-{kind}"
+    assert shown["state_file"]["stores"] == expected_of_the_program(prefix)[kind]
+    streams = {"version": KAFKA_VERSION, "guarantee": guarantee_of(kind), "cache": False}
+    assert shown["state_file"]["streams"] == (streams | {"topology_optimization": "all"} if kind == "table-optimized" else streams)
+    assert shown["notes"] == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["session", pytest.param("versioned", marks=pytest.mark.long)])
+def test_a_draft_from_the_program_that_has_nothing_open_computes_what_it_wrote(program, run_kops, cluster, tmp_path, kind):
+    file = tmp_path / "state.yaml"
+    done = run_kops("state", "init", "--capture", program(kind), "-B", cluster.servers, "--out", file).ok()
+    assert "nothing is open" in done.err
+    (row,) = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
+    assert row["keys"]
+    assert (row["status"], row["different"], row["missing"], row["unexpected"]) == ("equal", 0, 0, 0)
 
 
 def test_draft_without_a_description_has_more_open_fields(applications, draft):

@@ -9,27 +9,49 @@ from kops.cli.frame.session import Session
 
 
 @click.command("init", cls=Command)
-@click.argument("application", metavar="APPLICATION")
+@click.argument("application", metavar="[APPLICATION]", required=False)
+@click.option("--capture", "capture_file", metavar="FILE", type=click.Path(), help="What `kops streams capture` wrote of the program.")
 @click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to a new file. [default: stdout]")
 @click.option("--force", is_flag=True, help="Let --out replace a file.")
 @click.pass_obj
-def init(session: Session, *, application: str, topology_file: str | None, stores: tuple[str, ...], out: str | None, force: bool) -> int:
+def init(
+    session: Session,
+    *,
+    application: str | None,
+    capture_file: str | None,
+    topology_file: str | None,
+    stores: tuple[str, ...],
+    out: str | None,
+    force: bool,
+) -> int:
     """Draft the state file of an application.
 
     The topology, the topics, their settings and their newest records show much of it: stores, topics, repartitions, kinds of windows,
     formats. Everything else is marked TODO, with what to write there, and `kops state rebuild` lists what is still TODO.
 
-    Without --topology only the group and the topics are examined, which do not show aggregations.
+    --capture takes what the program itself says: version, settings, types of stores, windows, grace, retention, serdes, extractors and
+    start policies are facts then. What its functions compute stays TODO. APPLICATION is that of the capture.
+
+    Without --topology and --capture only the group and the topics are examined, which do not show aggregations.
     """
+    from kops.operations.streams.capture import load_capture
     from kops.operations.streams.draft import draft_state_file, only_stores
     from kops.operations.streams.inspection import read_topology
 
     if force and not out:
         raise click.UsageError("--force goes with --out")
+    if capture_file and topology_file:
+        raise click.UsageError("--capture has the topology: leave out --topology")
+    program = load_capture(capture_file) if capture_file else None
+    name = application or (program.application if program else None)
+    if name is None:
+        raise click.UsageError("name the APPLICATION, or --capture FILE")
+    if program and program.application != name:
+        raise click.UsageError(f"{capture_file} is of {program.application}, not of {name}")
     topology = read_topology(topology_file) if topology_file else None
-    draft = only_stores(draft_state_file(session, application, topology), stores)
+    draft = only_stores(draft_state_file(session, name, topology, program), stores)
     if out:
         _write(out, draft.text(), force=force)
         session.note(f"written: {out}")

@@ -22,11 +22,13 @@ class FormatGuess:
     :param name: None if nothing fits
     :param schema: for JSON objects whose fields have plain types, as a Spark DDL schema
     :param reason: half a sentence: why, or why not
+    :param sure: it is a fact, and no guess
     """
 
     name: str | None
     reason: str
     schema: str | None = None
+    sure: bool = False
 
     @property
     def value(self) -> Any:

@@ -30,6 +30,12 @@ class StoreFacts:
     :param history_ms: ``min.compaction.lag.ms`` of the changelog, for a versioned store
     :param step_ms: the distances between window starts are multiples of this; None if there are fewer than two windows
     :param alignment_ms: how far after a multiple of ``step_ms`` windows start
+    :param answers: fields that the program itself answers; None: it does not need the field
+    :param extra: fields that only the program shows
+    :param beyond: why no state file can describe the store, as the program shows
+    :param suppresses: whether it is the buffer of ``suppress()``, as the program shows
+    :param code: classes of the program that compute it
+    :param join: the type of the join that it is, as the program shows
     """
 
     changelog: bool
@@ -41,24 +47,42 @@ class StoreFacts:
     alignment_ms: int = 0
     key: FormatGuess = NOTHING
     value: FormatGuess = NOTHING
+    answers: Mapping[str, Entry | None] = field(default_factory=dict)
+    extra: tuple[Entry, ...] = ()
+    beyond: str | None = None
+    suppresses: bool = False
+    code: tuple[str, ...] = ()
+    join: str | None = None
 
 
 @dataclass(frozen=True)
 class TopicFacts:
+    """What the records of a topic show.
+
+    :param answers: what the program itself says of its times and its start; None: nothing is known of them
+    """
+
     key: FormatGuess = NOTHING
     value: FormatGuess = NOTHING
+    answers: tuple[Entry, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the cluster shows.
+    """What the cluster shows, and the program, if it was captured.
 
     :param transactions: whether changelogs end in transaction markers; None if none has records
+    :param streams: the fields of ``streams``, as the program says; None: it was not captured
+    :param optimized: whether topics of tables are their changelogs, as the program says
+    :param partitioners: the classes of the program's own partitioners, by repartition topic
     """
 
     stores: Mapping[str, StoreFacts]
     topics: Mapping[str, TopicFacts]
     transactions: bool | None = None
+    streams: tuple[Entry, ...] | None = None
+    optimized: bool | None = None
+    partitioners: Mapping[str, str] = field(default_factory=dict)
 
     def store(self, name: str) -> StoreFacts:
         return self.stores.get(name, StoreFacts(changelog=False))

@@ -43,15 +43,17 @@ class Drafting:
 
     def __init__(self, application: str, traces: Mapping[str, Trace], hidden: Mapping[str, Trace], facts: Facts) -> None:
         self._application, self._traces, self._hidden, self._facts = application, traces, hidden, facts
-        self._buffers = {trace.through[0]: trace.store for trace in traces.values() if trace.kind == SUPPRESSED and trace.through}
+        buffers = [trace for trace in traces.values() if trace.kind == SUPPRESSED or facts.store(trace.store).suppresses]
+        self._buffers = {trace.through[0]: trace.store for trace in buffers if trace.through}
         self._tables: dict[str, Entry] = {}
         self._skipped: dict[str, str] = {}
         sources = [trace for trace in traces.values() if trace.kind == TABLE]
-        self._optimized = bool(sources) and any(not facts.store(trace.store).changelog for trace in sources)
+        reused = bool(sources) and any(not facts.store(trace.store).changelog for trace in sources)
+        self._optimized = reused if facts.optimized is None else facts.optimized
 
     def draft(self) -> Draft:
         stores = [entry for name in sorted(self._traces) if (entry := self._store(self._traces[name]))]
-        streams = [_VERSION, _guarantee(self._facts)]
+        streams = [*(self._facts.streams or (_VERSION, _guarantee(self._facts)))]
         if self._optimized:
             streams.append(Entry("topology_optimization", "all", "a table's store has no changelog of its own, so its topic is it"))
         top = [Entry("application", self._application), Entry("streams", tuple(streams))]
@@ -61,15 +63,19 @@ class Drafting:
             top.append(Entry("stores", tuple(stores)))
         else:
             top.append(open_entry("stores", "no store is known that a state file can say"))
-        return Draft(self._application, tuple(top), self._skipped, (_TIMES,))
+        return Draft(self._application, tuple(top), self._skipped, (_TIMES,) if self._facts.streams is None else ())
 
     def _store(self, trace: Trace) -> Entry | None:
-        why = _NOT_REBUILT.get(trace.kind) or self._beyond(trace)
+        facts = self._facts.store(trace.store)
+        why = _NOT_REBUILT.get(SUPPRESSED if facts.suppresses else trace.kind) or facts.beyond or self._beyond(trace)
+        if not why and facts.type in (WINDOW, SESSION) and self._partitioner(trace):
+            why = f"{self._partitioner(trace)} places its keys, so that kops cannot know what was late in a partition"
         if why:
             self._skipped[trace.store] = why
             return None
-        comments, entries = self._entries(trace, self._facts.store(trace.store))
-        return Entry(trace.store, tuple(entries), "; ".join(comments))
+        comments, entries = self._entries(trace, facts)
+        answered = [facts.answers.get(entry.name, entry) for entry in entries]
+        return Entry(trace.store, (*(entry for entry in answered if entry), *facts.extra), "; ".join(comments))
 
     def _beyond(self, trace: Trace) -> str | None:
         """Return why a state file cannot describe a store; None if it can."""
@@ -155,8 +161,8 @@ class Drafting:
         else:
             topic = Entry("topic", trace.topics[0])
         facts = self._facts.topic(trace.topics[0]) if trace.topics else TopicFacts()
-        time = (timestamp_entry(),) if timed else ()
-        return Entry("from", (topic, form_entry("key", facts.key), form_entry("value", facts.value), *time))
+        more = facts.answers if facts.answers is not None else (timestamp_entry(),) if timed else ()
+        return Entry("from", (topic, form_entry("key", facts.key), form_entry("value", facts.value), *more))
 
     def _repartition(self, trace: Trace, facts: StoreFacts, *, new_key: bool) -> list[Entry]:
         if trace.repartition is None:
@@ -170,7 +176,14 @@ class Drafting:
         short = trace.repartition.removeprefix(f"{self._application}-")
         if short != f"{trace.store}-repartition":
             entries.append(Entry("repartition", f"{self._application}-{short}"))
+        if self._partitioner(trace):
+            entries.append(Entry("partitioner", "custom", f"{self._partitioner(trace)} places the records"))
         return entries
+
+    def _partitioner(self, trace: Trace) -> str | None:
+        """Return the program's own partitioner of the repartition topic before a store."""
+        short = (trace.repartition or "").removeprefix(f"{self._application}-")
+        return self._facts.partitioners.get(f"{self._application}-{short}")
 
     def _reference(self, processor: str) -> str:
         """Return the name by which another store or table refers to a table; a table without a store is added to ``tables``."""
@@ -216,7 +229,7 @@ def drafted(application: str, traces: Mapping[str, Trace], hidden: Sequence[Trac
 def form_entry(name: str, guess: FormatGuess) -> Entry:
     if guess.name is None:
         return open_entry(name, f"its format: {guess.reason}")
-    return Entry(name, guess.value, f"guessed: {guess.reason}")
+    return Entry(name, guess.value, guess.reason if guess.sure else f"guessed: {guess.reason}")
 
 
 def history_entry(facts: StoreFacts) -> Entry:
@@ -282,7 +295,10 @@ def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
         choice = f"{reduced}; take this line away for a table of the topic, and write `to_table: true` for one of a filtered stream"
     else:
         choice = f"{{sum: EXPR, as: {form}}}, or with min, max, last, first; {{reducer: MODULE:NAME, as: {form}}} for anything else"
-    return open_entry("aggregate", f"{choice}; {looks}")
+    if facts.value.sure:
+        looks = f"its values are {form}"
+    code = f"what {' and '.join(facts.code)} computes, which only the code says: " if facts.code else ""
+    return open_entry("aggregate", f"{code}{choice}; {looks}")
 
 
 def timestamp_entry() -> Entry:
@@ -316,7 +332,10 @@ def join_entry(trace: Trace, facts: StoreFacts, right: str) -> Entry:
     entries = [Entry("table", right) if right else open_entry("table", "the other table, one of stores or tables")]
     if trace.by_foreign_key:
         entries.append(open_entry("on", "Spark SQL of the other table's key, of key and left: what the foreign-key extractor gives"))
-    entries.append(open_entry("type", "inner or left" if trace.by_foreign_key else "inner, left or outer"))
+    if facts.join:
+        entries.append(Entry("type", facts.join))
+    else:
+        entries.append(open_entry("type", "inner or left" if trace.by_foreign_key else "inner, left or outer"))
     entries.append(open_entry("value", "Spark SQL of the joined value, of key, left and right, such as concat(left, right)"))
     entries.append(form_entry("as", facts.value))
     return Entry("join", tuple(entries))

@@ -141,6 +141,7 @@ class Processor:
     :param program_class: whether that class is not the library's
     :param mentions: telling names that its class file holds, such as WALL_CLOCK_TIME; they may be unused
     :param functions: classes of the functions that the library's processor was given, by its field; of a lambda the class that holds it
+    :param left_join: of a join whose processors are the same for inner and left joins, as by a foreign key: whether it is a left one
     """
 
     name: str
@@ -154,6 +155,7 @@ class Processor:
     suppress: Suppression | None
     emit: str | None
     functions: Mapping[str, str]
+    left_join: bool | None = None
 
 
 Node = Source | Sink | Processor

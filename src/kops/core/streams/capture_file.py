@@ -184,6 +184,7 @@ def _node(found: _At) -> Node:
         suppress=found.one("suppress", _suppression),
         emit=found.maybe("emit", str),
         functions=found.maybe("functions", dict) or {},
+        left_join=found.maybe("left_join", bool),
     )
 
 

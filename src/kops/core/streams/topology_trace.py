@@ -50,7 +50,7 @@ _HARMLESS = (
     "KSTREAM-BRANCHCHILD",
     "COGROUPKSTREAM-MERGE",
 )
-_NO_TABLES = ("KTABLE-SELECT", "KTABLE-TOSTREAM", "KTABLE-JOINTHIS", "KTABLE-JOINOTHER")
+_NO_TABLES = ("KTABLE-SELECT", "KTABLE-TOSTREAM", "KTABLE-JOINTHIS", "KTABLE-JOINOTHER", "KTABLE-FK-JOIN-SUBSCRIPTION")
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class _Walk:
 
     def _note(self, node: Node, *, automatic: bool) -> None:
         operator = operator_of(node) or ""
-        if node.kind == PROCESSOR and operator.startswith("KTABLE-") and operator not in _NO_TABLES:
+        if node.kind == PROCESSOR and operator.startswith("KTABLE-") and not operator.startswith(_NO_TABLES):
             self._tables.append(node.name)
         self.through += node.stores
         if (not automatic and operator not in _HARMLESS and not operator.startswith("KTABLE-")) or operator == "KTABLE-SELECT":

@@ -11,10 +11,12 @@ from kops.core.models import TopicPartition
 from kops.core.records.format_guess import Registered, guess_format
 from kops.core.records.models import Record
 from kops.core.statefile.draft import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Draft, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft_program import with_program
 from kops.core.statefile.draft_stores import drafted
+from kops.core.streams.capture import Capture
 from kops.core.streams.models import Part
 from kops.core.streams.topics import CHANGELOG, REPARTITION
-from kops.core.streams.topology import PROCESSOR, Node, Topology
+from kops.core.streams.topology import PROCESSOR, Node, Topology, parse_topology
 from kops.core.streams.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace, traces
 from kops.formats.streams import session_keys, window_keys
 from kops.operations.changelog.detect import Detection, detect_by, samples
@@ -26,19 +28,23 @@ from kops.operations.streams.inspection import Inspection, inspect_application
 DRAFTED_TYPES = (WINDOW, SESSION, VERSIONED)
 
 
-def draft_state_file(services: Services, name: str, topology: Topology | None) -> Draft:
+def draft_state_file(services: Services, name: str, topology: Topology | None, program: Capture | None = None) -> Draft:
     """Return a draft of an application's state file. Nothing is changed, and nothing joins its group.
 
     :param topology: as printed by ``Topology.describe()``; without it the group and the topics show less
+    :param program: what the program says of itself, its topology included
     :raises NotFound: when there is no such application, or nothing is known about its stores
     """
+    if program is not None:
+        topology = parse_topology(program.description, "the capture")
     look = inspect_application(services, name, topology)
     found = traces(topology) if topology is not None else _by_topics(look)
     if not found:
         hint = "a stateless application needs none; --topology FILE, with what Topology.describe() prints, names all"
         raise NotFound(f"no store of {name} is known", hint=hint)
     hidden = [trace for processor in _tables_of(found.values()) if topology and (trace := table_trace(topology, processor))]
-    draft = drafted(name, found, hidden, _facts(services, look, found.values(), hidden))
+    facts = _facts(services, look, found.values(), hidden)
+    draft = drafted(name, found, hidden, facts if program is None else with_program(facts, program))
     return replace(draft, notes=(*draft.notes, *look.notes))
 
 
@@ -104,7 +110,8 @@ def _transactions(changelogs: Iterable[Target], records: Mapping[str, Sequence[R
 
 
 def _topic_facts(records: Sequence[Record], registered: Registered | None) -> TopicFacts:
-    return TopicFacts(*(guess_format((getattr(record, part) for record in records), registered) for part in ("key", "value")))
+    key, value = (guess_format((getattr(record, part) for record in records), registered) for part in ("key", "value"))
+    return TopicFacts(key, value)
 
 
 def _store_facts(target: Target, records: Sequence[Record]) -> StoreFacts:

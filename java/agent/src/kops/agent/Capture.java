@@ -233,16 +233,19 @@ final class Capture {
         facts.put("windows", walk.windows);
         facts.put("suppress", walk.suppress);
         facts.put("emit", walk.emit);
+        facts.put("left_join", walk.leftJoin);
         facts.put("functions", walk.functions);
     }
 
     /** What a processor of the library hands its records to if that is the program's: a transformer, or a processor before 3.0. */
     private static Object programs(final Object made) {
-        Object each = made;
+        final Object adapted = Read.is(made, "org.apache.kafka.streams.processor.internals.ProcessorAdapter")
+            ? Read.field(made, "delegate") : made;
+        Object each = adapted;
         while (each != null && Library.isOwn(each.getClass())) {
             each = Read.fieldOrNull(each, "transformer", "valueTransformer", "val$transformer", "val$valueTransformer", "delegate");
         }
-        return each == null ? made : each;
+        return each == null ? adapted : each;
     }
 
     /** The supplier that the processor wrappers of 4.0 and later were given. */

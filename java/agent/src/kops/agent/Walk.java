@@ -18,6 +18,7 @@ final class Walk {
     final Map<String, Object> functions = new LinkedHashMap<>();
     Map<String, Object> suppress;
     String emit;
+    Object leftJoin;
 
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
 
@@ -35,6 +36,7 @@ final class Walk {
             emit = Read.call(value, "type").toString();
         } else if (isOwn(value)) {
             if (Read.fieldOrNull(value, "joinBeforeMs") != null) windows.add(joined(value));
+            if (leftJoin == null) leftJoin = Read.fieldOrNull(value, "leftJoin");
             for (final Field field : Read.fields(value)) {
                 if (field.getType().getName().startsWith("java.") && !field.getName().startsWith("arg$")) continue;
                 field.setAccessible(true);
