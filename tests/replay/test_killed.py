@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from support import processes
 from support.programs import Record
 from support.streams_apps import SECONDS, Cluster, wait_for, without_offsets
 
@@ -40,8 +41,7 @@ def test_killed_at_random_moments(scene, kops, kops_process, broker, unique, how
         enough = before + random.randrange(AT_MOST)
         wait_for("it to send", lambda enough=enough, it=process: it.poll() is not None or sent(scene.cluster, target) > enough, 2 * SECONDS)
         number, code = ENDS[time_ % 2]
-        process.send_signal(number)
-        process.communicate(timeout=SECONDS)
+        processes.end(process, number)
         assert process.returncode == code
         seen = scene.read(target)
         for number in range(2):

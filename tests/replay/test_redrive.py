@@ -7,9 +7,10 @@ import signal
 import pytest
 from kafka import KafkaAdminClient
 
+from support import processes
 from support.connect import FILE_SINK
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -138,8 +139,7 @@ def test_killed_and_gone_on_with(scene, kops, kops_process, broker, unique):
             return any(state == "Ongoing" for name, state in transactions(broker).items() if name not in before)
 
         wait_for("it to send", lambda: process.poll() is not None or sends())
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=SECONDS)
+        processes.end(process)
         assert process.returncode == -signal.SIGKILL
 
     killed()
