@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from functools import cache
 
 import pytest
 import yaml
@@ -219,16 +220,17 @@ def expected_of_the_program(prefix):
     }
 
 
-@pytest.fixture
-def program(applications, run_kops, tmp_path):
-    """Capture the program of one kind; returns the path of the capture."""
+@pytest.fixture(scope="module")
+def program(applications, run_kops_alone, tmp_path_factory):
+    """Capture the program of one kind, once with the same settings; returns the path of the capture."""
     prefix, _texts = applications
+    built_agent()
 
-    def capture(kind):
-        built_agent()
-        file = tmp_path / f"{kind}.json"
-        words = (prefix, kind, f"{prefix}-{kind}", guarantee_of(kind))
-        run_kops("streams", "capture", "--out", file, "--", *java_command("OneTopology", sources=JAVA_SOURCES), *words).ok()
+    @cache
+    def capture(kind, *settings, name=None):
+        file = tmp_path_factory.mktemp("captured") / f"{kind}.json"
+        words = (prefix, kind, f"{prefix}-{name or kind}", guarantee_of(kind), *settings)
+        run_kops_alone("streams", "capture", "--out", file, "--", *java_command("OneTopology", sources=JAVA_SOURCES), *words).ok()
         return file
 
     return capture
@@ -257,6 +259,35 @@ def test_a_draft_from_the_program_that_has_nothing_open_computes_what_it_wrote(p
     (row,) = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
     assert row["keys"]
     assert (row["status"], row["different"], row["missing"], row["unexpected"]) == ("equal", 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.long) if kind in (*FURTHER, "versioned") else kind for kind in KINDS]
+)
+def test_a_cluster_does_not_differ_from_the_program_that_made_its_topics(applications, program, run_kops, cluster, kind):
+    """But for a topic of the application's own that serves as a changelog, and whose records are deleted."""
+    prefix, _texts = applications
+    shown = run_kops("streams", "describe", "--capture", program(kind), "-B", cluster.servers, "-o", "json").ok().json
+    deleted = {"difference": "setting", "setting": "cleanup.policy", "program": "compact", "cluster": "delete"}
+    found = [{"topic": f"{prefix}-users", "store": "users-store", **deleted}] if kind == "table-optimized" else []
+    assert (shown["topology_from"], shown["differences"], shown["program_notes"]) == ("description", found, [])
+
+
+def test_where_a_cluster_differs_from_another_build_of_the_program(applications, program, run_kops, cluster):
+    prefix, _texts = applications
+    name = f"{prefix}-session"
+    file = program("session", "topic.segment.ms=1234567")
+    arguments = ("streams", "describe", "--capture", file, "-B", cluster.servers)
+    (row,) = run_kops(*arguments, "-o", "json").ok().json["differences"]
+    differs = {"difference": "setting", "setting": "segment.ms", "program": "1234567"}
+    assert row == {"topic": f"{name}-sessions-changelog", "store": "sessions", "cluster": "604800000", **differs}
+    assert "setting segment.ms" in run_kops(*arguments).ok().out
+    rows = run_kops(*arguments[:3], program("hopping", name="session"), *arguments[4:], "-o", "json").ok().json["differences"]
+    assert {(row["topic"].removeprefix(f"{name}-"), row["store"], row["difference"], row["program"]) for row in rows} == {
+        ("page-views-changelog", "page-views", "missing", None),
+        ("page-views-repartition", None, "missing", None),
+        ("sessions-changelog", None, "not in program", None),
+    }
 
 
 def test_draft_without_a_description_has_more_open_fields(applications, draft):

@@ -8,7 +8,7 @@ public final class OneTopology {
     private OneTopology() {
     }
 
-    /** @param arguments prefix of the topics, name of the topology, application.id, processing.guarantee */
+    /** @param arguments prefix of the topics, name of the topology, application.id, processing.guarantee, and further settings as NAME=VALUE */
     public static void main(String[] arguments) {
         Properties settings = new Properties();
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, arguments[2]);
@@ -17,6 +17,10 @@ public final class OneTopology {
         settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, arguments[3]);
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
+        for (int i = 4; i < arguments.length; i++) {
+            String[] setting = arguments[i].split("=", 2);
+            settings.put(setting[0], setting[1]);
+        }
         new KafkaStreams(new TopologyTexts(arguments[0] + "-").all().get(arguments[1]), settings).start();
     }
 }

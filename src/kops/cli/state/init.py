@@ -36,7 +36,7 @@ def init(
 
     Without --topology and --capture only the group and the topics are examined, which do not show aggregations.
     """
-    from kops.operations.streams.capture import load_capture
+    from kops.operations.streams.capture import named_application, read_program
     from kops.operations.streams.draft import draft_state_file, only_stores
     from kops.operations.streams.inspection import read_topology
 
@@ -44,13 +44,8 @@ def init(
         raise click.UsageError("--force goes with --out")
     if capture_file and topology_file:
         raise click.UsageError("--capture has the topology: leave out --topology")
-    program = load_capture(capture_file) if capture_file else None
-    name = application or (program.application if program else None)
-    if name is None:
-        raise click.UsageError("name the APPLICATION, or --capture FILE")
-    if program and program.application != name:
-        raise click.UsageError(f"{capture_file} is of {program.application}, not of {name}")
-    topology = read_topology(topology_file) if topology_file else None
+    program, topology = read_program(capture_file) if capture_file else (None, read_topology(topology_file) if topology_file else None)
+    name = named_application(application, program)
     draft = only_stores(draft_state_file(session, name, topology, program), stores)
     if out:
         _write(out, draft.text(), force=force)

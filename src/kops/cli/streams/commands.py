@@ -133,35 +133,55 @@ def list_applications(session: Session, *, names: tuple[str, ...]) -> None:
 
 
 @group.command("describe")
-@click.argument("application", metavar="APPLICATION")
+@click.argument("application", metavar="[APPLICATION]", required=False)
 @topology_option
+@click.option("--capture", "capture_file", metavar="FILE", type=click.Path(), help="What `kops streams capture` wrote of the program.")
 @click.option("--key", metavar="KEY", help="Show which partition and which instance answers for this key.")
 @click.option("--key-format", metavar="FORMAT", default="string", show_default=True, help="Of --key, as the store's serde writes it.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="With --key: in this store only; repeatable. [default: all]")
 @click.pass_obj
 def describe(
-    session: Session, *, application: str, topology_file: str | None, key: str | None, key_format: str, stores: tuple[str, ...]
+    session: Session,
+    *,
+    application: str | None,
+    topology_file: str | None,
+    capture_file: str | None,
+    key: str | None,
+    key_format: str,
+    stores: tuple[str, ...],
 ) -> None:
     """Show sub-topologies, topics, stores, and what each instance holds.
 
     The classic protocol shows tasks and topics; a group of the streams protocol its whole topology. --topology adds what neither
     shows: output topics, and in the classic protocol which sub-topology has which store.
 
+    --capture adds the same from the program itself, and where the cluster differs from it: internal topics that are missing or that the
+    program does not have, partition counts, settings.
+
     --key answers as KafkaStreams.queryMetadataForKey does, with the default partitioner. For windows and sessions give the record's key.
     """
+    from kops.operations.streams.capture import capture_notes, difference_row, named_application, program_differences, read_program
     from kops.operations.streams.inspection import inspect_application, read_topology
+    from kops.operations.streams.rows import look_json
 
     if stores and key is None:
         raise click.UsageError("--store goes with --key")
-    look = inspect_application(session, application, read_topology(topology_file) if topology_file else None)
+    if capture_file and topology_file:
+        raise click.UsageError("--capture has the topology: leave out --topology")
+    program, topology = read_program(capture_file) if capture_file else (None, read_topology(topology_file) if topology_file else None)
+    look = inspect_application(session, named_application(application, program), topology)
     if key is not None:
         _render_key(session, look, key, key_format, stores)
-    elif session.output_format in ("json", "yaml"):
-        from kops.operations.streams.rows import look_json
-
-        session.render_object(look_json(look), name="application")
+        return
+    rows = [difference_row(each) for each in program_differences(session, program, look)] if program else None
+    notes = capture_notes(program) if program else []
+    if session.output_format in ("json", "yaml"):
+        session.render_object(look_json(look) | ({} if rows is None else {"differences": rows, "program_notes": notes}), name="application")
     else:
         _render_look(session, look)
+        _render_differences(session, rows)
+        for sentence in notes:
+            session.note(f"note: {sentence}")
 
 
 def _render_key(session: Session, look: Any, key: str, key_format: str, stores: tuple[str, ...]) -> None:
@@ -201,6 +221,17 @@ def _render_look(session: Session, look: Any) -> None:
             session.render(rows, [column for column in columns if any(row[column.key] for row in rows)])
     for sentence in (*look.notes, *look_notes(look)):
         session.note(f"note: {sentence}")
+
+
+def _render_differences(session: Session, rows: list[dict[str, Any]] | None) -> None:
+    if session.output_format != "table" or rows is None:
+        return
+    if not rows:
+        session.note("note: the cluster has the internal topics that the program has, with its partitions and settings")
+        return
+    click.echo()
+    shown = [{**row, "difference": f"{row['difference']} {row['setting'] or ''}".strip()} for row in rows]
+    session.render(shown, ["topic", "store", "difference", "program", "cluster"])
 
 
 group.command("reset")(reset)

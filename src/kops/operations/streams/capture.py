@@ -12,9 +12,13 @@ from typing import Any
 from kops.core.durations import duration_text
 from kops.core.errors import ConfigError, OperationFailed, TimedOut, UsageProblem
 from kops.core.streams.capture import Capture
+from kops.core.streams.capture_differences import Difference, differences, internal_topics
 from kops.core.streams.capture_file import public_capture, read_capture
+from kops.core.streams.topology import Topology, parse_topology
 from kops.gateways.machine.agent import LAUNCH, AgentRun, command_text, run_under_agent
 from kops.gateways.machine.jdk import find_java
+from kops.operations.services import Services
+from kops.operations.streams.inspection import Inspection
 
 _NO_AGENT = (
     "it must start java on this machine and keep the environment variable JAVA_TOOL_OPTIONS: containers, `env -i`, `sudo`, native images"
@@ -134,6 +138,28 @@ def load_capture(path: str) -> Capture:
     return read_capture(body, path)
 
 
+def read_program(path: str) -> tuple[Capture, Topology]:
+    """Read a capture, and the topology that it has.
+
+    :raises ConfigError: when it cannot be read, or is something else
+    """
+    found = load_capture(path)
+    return found, parse_topology(found.description, path)
+
+
+def named_application(application: str | None, program: Capture | None) -> str:
+    """Return the application that is named, or else that of a capture.
+
+    :raises UsageProblem: when there is neither, or they differ
+    """
+    name = application or (program.application if program else None)
+    if name is None:
+        raise UsageProblem("no application is named", hint="name the APPLICATION, or --capture FILE")
+    if program and program.application != name:
+        raise UsageProblem(f"the capture is of {program.application}, not of {name}")
+    return name
+
+
 def capture_row(capture: Capture, path: str) -> dict[str, Any]:
     """Describe a capture in a few words, for its row."""
     return {
@@ -154,6 +180,30 @@ def capture_row(capture: Capture, path: str) -> dict[str, Any]:
             for store in (*capture.stores, *capture.global_stores)
         ],
         "unknown": [{"what": what, "why": why} for what, why in capture.unknown],
+    }
+
+
+def program_differences(services: Services, capture: Capture, look: Inspection) -> list[Difference]:
+    """Return where the cluster is not as a program says.
+
+    :param look: the application as it was found on the cluster
+    """
+    doubted = {doubt.topic for doubt in look.doubts}
+    own = [topic for topic in (*look.internal, *look.others) if topic not in doubted]
+    existing = [topic for topic in internal_topics(capture) if topic in look.partitions]
+    found = services.kafka.topics.settings(existing, missing_ok=True) if existing else {}
+    settings = {topic: {name: setting.value for name, setting in each.items()} for topic, each in found.items()}
+    return differences(capture, look.partitions, settings, own)
+
+
+def difference_row(difference: Difference) -> dict[str, Any]:
+    return {
+        "topic": difference.topic,
+        "store": difference.store,
+        "difference": difference.kind,
+        "setting": difference.setting,
+        "program": difference.program,
+        "cluster": difference.cluster,
     }
 
 

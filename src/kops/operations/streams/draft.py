@@ -16,7 +16,7 @@ from kops.core.statefile.draft_stores import drafted
 from kops.core.streams.capture import Capture
 from kops.core.streams.models import Part
 from kops.core.streams.topics import CHANGELOG, REPARTITION
-from kops.core.streams.topology import PROCESSOR, Node, Topology, parse_topology
+from kops.core.streams.topology import PROCESSOR, Node, Topology
 from kops.core.streams.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace, traces
 from kops.formats.streams import session_keys, window_keys
 from kops.operations.changelog.detect import Detection, detect_by, samples
@@ -32,11 +32,9 @@ def draft_state_file(services: Services, name: str, topology: Topology | None, p
     """Return a draft of an application's state file. Nothing is changed, and nothing joins its group.
 
     :param topology: as printed by ``Topology.describe()``; without it the group and the topics show less
-    :param program: what the program says of itself, its topology included
+    :param program: what the program says of itself, whose topology it is then
     :raises NotFound: when there is no such application, or nothing is known about its stores
     """
-    if program is not None:
-        topology = parse_topology(program.description, "the capture")
     look = inspect_application(services, name, topology)
     found = traces(topology) if topology is not None else _by_topics(look)
     if not found:

@@ -10,7 +10,7 @@ CAPTURE = Path(__file__).parents[2] / "core" / "streams" / "capture.json"
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "name the APPLICATION, or --capture FILE"),
+        ((), "no application is named"),
         (("orders", "--force"), "--force goes with --out"),
         (("--capture", "c.json", "--topology", "t.txt"), "--capture has the topology: leave out --topology"),
         (("orders", "--capture", CAPTURE), "is of many, not of orders"),
