@@ -54,6 +54,8 @@ class Client:
         self._reading: Future[Any] | None = None
         self.asking_about_topics = RLock()
         """Held from a request about topics until its answer; see ``Offsets._asked``."""
+        self.producer_at_rest: Producer | None = None
+        """A producer whose records were all acknowledged: librdkafka takes 0.5 s until a new idempotent one may send."""
         self.second: KafkaAdminClient | None = None
         """kafka-python's client, for what librdkafka does not support; see ``admin``."""
 
@@ -64,7 +66,7 @@ class Client:
                 self.second.close()
         self.second = None
         self.__dict__.pop("admin", None)
-        self._fresh = self._looking = self._trouble = self._reading = None
+        self._fresh = self._looking = self._trouble = self._reading = self.producer_at_rest = None
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -23,7 +23,8 @@ def produce(client: Client, topic: str, records: Iterable[NewRecord]) -> int:
     :raises KopsError: on the first record that was rejected
     :raises TimedOut: when some were not acknowledged in time; they may have arrived
     """
-    producer = client.producer(dict(SETTINGS))
+    producer = client.producer_at_rest or client.producer(dict(SETTINGS))
+    client.producer_at_rest = None
     refused: list[Any] = []
     count = 0
 
@@ -43,6 +44,7 @@ def produce(client: Client, topic: str, records: Iterable[NewRecord]) -> int:
         raise TimedOut(
             f"{left} of {count} records to {topic} were not acknowledged", hint="they may have arrived: look before sending again"
         )
+    client.producer_at_rest = producer
     return count
 
 

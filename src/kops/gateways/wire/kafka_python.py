@@ -149,6 +149,11 @@ def connections(**settings: Any) -> Any:
     return KafkaNetClient(**settings)
 
 
+def reading_metadata(client: Any) -> Any:
+    """Read the metadata of a client's topics at once, without the back-off since its last read; return a future."""
+    return client._manager.call_soon(client.cluster.refresh_metadata)
+
+
 def kafka_error() -> type[Exception]:
     """Return the base class of kafka-python's errors, for code outside the gateways that catches them."""
     from kafka.errors import KafkaError

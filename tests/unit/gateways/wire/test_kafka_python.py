@@ -118,6 +118,8 @@ def test_metadata_keeps_coordinators_in_a_dictionary():
     assert parameters(ClusterMetadata.leader_for_partition) == ["self", "partition"]
     assert parameters(ClusterMetadata.add_topic)[:2] == ["self", "topic"]
     assert callable(ClusterMetadata.request_update)
+    assert inspect.iscoroutinefunction(ClusterMetadata.refresh_metadata)
+    assert parameters(KafkaConnectionManager.call_soon)[:2] == ["self", "coro"]
 
 
 def test_connections_have_the_methods():
