@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kops.config.paths import directories
 from kops.gateways.machine.jars import jars_of, spark_kafka_set
-from kops.spark.driver.launch import JVM_OPTIONS
+from kops.spark.driver.launch import FOR_SQL, JVM_OPTIONS
 from support.isolation import FOR_SHORT_RUNS, JVMS
 from support.programs import Record
 from support.streams_apps import Cluster, without_offsets
@@ -111,7 +111,7 @@ def connect_server(start_java, kafka_source):
     settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     main_class = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
     arguments = ("--master", "local[2]", *settings, *main_class)
-    options = (*JVM_OPTIONS, *JVMS["SPARK_SUBMIT_OPTS"].split())
+    options = (*JVM_OPTIONS, *FOR_SQL, *JVMS["SPARK_SUBMIT_OPTS"].split())
     log = start_java("connect", "deploy.SparkSubmit", *arguments, options=options, jars=kafka_source)
     return f"sc://127.0.0.1:{wait_for(log, r'Spark Connect server started at: [^:]*:([0-9]+)')[1]}"
 

@@ -9,11 +9,14 @@ daemon 784 MB, 7 % more.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+ONLY_TASKS = "KOPS_ONLY_TASKS"
+"""Environment variable: 1 if the workers get no rows, so that they need neither Arrow's arrays nor pandas, which take 0.2 s to import."""
 _OF_SPARK = re.compile(r"(spark-core_.*\.jar|pyspark\.zip|py4j-.*\.zip)")
 
 
@@ -32,13 +35,16 @@ if __name__ == "__main__":
     import numpy  # noqa: F401 - for the workers
     import pyarrow  # noqa: F401
 
-    with contextlib.suppress(ImportError):
-        import pandas  # noqa: F401 - if installed, pyarrow imports it for its first array: 0.2 s in each worker
-
-    import kops.gateways.wire.batch_producer
     import kops.gateways.wire.socket_buffers
-    import kops.spark.columns.whole_partitions
-    import kops.spark.stores.windows_folds  # noqa: F401
+    import kops.spark.replay.tasks
+
+    if not os.environ.get(ONLY_TASKS):
+        with contextlib.suppress(ImportError):
+            import pandas  # noqa: F401 - if installed, pyarrow imports it for its first array: 0.2 s in each worker
+
+        import kops.gateways.wire.batch_producer
+        import kops.spark.columns.whole_partitions
+        import kops.spark.stores.windows_folds  # noqa: F401
     from kops.gateways.machine.worker_locks import hold_lock
     from kops.spark.driver.pyspark_internals import run_worker_daemon
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.input_seen import InputSeen
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.source import KafkaSource
-    from kops.spark.types import SparkSession
+    from kops.spark.types import SparkContext, SparkSession
 
 STAGES_KEPT_DAYS = 30
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
@@ -68,6 +68,13 @@ class Engine:
     def is_local(self) -> bool:
         """Whether all tasks run on this machine."""
         return self.master.startswith("local")
+
+    @property
+    def tasks(self) -> SparkContext | SparkSession:
+        """What runs tasks without DataFrames; waits until it has started."""
+        if self._starting.is_starting:
+            self.services.progress.step("starting Spark")
+        return self._starting.tasks()
 
     def cancel_jobs(self) -> None:
         """Cancel all running jobs of the session, where it supports that."""
@@ -165,10 +172,11 @@ def chosen_master(services: Services, master: str | None) -> str:
     return master or services.connection.spark.master or DEFAULT_MASTER
 
 
-def start_engine(services: Services, master: str | None = None) -> Engine:
+def start_engine(services: Services, master: str | None = None, *, sql: bool = True) -> Engine:
     """Begin to start Spark.
 
     :param master: Spark's master, or the address of a Spark Connect server; the context's, or this machine, when None
+    :param sql: whether there will be DataFrames, and not only tasks
     :raises UsageProblem: when that address carries a token
     :raises MissingRequirement: without the extra ``state``; when there is no Java, or no jars of Spark's Kafka source
     """
@@ -195,6 +203,7 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
         archives=services.directories.cache / "spark",
         environment={VARIABLE: str(make_lock(services.directories.locks))} if chosen.startswith("local") else {},
         conf=spark.conf if chosen.startswith("local") else _with_system_properties(services.connection),
+        sql=sql,
     )
     return Engine(services, chosen, start_session(needs))
 

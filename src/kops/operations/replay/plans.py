@@ -234,7 +234,7 @@ def _of_batches(
     from kops.spark.replay.tasks import counted
 
     topic, target = work.arguments.source, work.arguments.anchor
-    count = counted(work.engine.session, work.job(len(parts)), parts)
+    count = counted(work.engine.tasks, work.job(len(parts)), parts)
     ranges = {TopicPartition(topic, part.partition): OffsetRange(part.start, part.end) for part in parts[:1]}
     records = next((batch for batch in source.kafka.records.read(ranges) if batch), [])[:SAMPLES]
     return {target: count}, [_sample(target, record.key, record.value, record.timestamp) for record in records]

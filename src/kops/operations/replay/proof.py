@@ -93,7 +93,7 @@ def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]
     services.progress.step("reading back what is in the target")
     settings = work.job(1).target_settings
     try:
-        found = found_in(work.engine.session, settings, tails, producers, inflated=plan.arguments.inflated)
+        found = found_in(work.engine.tasks, settings, tails, producers, inflated=plan.arguments.inflated)
     except OperationFailed as failure:
         if "TopicAuthorizationFailed" not in failure.message:
             raise

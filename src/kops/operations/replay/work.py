@@ -48,7 +48,7 @@ class Work(Generic[Given]):
     @cached_property
     def engine(self) -> Engine:
         """Spark, which starts in the background on first use."""
-        return start_engine(self.services, self.arguments.master)
+        return start_engine(self.services, self.arguments.master, sql=self.makes_rows)
 
     @property
     def makes_rows(self) -> bool:
@@ -196,11 +196,12 @@ class Work(Generic[Given]):
         return outcomes
 
     def _send(self, parts: Sequence[PartitionRange], job: Job) -> list[Outcome]:
-        session = self.engine.session  # must have started before anything else imports pyspark
         if not self.makes_rows:
+            spark = self.engine.tasks  # must have started before anything else imports pyspark
             from kops.spark.replay.tasks import copy
 
-            return copy(session, job, parts, self._progress_folder)
+            return copy(spark, job, parts, self._progress_folder)
+        _ = self.engine.session
         from kops.spark.driver.failures import explained
         from kops.spark.replay.columns import literal, send_changed
         from kops.spark.replay.jobs import KEPT, send_rows

@@ -28,6 +28,7 @@ from kops.spark.replay.slices import Destinations, KeyedSlice, MergedSlice, Slic
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ _SMALL = 64 << 10
 """Below this size, a request for a single batch costs more than to decode it and encode it together with many others."""
 
 
-def run(session: SparkSession, tasks: Sequence[Callable[[], T]], *, hint: str = KEPT) -> list[T]:
+def run(spark: SparkContext | SparkSession, tasks: Sequence[Callable[[], T]], *, hint: str = KEPT) -> list[T]:
     """Run calls without arguments in Spark tasks, and return their results in order.
 
     If one fails, the others finish, so that what they can send is in the target.
@@ -51,21 +52,23 @@ def run(session: SparkSession, tasks: Sequence[Callable[[], T]], *, hint: str = 
     from kops.spark.driver.failures import explained
 
     with explained("run the tasks of a replay", hint=hint):
-        answers = {number: pickle.loads(answer) for number, answer in _answers(session, calls)}  # noqa: S301 - of our own tasks
+        answers = {number: pickle.loads(answer) for number, answer in _answers(spark, calls)}  # noqa: S301 - of our own tasks
     for answered in answers.values():
         if isinstance(answered, _Failure):
             raise OperationFailed(answered.reason, hint="--debug shows more") from RuntimeError(answered.traceback)
     return [answers[number] for number in range(len(calls))]
 
 
-def _answers(session: SparkSession, calls: Sequence[Callable[[], T]]) -> Iterator[tuple[int, bytes]]:
+def _answers(spark: SparkContext | SparkSession, calls: Sequence[Callable[[], T]]) -> Iterator[tuple[int, bytes]]:
     """Run each call in a task of its own, and yield its number and its pickled result.
 
-    A replay of a million records takes 5.4 s of CPU as an RDD and 6.8 s as a DataFrame, which needs Spark SQL. Spark Connect has no RDDs.
+    As an RDD it needs no Spark SQL, which takes half of a short replay's CPU; Spark Connect has no RDDs.
+
+    :param spark: the context, or a session of Spark Connect
     """
     numbers = range(len(calls))
-    if hasattr(session, "sparkContext"):
-        numbered = session.sparkContext.parallelize(numbers, len(calls))
+    if hasattr(spark, "parallelize"):
+        numbered = spark.parallelize(numbers, len(calls))
         yield from numbered.map(lambda number: (number, pickle.dumps(_attempted(calls[number])))).collect()
         return
 
@@ -76,7 +79,7 @@ def _answers(session: SparkSession, calls: Sequence[Callable[[], T]]) -> Iterato
             arrays = [pyarrow.array([number], pyarrow.int64()), pyarrow.array([pickle.dumps(_attempted(calls[number]))], pyarrow.binary())]
             yield pyarrow.RecordBatch.from_arrays(arrays, ["number", "answer"])
 
-    for row in session.range(0, len(calls), 1, len(calls)).mapInArrow(answer, "number bigint, answer binary").collect():
+    for row in spark.range(0, len(calls), 1, len(calls)).mapInArrow(answer, "number bigint, answer binary").collect():
         yield row.number, bytes(row.answer)
 
 
@@ -193,20 +196,22 @@ def slices_of(source: BatchConsumer, partition: int, start: int, end: int, desti
                     yield MergedSlice(frames, partition, after, destinations)
 
 
-def copy(session: SparkSession, job: Job, parts: Sequence[PartitionRange], progress_folder: str | None = None) -> list[Outcome]:
+def copy(
+    spark: SparkContext | SparkSession, job: Job, parts: Sequence[PartitionRange], progress_folder: str | None = None
+) -> list[Outcome]:
     """Send parts without making rows of their records.
 
     :param progress_folder: where tasks on this machine write the number of records sent
     """
-    return run(session, [_Copy(job, part, progress_folder) for part in parts])
+    return run(spark, [_Copy(job, part, progress_folder) for part in parts])
 
 
-def counted(session: SparkSession, job: Job, parts: Sequence[PartitionRange]) -> int:
-    return sum(run(session, [partial(_count, job, part) for part in parts], hint="nothing was sent; --debug shows all that Spark said"))
+def counted(spark: SparkContext | SparkSession, job: Job, parts: Sequence[PartitionRange]) -> int:
+    return sum(run(spark, [partial(_count, job, part) for part in parts], hint="nothing was sent; --debug shows all that Spark said"))
 
 
 def found_in(
-    session: SparkSession,
+    spark: SparkContext | SparkSession,
     settings: Mapping[str, str],
     tails: Mapping[tuple[str, int], tuple[int, int]],
     producers: Sequence[int],
@@ -219,4 +224,4 @@ def found_in(
     """
     destinations = sorted(tails)
     looks = [_ReadBack(settings, *place, tails[place], frozenset(producers), inflated) for place in destinations]
-    return dict(zip(destinations, run(session, looks), strict=True))
+    return dict(zip(destinations, run(spark, looks), strict=True))
