@@ -253,10 +253,7 @@ class BatchWriter(IdempotentProducer):
 
 def _position_batch(group: str, position: Position, producer: Producer) -> bytes:
     """Return a batch of one record: the position as ``operations.replay.progress`` reads it."""
-    import pyarrow
-
-    from kops.formats.batches.encode import columns_of, encode
+    from kops.formats.batches.encode import encode, one_record
 
     value = json.dumps({"offset": position.offset, "note": position.note}).encode()
-    key_column, value_column = (pyarrow.array([each], pyarrow.binary()) for each in (group.encode(), value))
-    return encode(columns_of(key_column, value_column, pyarrow.array([int(time.time() * 1000)], pyarrow.int64())), producer)
+    return encode(one_record(group.encode(), value, int(time.time() * 1000)), producer)
