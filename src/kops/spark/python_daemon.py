@@ -32,8 +32,9 @@ if __name__ == "__main__":
         sys.path_importer_cache.pop(place, None)
     sys.path[:] = kept
 
-    import numpy  # noqa: F401 - for the workers
-    import pyarrow  # noqa: F401
+    import google_crc32c  # noqa: F401 - for the workers
+    import numpy  # noqa: F401
+    import pyarrow.compute  # noqa: F401
 
     import kops.gateways.wire.socket_buffers
     import kops.spark.replay.tasks
