@@ -15,8 +15,6 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-ONLY_TASKS = "KOPS_ONLY_TASKS"
-"""Environment variable: 1 if the workers get no rows, so that they need neither Arrow's arrays nor pandas, which take 0.2 s to import."""
 _OF_SPARK = re.compile(r"(spark-core_.*\.jar|pyspark\.zip|py4j-.*\.zip)")
 
 
@@ -38,6 +36,7 @@ if __name__ == "__main__":
 
     import kops.gateways.wire.socket_buffers
     import kops.spark.replay.tasks
+    from kops.spark.driver.pyspark_internals import ONLY_TASKS, run_worker_daemon
 
     if not os.environ.get(ONLY_TASKS):
         with contextlib.suppress(ImportError):
@@ -46,8 +45,8 @@ if __name__ == "__main__":
         import kops.gateways.wire.batch_producer
         import kops.spark.columns.whole_partitions
         import kops.spark.stores.windows_folds  # noqa: F401
+
     from kops.gateways.machine.worker_locks import hold_lock
-    from kops.spark.driver.pyspark_internals import run_worker_daemon
 
     hold_lock()
     run_worker_daemon()

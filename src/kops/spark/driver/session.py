@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import KopsError, OperationFailed
-from kops.spark.driver.pyspark_internals import jvm
-from kops.spark.python_daemon import ONLY_TASKS
+from kops.spark.driver.pyspark_internals import ONLY_TASKS, jvm
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
