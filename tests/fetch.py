@@ -23,7 +23,7 @@ from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.machine.archives import registry_folder
 from kops.gateways.machine.jars import connect_set, jars_of, kafka_set, spark_kafka_set
 from support import class_archive
-from support.captured import BOOT_LOADER, EXAMPLES
+from support.captured import BOOT_LOADER, EXAMPLES, QUARKUS
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
 from support.older_streams import older_set
 from support.skipped import LONG
@@ -36,6 +36,7 @@ FOR_LONG_VARIANTS: dict[str, Fetch] = {
     "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
     "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
     "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
+    "quarkus": lambda cache: jars_of(QUARKUS, cache),
 }
 WANTED: dict[str, Fetch] = {
     "kafka": lambda cache: jars_of(kafka_set(), cache),

@@ -16,7 +16,18 @@ from kops.core.streams.capture import Processor, Windows
 from kops.core.streams.capture_file import read_capture
 from kops.gateways.machine.agent import _properties, _rules
 from kops.gateways.machine.jars import KAFKA_VERSION
-from support.captured import SOURCES, apache_examples, built_agent, fat_jar, java, launcher, programs, runner
+from support.captured import (
+    SOURCES,
+    apache_examples,
+    built_agent,
+    fat_jar,
+    java,
+    launcher,
+    manifest_jar,
+    programs,
+    quarkus_app,
+    runner,
+)
 from support.json_keys import keys_of
 
 pytestmark = pytest.mark.streams
@@ -197,6 +208,34 @@ def test_spring_boots_launcher(captured, tmp_path):
     found = captured(*java("-jar", fat_jar(tmp_path / "app.jar")))
     assert (found.streams_version, len(found.stores), found.unknown) == (NEWEST, 14, ())
     assert [(Path(entry.path).name, entry.kind) for entry in found.class_path] == [("app.jar", "jar")]
+
+
+def test_a_jar_whose_manifest_names_the_others(captured, captured_many, tmp_path):
+    """The JVM's own class path has only the first: another version of a library must be noticed all the same."""
+    found = captured(*java("-jar", manifest_jar(tmp_path / "app.jar")))
+    plain = captured_many(NEWEST)
+    assert (found.stores, found.unknown) == (plain.stores, ())
+    jars = {Path(entry.path).name: entry.sha256 for entry in plain.class_path}
+    others = {Path(entry.path).name: entry.sha256 for entry in found.class_path if entry.path != str(tmp_path / "app.jar")}
+    assert f"kafka-streams-{NEWEST}.jar" in others
+    assert others.items() <= jars.items()
+
+
+@pytest.mark.long
+def test_quarkus_launcher(captured, tmp_path):
+    """Whose class loader is no URLClassLoader."""
+    found = captured(*java("-jar", quarkus_app(tmp_path / "app")))
+    assert (found.streams_version, len(found.stores), found.unknown) == (NEWEST, 14, ())
+    assert {"quarkus-run.jar", "app.jar", f"kafka-streams-{NEWEST}.jar"} < {Path(entry.path).name for entry in found.class_path}
+
+
+def test_a_class_loader_that_does_not_say_where_its_classes_are(captured):
+    library, classes = programs(NEWEST)
+    found = captured(*java("-cp", launcher(), "ChildLoader", "ManyStores", f"{library}{os.pathsep}{classes}", "hidden"))
+    assert found.unknown == (
+        ("library.loaded_from", "its class loader does not say"),
+        ("class_path of ChildLoader$Hidden", "it does not say where its classes are: no digest covers them"),
+    )
 
 
 @pytest.mark.long

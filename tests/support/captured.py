@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
+import subprocess
 import zipfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +24,10 @@ EXAMPLES = JarSet("streams-examples", KAFKA_VERSION, (Artifact("org.apache.kafka
 """Apache's own examples, with what they need."""
 BOOT_LOADER = JarSet("spring-boot-loader", "3.4.1", (Artifact("org.springframework.boot", "spring-boot-loader", "3.4.1"),))
 """The launcher of Spring Boot's fat jars."""
+QUARKUS = JarSet("quarkus-bootstrap-runner", "3.15.1", (Artifact("io.quarkus", "quarkus-bootstrap-runner", "3.15.1"),))
+"""The launcher of Quarkus' applications."""
+NEEDED = ("kafka-streams-", "kafka-clients-", "rocksdbjni-", "slf4j-api-")
+"""The jars that a program with Kafka Streams needs at least."""
 
 
 @cache
@@ -66,7 +73,6 @@ def fat_jar(target: Path, version: str = KAFKA_VERSION) -> Path:
     """Pack ManyStores as Spring Boot does: jars in a jar, stored, and its launcher."""
     library, classes = programs(version)
     (loader,) = jars_of(BOOT_LOADER, directories(os.environ).cache)
-    needed = ("kafka-streams-", "kafka-clients-", "rocksdbjni-", "slf4j-api-")
     main = "Main-Class: org.springframework.boot.loader.launch.JarLauncher\nStart-Class: ManyStores\n"
     with zipfile.ZipFile(target, "w") as jar, zipfile.ZipFile(loader) as own:
         jar.writestr(
@@ -80,10 +86,49 @@ def fat_jar(target: Path, version: str = KAFKA_VERSION) -> Path:
             jar.writestr(folder, b"")
         for file in sorted(Path(classes).glob("*.class")):
             jar.write(file, f"BOOT-INF/classes/{file.name}")
-        for file in map(Path, library.split(os.pathsep)):
-            if file.name.startswith(needed) and "test-utils" not in file.name:
-                jar.write(file, f"BOOT-INF/lib/{file.name}")
+        for file in _needed(library):
+            jar.write(file, f"BOOT-INF/lib/{file.name}")
     return target
+
+
+def _needed(library: str) -> list[Path]:
+    return [file for file in map(Path, library.split(os.pathsep)) if file.name.startswith(NEEDED) and "test-utils" not in file.name]
+
+
+def thin_jar(target: Path, *, class_path: Sequence[Path] = (), main: str = "ManyStores", classes: bool = True) -> Path:
+    """Pack ManyStores into a jar that names in its manifest what else it needs.
+
+    :param class_path: those files
+    :param classes: whether the program's own classes are in it
+    """
+    with zipfile.ZipFile(target, "w") as jar:
+        lines = ["Manifest-Version: 1.0", f"Main-Class: {main}"]
+        if class_path:  # a line that begins with a blank continues the one before it, which may have 72 bytes
+            words = "Class-Path: " + " ".join(file.as_uri() for file in class_path)
+            lines += [words[:70], *(f" {words[at : at + 69]}" for at in range(70, len(words), 69))]
+        jar.writestr("META-INF/MANIFEST.MF", "\n".join([*lines, "", ""]))
+        for file in sorted(Path(programs(KAFKA_VERSION)[1]).glob("*.class")) if classes else ():
+            jar.write(file, file.name)
+    return target
+
+
+def manifest_jar(target: Path) -> Path:
+    """Pack ManyStores as build tools do by default: its classes, and the other jars named in the manifest."""
+    return thin_jar(target, class_path=_needed(programs(KAFKA_VERSION)[0]))
+
+
+def quarkus_app(folder: Path) -> Path:
+    """Lay ManyStores out as Quarkus does: jars in folders, an index of them, and its launcher."""
+    runner_jars = jars_of(QUARKUS, directories(os.environ).cache)
+    for name in ("lib/boot", "lib/main", "app"):
+        (folder / name).mkdir(parents=True)
+    boot = [Path(shutil.copy(jar, folder / "lib" / "boot")) for jar in runner_jars]
+    for jar in _needed(programs(KAFKA_VERSION)[0]):
+        shutil.copy(jar, folder / "lib" / "main")
+    thin_jar(folder / "app" / "app.jar")
+    index = compiled(SOURCES / "QuarkusIndex.java", QUARKUS.version, runner_jars)
+    subprocess.run(java("-cp", class_path([*runner_jars, index]), "QuarkusIndex", folder, "ManyStores"), check=True)
+    return thin_jar(folder / "quarkus-run.jar", class_path=boot, main="io.quarkus.bootstrap.runner.QuarkusEntryPoint", classes=False)
 
 
 @cache

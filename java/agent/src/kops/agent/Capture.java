@@ -1,6 +1,7 @@
 package kops.agent;
 
 import java.io.InputStream;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -51,6 +52,7 @@ final class Capture {
         facts.put("copartitioned", tried("copartitioned", () -> sorted((Collection<?>) Read.call(library.builder, "copartitionGroups"))));
         facts.put("config", new Settings(session).facts(library.config, application, unknown));
         facts.put("class_path", ClassPath.facts(
+            loader -> unknown(unknown, "class_path of " + loader, "it does not say where its classes are: no digest covers them"),
             topology.getClass().getClassLoader(), Thread.currentThread().getContextClassLoader()));
         facts.put("unknown", unknown);
         return facts;
@@ -78,8 +80,9 @@ final class Capture {
 
     private Map<String, Object> libraryFacts() throws Exception {
         final Map<String, Object> facts = new LinkedHashMap<>();
-        final String place = tried("library.loaded_from", () ->
-            topology.getClass().getProtectionDomain().getCodeSource().getLocation().toString());
+        final URL found = Library.place(topology.getClass());
+        final String place = found == null ? null : found.toString();
+        if (found == null) unknown(unknown, "library.loaded_from", "its class loader does not say");
         facts.put("streams", version("library.streams", "kafka/kafka-streams-version.properties", "kafka-streams", place));
         facts.put("clients", version("library.clients", "kafka/kafka-version.properties", "kafka-clients", place));
         facts.put("loaded_from", place);

@@ -12,14 +12,21 @@ import java.nio.file.Paths;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.jar.Attributes;
+import java.util.jar.JarFile;
+import java.util.jar.Manifest;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
+import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
 
 /** What a program's classes come from, with digests by which another build is noticed. */
@@ -31,20 +38,23 @@ final class ClassPath {
      *
      * An entry's digest is the SHA-256 of a file, or of a folder's names and contents; that of all is over the entries' names and
      * digests in their order, so it is the same wherever the files are.
+     *
+     * @param withoutPaths is told the classes of those class loaders that do not say where their classes are
      */
-    static Map<String, Object> facts(final ClassLoader... loaders) throws IOException {
+    static Map<String, Object> facts(final Consumer<String> withoutPaths, final ClassLoader... loaders) throws IOException {
         final Set<Path> paths = new LinkedHashSet<>();
-        for (final String each : System.getProperty("java.class.path", "").split(File.pathSeparator)) {
-            if (!each.isEmpty()) paths.add(Paths.get(each).toAbsolutePath().normalize());
+        for (final String property : List.of("java.class.path", "jdk.module.path")) {
+            for (final String each : System.getProperty(property, "").split(File.pathSeparator)) {
+                if (!each.isEmpty()) add(Paths.get(each).toAbsolutePath().normalize(), paths);
+            }
         }
+        final Set<ClassLoader> seen = new LinkedHashSet<>();
         for (final ClassLoader loader : loaders) {
             for (ClassLoader each = loader; each != null; each = each.getParent()) {
-                if (each instanceof URLClassLoader) {
-                    for (final URL url : ((URLClassLoader) each).getURLs()) {
-                        final Path path = file(url);
-                        if (path != null) paths.add(path);
-                    }
-                }
+                if (!seen.add(each)) continue;
+                final Collection<Path> found = of(each);
+                if (found == null) withoutPaths.accept(each.getClass().getName());
+                else for (final Path path : found) add(path, paths);
             }
         }
         final List<Map<String, Object>> entries = new ArrayList<>();
@@ -63,6 +73,44 @@ final class ClassPath {
         facts.put("entries", entries);
         facts.put("sha256", hexadecimal(all));
         return facts;
+    }
+
+    /** Add a file, and those that it names itself if it is a jar: Class-Path in its manifest. */
+    private static void add(final Path path, final Set<Path> paths) throws IOException {
+        if (!paths.add(path) || !Files.isRegularFile(path)) return;
+        try (JarFile jar = new JarFile(path.toFile(), false)) {
+            final Manifest manifest = jar.getManifest();
+            final String named = manifest == null ? null : manifest.getMainAttributes().getValue(Attributes.Name.CLASS_PATH);
+            if (named == null) return;
+            for (final String each : named.trim().split("\\s+")) {
+                final Path found = each.isEmpty() ? null : file(new URL(path.toUri().toURL(), each));
+                if (found != null && Files.exists(found)) add(found, paths); // the JVM passes over those that are not there
+            }
+        } catch (final ZipException error) {
+            return; // no jar
+        }
+    }
+
+    /** The files and folders from which a class loader takes classes, besides the class path; null: it does not say. */
+    private static Collection<Path> of(final ClassLoader loader) {
+        final Collection<Path> found = new LinkedHashSet<>();
+        if (loader instanceof URLClassLoader) {
+            for (final URL url : ((URLClassLoader) loader).getURLs()) {
+                final Path path = file(url);
+                if (path != null) found.add(path);
+            }
+            return found;
+        }
+        if (loader.getClass().getClassLoader() == null) return found; // the JVM's own
+        final Object resources = Read.fieldOrNull(loader, "resourceDirectoryMap"); // io.quarkus.bootstrap.runner.RunnerClassLoader
+        if (!(resources instanceof Map)) return null;
+        for (final Object each : ((Map<?, ?>) resources).values()) {
+            for (final Object resource : (Object[]) each) {
+                final Object path = Read.fieldOrNull(resource, "jarPath");
+                if (path instanceof Path) found.add(((Path) path).toAbsolutePath().normalize());
+            }
+        }
+        return found.isEmpty() ? null : new TreeSet<>(found);
     }
 
     /** The file of an address such as file:/a.jar, jar:file:/a.jar!/BOOT-INF/lib/b.jar!/ or jar:nested:/a.jar/!BOOT-INF/lib/b.jar!/. */
@@ -87,7 +135,7 @@ final class ClassPath {
                 entry.put("sha256", stream(zip.getInputStream(each)));
                 found.add(entry);
             }
-        } catch (final java.util.zip.ZipException error) {
+        } catch (final ZipException error) {
             return List.of(); // the JVM passes such a file over too
         }
         return found;

@@ -48,7 +48,8 @@ final class Library {
         return name.startsWith("org.apache.kafka.streams.scala.") || place == null || place.equals(place(type));
     }
 
-    private static URL place(final Class<?> type) {
+    /** Where a class was loaded from; null: its class loader does not say. */
+    static URL place(final Class<?> type) {
         final CodeSource source = type.getProtectionDomain().getCodeSource();
         return source == null ? null : source.getLocation();
     }
