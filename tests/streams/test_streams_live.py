@@ -205,9 +205,6 @@ def test_every_version_of_the_assignors_bytes_is_read(scene, version):
     assert subscription.application_server == ("one:7001" if version > 1 else None)
     assert assignment.active == (Task("0", 0), Task("0", 1))
     assert assignment.standby == {Task("1", 3): (TopicPartition("app-x-repartition", 3),)}
-    one, two = (TopicPartition("in", 0), TopicPartition("in", 1)), (TopicPartition("app-x-repartition", 3),)
-    assert assignment.hosts == ({"one:7001": one, "two:7002": two} if version > 1 else {})
-    assert assignment.standby_hosts == ({"two:7002": one[:1]} if version > 5 else {})
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

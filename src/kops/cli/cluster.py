@@ -10,7 +10,7 @@ import click
 from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
-from kops.core.errors import KopsError
+from kops.core.errors import ExitCode, KopsError
 from kops.output.table import Column, as_columns
 
 VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
@@ -69,7 +69,6 @@ def health(session: Session, /, *, fail_on: str) -> int:
 
     Exit codes: 0 healthy, 1 unhealthy, 3 no broker answers, 6 healthy but not everything could be checked.
     """  # noqa: D301 - click reads \b as "keep these lines"
-    from kops.core.errors import ExitCode
     from kops.core.findings import Severity
     from kops.operations.cluster.health import as_json, examine, headline
 

@@ -100,10 +100,13 @@ def ranges_text(numbers: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def names_text(names: Iterable[object], most: int = SHOWN_PLACES) -> str:
-    """Format names for people: ``a, b and 3 more``."""
+def names_text(names: Iterable[object], most: int = SHOWN_PLACES, *, of: str = "") -> str:
+    """Format names for people: ``a, b and 3 more``.
+
+    :param of: what they are, as in ``and 3 more stores``
+    """
     texts = list(map(str, names))
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    more = f" and {len(texts) - most} more{of and f' {of}'}" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 
 

@@ -73,6 +73,10 @@ class Topic:
     def replication_factor(self) -> int:
         return len(self.partitions[0].replicas) if self.partitions else 0
 
+    @property
+    def places(self) -> tuple[TopicPartition, ...]:
+        return tuple(TopicPartition(self.name, each.partition) for each in self.partitions)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -91,6 +95,14 @@ class Setting:
     inherited: str | None = None
 
 
+def value_of(settings: Mapping[str, Setting], name: str, default: str = "") -> str:
+    """Return the value of a setting; empty if the broker does not show it.
+
+    :param default: if the topic has no such setting
+    """
+    return (settings[name].value or "") if name in settings else default
+
+
 @dataclass(frozen=True)
 class NewTopic:
     """A topic to be created; None leaves the choice to the broker."""
@@ -107,6 +119,15 @@ class Bounds:
 
     log_start_offset: int
     log_end_offset: int
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets there are: an upper bound for the records."""
+        return self.log_end_offset - self.log_start_offset
+
+    @property
+    def empty(self) -> bool:
+        return self.log_start_offset == self.log_end_offset
 
 
 @dataclass(frozen=True)

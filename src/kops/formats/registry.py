@@ -32,17 +32,6 @@ OF_REGISTRY = tuple(KIND_OF)
 """Formats that need schemas from a registry, and so a cluster."""
 
 
-def format_named(name: str) -> Format:
-    """Return a built-in format.
-
-    :raises UsageProblem: naming the nearest match
-    """
-    try:
-        return FORMATS[name]
-    except KeyError:
-        raise unknown_format(name, FORMATS) from None
-
-
 def unknown_format(name: str, known: Mapping[str, object]) -> UsageProblem:
     """Return the error for an unknown name, with the nearest match."""
     if name in OF_REGISTRY:

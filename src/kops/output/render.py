@@ -16,8 +16,6 @@ from kops.output.json_text import write_json, write_json_list
 from kops.output.table import Column, as_columns, table_of, write_table
 from kops.output.yaml_text import write_yaml
 
-FORMATS = ("table", "json", "yaml", "csv", "name", "markdown", "html", "jira")
-
 
 def render_rows(
     rows: Iterable[Row], columns: Sequence[str | Column], output_format: str, stream: TextIO, *, terminal: bool = False, whole: bool = False

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.formats.base import Format, Place, decode_at
-from kops.formats.registry import FORMATS, format_named
+from kops.formats.registry import FORMATS
+from kops.plugins.loader import load_format
 
 CASES = json.loads((Path(__file__).parent / "golden" / "serializers.json").read_text("utf-8"))["cases"]
 JSON_VALUES = st.recursive(
@@ -163,6 +164,6 @@ def test_numbers_that_json_lacks_are_text():
 
 def test_unknown_format_names_the_nearest():
     with pytest.raises(UsageProblem) as caught:
-        format_named("Strnig")
+        load_format("Strnig")
     assert "did you mean string?" in caught.value.hint
     assert "long, int, short" in caught.value.hint

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 LIST_COLUMNS = ("name", "type", "state", Column("shown", "TASKS"), "plugin")
 STATUS_COLUMNS = ("name", "task", "state", "worker", Column("cause", "ERROR"))
-SHORTEST_MS = 100
 
 
 @group.command("workers")
@@ -64,17 +62,13 @@ def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, faile
 
     The exit code is 1 when a connector or a task has FAILED. One request, however many there are.
     """
-    from kops.core.errors import ExitCode
     from kops.operations.connect.select import select
 
     def look() -> list[Connector]:
         return [one for one in select(session, patterns, regex=regex) if one.failed or not failed]
 
     if watch:
-        try:
-            return _watched(session, look, options["interval"], options["count"], trace=options["trace"])
-        except KeyboardInterrupt:  # it is how a watch ends
-            return int(ExitCode.INTERRUPTED)
+        return _watched(session, look, options["interval"], options["count"], trace=options["trace"])
     found = look()
     show_status(session, found, trace=options["trace"])
     return int(any(connector.failed for connector in found))
@@ -104,44 +98,29 @@ def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
                 click.echo(f"\n{visible(what)} ({visible(one['worker'])})\n  {indented(one['trace'].rstrip())}")
 
 
-def _watched(session: Session, look: Any, interval: str, count: int | None, *, trace: bool) -> int:
-    """Poll until Ctrl-C, or ``count`` times; return the exit code of the last poll."""
-    from kops.core.durations import parse_duration
-    from kops.core.errors import KopsError, UsageProblem
-    from kops.core.times import time_text, to_milliseconds
+def _watched(session: Session, look: Callable[[], list[Connector]], interval: str, count: int | None, *, trace: bool) -> int:
+    from kops.cli.frame.watch import clock, watch_interval, watched
+    from kops.core.errors import KopsError
     from kops.operations.connect.describe import status_body, summary
 
-    milliseconds = parse_duration(interval, what="interval")
-    if milliseconds < SHORTEST_MS:
-        raise UsageProblem(f"{interval} is too short", hint=f"{SHORTEST_MS}ms is the shortest")
-    if session.written_format not in ("table", "json"):
-        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object per poll")
-    before: dict[str, str] = {}
-    looks, code = 0, 0
-    while True:
-        now = time_text(to_milliseconds(session.now()))
-        try:
-            found = look()
-        except KopsError as silence:
-            if not looks:
-                raise
-            code = int(silence.exit_code)
-            session.note(f"{now}  {silence.message}")
+    before: dict[str, str] | None = None
+
+    def once_more() -> int:
+        nonlocal before
+        now, found = clock(session), look()
+        bodies = [status_body(connector, trace=trace) for connector in found]
+        if session.output_format == "json":
+            sys.stdout.write(json_text({"time": now, "connectors": bodies}) + "\n")
         else:
-            code = int(any(connector.failed for connector in found))
-            bodies = [status_body(connector, trace=trace) for connector in found]
-            if session.output_format == "json":
-                sys.stdout.write(json_text({"time": now, "connectors": bodies}) + "\n")
-            else:
-                after = _states(bodies)
-                for line in _changes(before, after) if looks else [summary(found), *(f"{key} {value}" for key, value in after.items())]:
-                    sys.stdout.write(f"{now}  {visible(line)}\n")
-                before = after
-            sys.stdout.flush()
-        looks += 1
-        if looks == count:
-            return code
-        time.sleep(milliseconds / 1000)
+            after = _states(bodies)
+            every = [summary(found), *(f"{key} {value}" for key, value in after.items())]
+            for line in every if before is None else _changes(before, after):
+                sys.stdout.write(f"{now}  {visible(line)}\n")
+            before = after
+        sys.stdout.flush()
+        return int(any(connector.failed for connector in found))
+
+    return watched(session, watch_interval(session, interval), count, once_more, passing=(KopsError,))
 
 
 def _states(bodies: Sequence[dict[str, Any]]) -> dict[str, str]:

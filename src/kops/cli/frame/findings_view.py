@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from kops.cli.frame.session import Session
-from kops.core.errors import KopsError
+from kops.core.errors import ExitCode, KopsError
 from kops.core.findings import Finding, Severity, names_text
 from kops.core.visible import visible
 from kops.output.colour import COMMAND, has_colours, painted, painted_word, write_coloured
@@ -81,8 +81,6 @@ def cluster_words(session: Session) -> list[str]:
 
 def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
     """Say what could not be looked at, and return the exit code for it."""
-    from kops.core.errors import ExitCode
-
     reasons: dict[str, list[str]] = {}
     for what, error in gaps.items():
         reasons.setdefault(error.message, []).append(what)

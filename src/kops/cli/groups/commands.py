@@ -14,11 +14,10 @@ import click
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
-from kops.cli.groups.lag import Exceeded, Question
-from kops.core.durations import parse_duration
-from kops.core.errors import ExitCode, KopsError, TimedOut, Unreachable, UsageProblem
+from kops.cli.frame.watch import clock, watch_interval, watched
+from kops.cli.groups.lag import Exceeded, Question, once
+from kops.core.errors import ExitCode, KopsError, TimedOut, Unreachable
 from kops.core.groups.lag_rates import Look, Rates
-from kops.core.times import time_text, to_milliseconds
 
 if TYPE_CHECKING:
     from kops.output.watch import Show
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 WATCH_INTERVAL = "2s"
-SHORTEST_MS = 100
 _regex = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 _ISOLATION = "Where lag ends: at the high watermark, or where an open transaction begins. [default: read_uncommitted]"
 _TIME = "Read the age of the first unread records, and open transactions. [default: up to 2,000 partitions]"
@@ -73,7 +71,6 @@ def list_groups(
     session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...], own: bool
 ) -> int:
     """List the groups of every type."""
-    from kops.core.errors import ExitCode
     from kops.operations.groups.matching import list_groups as rows
     from kops.operations.groups.matching import unlisted, unseen
 
@@ -125,15 +122,9 @@ def lag(session: Session, /, **options: Any) -> int:
 
     Lag is log end minus committed offset (or minus log start if that is higher). Time lag is the age of the oldest unread record.
     """
-    from kops.cli.groups.lag import Question, once
-
     watch, count = options.pop("watch"), options.pop("count")
     question = Question.of(**options)
-    if watch is None:
-        return once(session, question)
-    from kops.cli.groups.commands import watched
-
-    return watched(session, question, watch, count)
+    return once(session, question) if watch is None else _watched(session, question, watch, count)
 
 
 @group.command("delete")
@@ -152,40 +143,17 @@ def delete(session: Session, *, names: tuple[str, ...], regex: bool, approval: A
     return session.carry_out(plan_delete(session, names, regex=regex), approval)
 
 
-def watched(session: Session, question: Question, interval: str, count: int | None) -> int:
-    """Look until Ctrl-C, or a number of times, and return the exit code of the last look.
-
-    A cluster that does not answer for a while, after it once did, is reported on stderr and asked again.
-
-    :raises UsageProblem: when the interval is too short, or the output format has no lines
-    """
-    milliseconds = parse_duration(interval, what="interval")
-    if milliseconds < SHORTEST_MS:
-        raise UsageProblem(f"{interval} is too short", hint=f"{SHORTEST_MS}ms is the shortest")
-    try:
-        return _looks(session, question, milliseconds, count)
-    except KeyboardInterrupt:  # it is how a watch ends
-        return int(ExitCode.INTERRUPTED)
-
-
-def _looks(session: Session, question: Question, milliseconds: int, count: int | None) -> int:
-    rates, looks, code = Rates(question.by), 0, 0
+def _watched(session: Session, question: Question, interval: str, count: int | None) -> int:
+    """Look until Ctrl-C. A cluster that does not answer for a while, after it once did, is reported on stderr and asked again."""
+    milliseconds, rates = watch_interval(session, interval), Rates(question.by)
     with _shown(session, question.by) as show:
-        while True:
-            started = time.monotonic()
-            try:
-                look, exceeded, code = _look(session, question, rates)
-            except (TimedOut, Unreachable) as silence:
-                if not looks:
-                    raise
-                code = int(silence.exit_code)
-                session.note(f"{time_text(to_milliseconds(session.now()))}  {silence.message}")
-            else:
-                show(look, time_text(to_milliseconds(session.now())), exceeded)
-            looks += 1
-            if looks == count:
-                return code
-            time.sleep(max(0.0, started + milliseconds / 1000 - time.monotonic()))
+
+        def once_more() -> int:
+            look, exceeded, code = _look(session, question, rates)
+            show(look, clock(session), exceeded)
+            return code
+
+        return watched(session, milliseconds, count, once_more, passing=(TimedOut, Unreachable))
 
 
 def _look(session: Session, question: Question, rates: Rates) -> tuple[Look, list[str], int]:
@@ -206,6 +174,4 @@ def _shown(session: Session, by: str) -> AbstractContextManager[Show]:
 
     if session.output_format == "json":
         return nullcontext(json_lines(by, sys.stdout))
-    if session.written_format != "table":
-        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object per poll")
     return live_table(by, sys.stdout) if sys.stdout.isatty() else nullcontext(plain_lines(sys.stdout))

@@ -12,6 +12,7 @@ from kops.cli.frame.carry_out import approve_if_protected
 from kops.cli.frame.session import Session
 from kops.cli.records.sinks import Sink, report
 from kops.core.errors import ExitCode
+from kops.core.findings import names_text
 from kops.core.plan import Plan, Status
 from kops.core.records.models import Record
 from kops.core.stops import STOPS, exit_code, kept_stops
@@ -51,7 +52,7 @@ def consume_as_group(
         raise reading.closed_pipe
     report(session, stream, interrupted=reading.code != ExitCode.DONE)
     moved = [f"{item.target} to {item.value}" for item in result.items if item.status is Status.DONE]
-    shown = ", ".join(moved[:5]) + (f" and {len(moved) - 5} more" if len(moved) > 5 else "")  # noqa: PLR2004 - a line
+    shown = names_text(moved, 5)
     session.note(f"committed for {group_id}: {shown or 'nothing new'}; journal {entry.id}; to undo: `kops undo {entry.id}`")
     for item in result.items:
         if item.error:

@@ -110,7 +110,7 @@ def resolve(strategy: Strategy, committed: Committed | None, bounds: Bounds, at_
 
 def _at(milliseconds: int, at_time: int | None, bounds: Bounds) -> Target:
     if at_time is None:
-        empty = bounds.log_start_offset == bounds.log_end_offset
+        empty = bounds.empty
         return Target(bounds.log_end_offset, "empty: log end" if empty else f"no record at or after {time_text(milliseconds)}: log end")
     return Target(max(at_time, bounds.log_start_offset), f"first record at or after {time_text(milliseconds)}")
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.statefile.sources import Form, Source
 from kops.core.statefile.versions import EXPIRES_EXACTLY
-
-if TYPE_CHECKING:
-    from kops.core.statefile.sources import Form, Source
 
 INNER, LEFT, OUTER = "inner", "left", "outer"
 JOINS = (INNER, LEFT, OUTER)
@@ -65,8 +61,12 @@ class Table:
     @property
     def every_source(self) -> tuple[Source, ...]:
         """The topics as they are named, repeated if named more than once."""
-        below = (self.parent, self.join.right if self.join else None)
-        return (*((self.source,) if self.source else ()), *(source for table in below if table for source in table.every_source))
+        return (*((self.source,) if self.source else ()), *(source for table in self.below for source in table.every_source))
+
+    @property
+    def below(self) -> tuple[Table, ...]:
+        """The tables that it is made of."""
+        return tuple(table for table in (self.parent, self.join.right if self.join else None) if table)
 
     @property
     def joins(self) -> bool:
@@ -76,15 +76,13 @@ class Table:
     @property
     def needs_order(self) -> bool:
         """Whether a timestamp depends on which of two topics was read first, as in joins other than inner joins by the same key."""
-        inside = (self.parent, self.join.right if self.join else None)
         own = self.join is not None and (self.join.kind != INNER or self.join.on is not None)
-        return own or any(table.needs_order for table in inside if table)
+        return own or any(table.needs_order for table in self.below)
 
     @property
     def foreign(self) -> bool:
         """Whether it contains a foreign-key join."""
-        inside = (self.parent, self.join.right if self.join else None)
-        return bool(self.join and self.join.on) or any(table.foreign for table in inside if table)
+        return bool(self.join and self.join.on) or any(table.foreign for table in self.below)
 
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")

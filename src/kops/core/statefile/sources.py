@@ -20,11 +20,7 @@ WALL_CLOCK = "wall-clock"
 """Used instead of an expression for a record's time: the application's own clock, which is not recorded anywhere."""
 _HINT = "an offset, {0: 5, 1: 7} for each partition, a time such as '@2026-11-20T14:05', or latest"
 _RELATIVE = ("@-", "@now")
-
-
 REGISTERED = tuple(KIND_OF)
-
-
 """Formats whose schemas are in a registry: kops reads them but does not write them."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.formats.batches.columns import RecordColumns
 from kops.formats.batches.compression import TooManyBytes, decompressed
-from kops.formats.batches.encode import Columns, columns_of, sections_of_columns
+from kops.formats.batches.encode import Columns, columns_of, sections_of_columns, sections_of_lists
 from kops.formats.batches.header import COMPRESSION, HEADER_BYTES, TRANSACTIONAL, Batch, HugeBatch, Producer, framed
 
 if TYPE_CHECKING:
@@ -74,7 +74,5 @@ def with_headers(columns: Columns, sections: tuple[Any, Any] | None) -> Columns:
 
 def columns_of_table(table: pyarrow.Table) -> Columns:
     """Return the rows of an Arrow table (key, value, timestamp_ms, headers) as columns to be encoded."""
-    from kops.formats.batches.encode import sections_of_lists
-
     parts = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms"))
     return with_headers(columns_of(*parts), sections_of_lists(table.column("headers")))

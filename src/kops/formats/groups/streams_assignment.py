@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
@@ -18,7 +18,7 @@ from kops.formats.kafka_types import INT, SHORT, Reader
 LATEST = 11
 _NAMED = 10
 """From this version on, a task may belong to a named topology."""
-_DICTIONARY, _STANDBYS, _ERRORS, _COMMON = 5, 6, 4, 3
+_COMMON = 3
 _HAS_ENDPOINT = 2
 _HAS_PREVIOUS_TASKS = range(1, 7)
 _UUID_BYTES = 16
@@ -39,21 +39,14 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Assignment:
-    """The tasks of a member, and which host reads which partitions.
+    """The tasks of a member.
 
     :param active: its tasks, in the order of its partitions
     :param standby: tasks whose state it copies, with the partitions that they read
-    :param hosts: by ``application.server``, the partitions that each reads
-    :param standby_hosts: in the same way, for standby tasks
-    :param error: 0 when there is none (``AssignorError``)
     """
 
-    version: int
-    active: tuple[Task, ...] = ()
-    standby: Mapping[Task, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    hosts: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    standby_hosts: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    error: int = 0
+    active: tuple[Task, ...]
+    standby: Mapping[Task, tuple[TopicPartition, ...]]
 
 
 def subscription_data(data: bytes) -> bytes:
@@ -93,7 +86,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def decode_assignment(data: bytes) -> Assignment:
-    """Read an ``AssignmentInfo``.
+    """Read an ``AssignmentInfo`` up to the tasks; which host reads which partitions, and an error, follow.
 
     :raises UndecodableRecord: as for a subscription
     """
@@ -103,15 +96,7 @@ def decode_assignment(data: bytes) -> Assignment:
         reader.number(INT)
     active = reader.array(lambda: _task(reader, version))
     standby = dict(reader.array(lambda: (_task(reader, version), reader.array(lambda: TopicPartition(reader.text(), reader.number(INT))))))
-    hosts: Mapping[str, tuple[TopicPartition, ...]] = {}
-    standbys: Mapping[str, tuple[TopicPartition, ...]] = {}
-    if version >= _DICTIONARY:
-        names = dict(reader.array(lambda: (reader.number(INT), reader.text())))
-        hosts = _hosts(reader, names)
-        standbys = _hosts(reader, names) if version >= _STANDBYS else {}
-    elif version >= _HAS_ENDPOINT:
-        hosts = _hosts(reader, None)
-    return Assignment(version, active, standby, hosts, standbys, reader.number(INT) if version >= _ERRORS else 0)
+    return Assignment(active, standby)
 
 
 def _version(reader: Reader) -> int:
@@ -127,20 +112,3 @@ def _task(reader: Reader, version: int) -> Task:
         name = reader.raw(2 * max(0, reader.number(INT))).decode("utf-16-be", "replace")
         return Task(f"{name}__{subtopology}" if name else str(subtopology), partition)
     return Task(str(subtopology), partition)
-
-
-def _hosts(reader: Reader, names: Mapping[int, str] | None) -> dict[str, tuple[TopicPartition, ...]]:
-    """Read ``HostInfo -> partitions``; with a dictionary of topics, numbers stand for their names."""
-
-    def partition() -> TopicPartition:
-        topic = reader.text() if names is None else names.get(reader.number(INT), "?")
-        return TopicPartition(topic, reader.number(INT))
-
-    def host() -> tuple[str, tuple[TopicPartition, ...]]:
-        name, port = reader.text(), reader.number(INT)
-        return f"{name}:{port}", tuple(sorted(reader.array(partition)))
-
-    return dict(reader.array(host))
-
-
-__all__ = ["Assignment", "Subscription", "assignment_data", "decode_assignment", "decode_subscription", "subscription_data"]

@@ -108,10 +108,6 @@ class Sender:
         self.reasons: list[tuple[str, KopsError]] = []
         self.delivered: dict[int, Delivered] = {}
 
-    @property
-    def acknowledged(self) -> int:
-        return sum(each.records for each in self.delivered.values())
-
     def send(self, record: NewRecord, where: str) -> None:
         """Hand a record over; blocks while too many are in flight.
 

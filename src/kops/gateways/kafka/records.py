@@ -73,8 +73,6 @@ class Records:
     def follow(
         self, starts: Mapping[TopicPartition, int], *, isolation: str = READ_COMMITTED, whole: str | None = None
     ) -> Iterator[list[Record]]:
-        from kops.gateways.kafka.records import follow
-
         return follow(self._client, starts, isolation, whole=whole)
 
     def as_group(

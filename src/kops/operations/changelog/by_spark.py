@@ -20,7 +20,7 @@ from kops.operations.changelog.check import Check, checker_named, ids_seen, wron
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import Shape
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import KeyQuery, RowFilter, Version, Versions, View
+from kops.operations.changelog.view import Compacted, KeyQuery, RowFilter, Version, Versions, View
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 
@@ -75,24 +75,9 @@ def reading(services: Services, engine: Engine, target: Target, partitions: Sequ
     )
 
 
-@dataclass(frozen=True)
-class BigView:
-    """A compacted view that stays in Spark.
-
-    :param view: without its records
-    :param records: those that are wanted, in log order
-    """
-
-    view: View
-    keys: int
-    tombstones: int
-    misplaced: int
-    records: Iterator[Record]
-
-
 @contextmanager
-def big_view(read: Read, layout: Layout, wanted: RowFilter, limit: int | None) -> Iterator[BigView]:
-    """Compact with Spark; the rows come one by one."""
+def big_view(read: Read, layout: Layout, wanted: RowFilter, limit: int | None) -> Iterator[Compacted]:
+    """Compact with Spark, where the view stays: it has no records, and those that are wanted come one by one."""
     records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
     from kops.spark.driver.observing import watched
     from kops.spark.stores.changelog import as_record, kept_on_disk, latest, matching, summed, with_home
@@ -116,7 +101,7 @@ def big_view(read: Read, layout: Layout, wanted: RowFilter, limit: int | None) -
         rows = shown.limit(limit).collect() if limit else shown.toLocalIterator()
         seen = counts.get if read.topic_range.records else {"read": 0, "unkeyed": 0}
         view = View(read.target, layout, (), seen["unkeyed"], seen["read"], read.unstable)
-        yield BigView(view, found.keys, found.tombstones, found.misplaced, (as_record(row, read.target.topic) for row in rows))
+        yield Compacted(view, found.keys, found.tombstones, found.misplaced, (as_record(row, read.target.topic) for row in rows))
 
 
 def versions_by_spark(read: Read, layout: Layout, query: KeyQuery, limit: int | None) -> Versions:

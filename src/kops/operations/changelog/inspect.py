@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kops.core.findings import counted
-from kops.core.records.models import Record
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.rows import NamedFormats, Shape, Skipped, choose_shape, rows_of
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import RowFilter, View, misplaced, misplaced_note, read_view, require_times, warnings_of
+from kops.operations.changelog.view import Compacted, RowFilter, misplaced, misplaced_note, read_view, require_times, warnings_of
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -61,62 +60,36 @@ def inspecting(
     require_times(detected.layout, wanted.windows)
     if engine is None:
         view = read_view(services, target, detected.layout, wanted)
-        shape, sentence = choose_shape(view.latest, detected, named)
         live = [record for record in view.latest if wanted.tombstones or record.value is not None]
         wrong = misplaced(view.latest, detected.layout, target.partitions) if wanted.is_all else 0
-        keys = len(view.latest) - view.tombstones
-        yield _inspected(view, shape, sentence, live[:limit], keys=keys, wrong=wrong, wanted=wanted, limit=limit, skip=skip)
+        found = Compacted(view, len(view.latest) - view.tombstones, view.tombstones, wrong, live[:limit])
+        yield _inspected(found, *choose_shape(view.latest, detected, named), wanted=wanted, limit=limit, skip=skip)
         return
     from kops.operations.changelog.by_spark import big_view, reading
 
     with big_view(reading(services, engine, target), detected.layout, wanted, limit) as big:
-        shape, sentence = choose_shape(detected.sample, detected, named)
-        view = big.view
-        yield _inspected(
-            view,
-            shape,
-            sentence,
-            big.records,
-            keys=big.keys,
-            wrong=big.misplaced,
-            deleted=big.tombstones,
-            wanted=wanted,
-            limit=limit,
-            skip=skip,
-        )
+        yield _inspected(big, *choose_shape(detected.sample, detected, named), wanted=wanted, limit=limit, skip=skip)
 
 
-def _inspected(
-    view: View,
-    shape: Shape,
-    sentence: str,
-    records: Iterable[Record],
-    *,
-    keys: int,
-    wrong: int,
-    wanted: RowFilter,
-    limit: int | None,
-    skip: bool,
-    deleted: int | None = None,
-) -> Inspected:
-    tombstones = view.tombstones if deleted is None else deleted
-    notes = [summary(view, keys, tombstones, shown=wanted.tombstones, limit=limit), *(f"note: {each}" for each in warnings_of(view))]
-    if wrong:
-        notes.append(f"note: {misplaced_note(wrong, keys)}")
+def _inspected(found: Compacted, shape: Shape, sentence: str, *, wanted: RowFilter, limit: int | None, skip: bool) -> Inspected:
+    notes = [summary(found, shown=wanted.tombstones, limit=limit), *(f"note: {each}" for each in warnings_of(found.view))]
+    if found.misplaced:
+        notes.append(f"note: {misplaced_note(found.misplaced, found.keys)}")
     if sentence:
         notes.append(f"note: {sentence}")
     skipped = Skipped()
-    rows = rows_of(records, shape, skipped, skip=skip)
+    rows = rows_of(found.records, shape, skipped, skip=skip)
     # A few rows are all decoded before the first is written, so that an error leaves no partial answer.
-    few = isinstance(records, Sequence) and len(records) <= FEW
+    few = isinstance(found.records, Sequence) and len(found.records) <= FEW
     return Inspected(list(rows) if few else rows, skipped, notes)
 
 
-def summary(view: View, keys: int, deleted: int, *, shown: bool, limit: int | None) -> str:
+def summary(found: Compacted, *, shown: bool, limit: int | None) -> str:
     """Return a sentence on what was read and what of it is shown.
 
     :param shown: whether deleted keys are shown
     """
+    view, keys, deleted = found.view, found.keys, found.tombstones
     text = f"{view.target.topic}: {counted(view.read, 'record')} read, {counted(keys, 'key')}, {counted(deleted, 'tombstone')}"
     if deleted and not shown:
         text += " (--tombstones shows them)"

@@ -8,7 +8,6 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from kops.core.changelog.stats import LARGEST, NAMED, Bad, Counts, Large, Stats, total
-from kops.core.errors import Refused
 from kops.core.records.models import Record
 from kops.formats.base import as_text_or_base64
 from kops.operations.changelog.check import Check, checker
@@ -16,7 +15,7 @@ from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import NamedFormats, Shape, choose_shape
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import MOST_BYTES, elsewhere, misplaced_note, of_settings
+from kops.operations.changelog.view import MOST_BYTES, elsewhere, misplaced_note, of_settings, too_much
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -65,7 +64,8 @@ def count(services: Services, target: Target, shape: Shape, engine: Engine | Non
         services.progress.advance(reader.done, reader.total, "offsets")
         held += _count_batch(batch, tallies, check, versions=shape.layout.versions)
         if held > MOST_BYTES:
-            raise _too_much(target, sum(len(tally.last) for tally in tallies.values()))
+            hint = "--spark counts it without that limit; or count some partitions: {}:0"
+            raise too_much(target, sum(len(tally.last) for tally in tallies.values()), hint)
     unstable = {place.partition: offset for place, offset in reader.stable_until.items()}
     offsets = {place.partition: unstable.get(place.partition, wanted.end) - wanted.start for place, wanted in ranges.items()}
     counts = {number: _counts(tally, offsets[number], target.partitions, number, shape.layout) for number, tally in tallies.items()}
@@ -131,15 +131,6 @@ def _largest(tallies: Mapping[int, _Tally], layout: Layout) -> tuple[tuple[Large
     by_key = nsmallest(LARGEST, (Large(-len(key), number, offset, key) for number, key, offset, _ in live))
     by_value = nsmallest(LARGEST, (Large(-size, number, offset, key) for number, key, offset, size in live))
     return tuple(by_key), tuple(by_value)
-
-
-def _too_much(target: Target, keys: int) -> Refused:
-    return Refused(
-        f"{target.topic} does not fit in memory: its first {keys:,} keys take {MOST_BYTES >> 20:,} MiB already",
-        hint=f"--spark counts it without that limit; or count some partitions: {target.topic}:0",
-        topic=target.topic,
-        keys=keys,
-    )
 
 
 def shape_for(detected: Detection, named: NamedFormats) -> tuple[Shape, str]:

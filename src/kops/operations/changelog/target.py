@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kops.core.errors import NotFound, UsageProblem
-from kops.core.models import Bounds, Setting, Topic, TopicPartition
+from kops.core.models import Bounds, Setting, Topic, TopicPartition, value_of
 from kops.core.records.models import OffsetRange
 from kops.core.selection import Selection
 from kops.core.streams.topics import CHANGELOG, store_of
@@ -41,9 +41,7 @@ class Target:
         return sum(found.end - found.start for found in self.ranges_of().values())
 
     def setting(self, name: str) -> str:
-        """Return the value of a setting, empty when the broker does not show it."""
-        found = self.settings.get(name)
-        return (found.value or "") if found else ""
+        return value_of(self.settings, name)
 
 
 def find_target(services: Services, selection: Selection, *, isolation: str) -> Target:
@@ -96,11 +94,11 @@ def frozen(services: Services, topics: Iterable[str]) -> dict[str, Target]:
     """Return whole topics, with their settings and bounds as they are now; those deleted meanwhile are left out."""
     settings = services.kafka.topics.settings(topics, missing_ok=True)
     described = services.kafka.topics.existing(settings)
-    partitions = [TopicPartition(name, each.partition) for name, topic in described.items() for each in topic.partitions]
+    partitions = [place for topic in described.values() for place in topic.places]
     bounds = services.kafka.offsets.bounds_or_errors(partitions) if partitions else {}
     found = {}
     for name, topic in described.items():
-        logs = {place: bounds[place] for place in (TopicPartition(name, each.partition) for each in topic.partitions)}
+        logs = {place: bounds[place] for place in topic.places}
         ranges = {place: OffsetRange(log.log_start_offset, log.log_end_offset) for place, log in logs.items() if isinstance(log, Bounds)}
         numbers = tuple(place.partition for place in ranges)
         found[name] = Target(name, len(topic.partitions), settings[name], ranges, numbers)

@@ -23,6 +23,7 @@ MOST_BYTES = 1 << 30
 """Memory that the last records may take before kops refuses to continue without Spark."""
 OVERHEAD = 500
 """Bytes that a record takes besides its key and value, in CPython."""
+_NARROWER = "--spark reads it without that limit; or narrow it down: {}:0, --key-equals, --window"
 ADVISABLE = 3_000_000
 """From this many offsets on Spark is recommended: counting a million records takes this process 6 s of CPU, and Spark 6 s to start."""
 
@@ -75,6 +76,21 @@ class View:
     def tombstones(self) -> int:
         """The number of deleted keys that the log still has a tombstone for."""
         return sum(record.value is None for record in self.latest)
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """A compacted view, and the records of it that are shown.
+
+    :param misplaced: keys in another partition than murmur2 of the key gives
+    :param records: those that are wanted, in log order
+    """
+
+    view: View
+    keys: int
+    tombstones: int
+    misplaced: int
+    records: Iterable[Record]
 
 
 class Version(NamedTuple):
@@ -133,7 +149,7 @@ def read_view(services: Services, target: Target, layout: Layout, wanted: RowFil
             services.progress.advance(reader.done, reader.total, "offsets")
             yield keyed if everything else [record for record in keyed if fits(record.key or b"")]
 
-    latest = compacted(batches(), versions=layout.versions, refuse=lambda keys: _too_much(target, keys))
+    latest = compacted(batches(), versions=layout.versions, refuse=lambda keys: too_much(target, keys, _NARROWER))
     return View(target, layout, in_times(latest, wanted.times), unkeyed, reader.records, reader.stable_until)
 
 
@@ -169,13 +185,9 @@ def in_times(latest: tuple[Record, ...], times: Times) -> tuple[Record, ...]:
     return latest if times == Times() else tuple(record for record in latest if times.include(record.timestamp))
 
 
-def _too_much(target: Target, keys: int) -> Refused:
-    return Refused(
-        f"{target.topic} does not fit in memory: its first {keys:,} keys take {MOST_BYTES >> 20:,} MiB already",
-        hint=f"--spark reads it without that limit; or narrow it down: {target.topic}:0, --key-equals, --window",
-        topic=target.topic,
-        keys=keys,
-    )
+def too_much(target: Target, keys: int, hint: str) -> Refused:
+    message = f"{target.topic} does not fit in memory: its first {keys:,} keys take {MOST_BYTES >> 20:,} MiB already"
+    return Refused(message, hint=hint.format(target.topic), topic=target.topic, keys=keys)
 
 
 def advice(target: Target) -> str:

@@ -22,11 +22,21 @@ from kops.operations.services import Services
 
 Row = dict[str, Any]
 
-_FACTS = (
-    *("partition", "committed", "log_start_offset", "log_end_offset", "last_stable_offset", "lag", "time_lag_ms", "first_unread", "note"),
-    *("transaction", "expires"),
+_NUMBERS = (
+    "partition",
+    "committed",
+    "log_start_offset",
+    "log_end_offset",
+    "last_stable_offset",
+    "lag",
+    "time_lag_ms",
+    "first_unread",
+    "note",
 )
+_FACTS = (*_NUMBERS, "transaction", "expires")
 """The keys whose values are the same for every group with the same committed offset."""
+_KEYS = ("group", "topic", *_NUMBERS, "client_id", "state", "transaction", "expires")
+"""The keys of a row, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +149,8 @@ class LagRows:
 
 
 def _row(group: Group, topic: str) -> Row:
-    return {
-        "group": group.group_id,
-        "topic": topic,
-        "partition": None,
-        "committed": None,
-        "log_start_offset": None,
-        "log_end_offset": None,
-        "last_stable_offset": None,
-        "lag": None,
-        "time_lag_ms": None,
-        "first_unread": None,
-        "note": "",
-        "client_id": None,
-        "state": group.state,
-        "transaction": None,
-        "expires": None,
-    }
+    known = {"group": group.group_id, "topic": topic, "note": "", "state": group.state}
+    return {key: known.get(key) for key in _KEYS}
 
 
 def _until_stable(ends: Bounds, stable: int, committed: int | None) -> Bounds:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kops.core.cluster.models import sizes_by_replica
 from kops.core.errors import KopsError
 from kops.core.groups.lag import Headroom, Place, Retention, TimeLag, headroom_by_age, headroom_by_size, time_lag_of
-from kops.core.models import READ_UNCOMMITTED, Bounds, GroupOffsets, Setting, TopicPartition
+from kops.core.models import READ_UNCOMMITTED, Bounds, GroupOffsets, Setting, TopicPartition, value_of
 from kops.core.rights import reason
 from kops.core.times import to_milliseconds
 from kops.operations.services import Services
@@ -115,7 +115,7 @@ def retentions(services: Services, topics: Iterable[str]) -> dict[str, Retention
 
 def retention_of(settings: Mapping[str, Setting]) -> Retention:
     """Return a topic's retention: none if ``cleanup.policy`` lacks ``delete``; -1 means no limit."""
-    policy = (settings["cleanup.policy"].value or "").split(",") if "cleanup.policy" in settings else ["delete"]
+    policy = value_of(settings, "cleanup.policy", "delete").split(",")
     if "delete" not in policy:
         return Retention()
     return Retention(_limit(settings.get("retention.ms")), _limit(settings.get("retention.bytes")))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kops.core.errors import VerificationFailed
+from kops.core.findings import names_text
 from kops.core.models import Committed, TopicPartition, numbers_by_topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.selection import Selection
@@ -70,4 +71,4 @@ def places(partitions: Iterable[TopicPartition]) -> str:
         str(Selection(topic, tuple(numbers))) if len(numbers) <= _NAMED else f"{topic} ({len(numbers)} partitions)"
         for topic, numbers in numbers_by_topic(partitions).items()
     ]
-    return ", ".join(named[:_TOPICS]) + (f" and {len(named) - _TOPICS} more topics" if len(named) > _TOPICS else "")
+    return names_text(named, _TOPICS, of="topics")

@@ -227,5 +227,5 @@ def _held_back(ends: Mapping[TopicPartition, Bounds], bounds: Mapping[TopicParti
 
 
 def _older_records_note(wanted: Wanted, bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
-    offsets = sum(bound.log_end_offset - bound.log_start_offset for bound in bounds.values())
+    offsets = sum(bound.offsets for bound in bounds.values())
     return [f"the newest of {offsets:,} offsets; a range such as start..end or @-1h.. shows others"] if offsets > wanted.last else []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.durations import duration_text
 from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, OperationFailed, Refused
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.models import Committed, NewRecord, NewTopic, TopicPartition
 from kops.core.plan import Plan, Status
 from kops.core.records.models import OffsetRange
@@ -106,9 +106,7 @@ def refuse_forgotten(services: Services, plan: Plan[Given], done: Mapping[int, P
     known = known_positions(services, plan)
     if not grown and not known:
         return
-    lost = ", ".join(f"{plan.arguments.source}:{number}" for number in unknown[:_SHOWN])
-    if len(unknown) > _SHOWN:
-        lost += f" and {len(unknown) - _SHOWN} more"
+    lost = names_text((f"{plan.arguments.source}:{number}" for number in unknown), _SHOWN)
     said = [
         f"{', '.join(plan.arguments.targets)} grew by {counted(grown, 'offset')} since the replay was planned",
         *(f"the journal knows that {place} was sent up to offset {offset:,} at least" for place, offset in sorted(known.items())),

@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.durations import duration_text
 from kops.core.errors import Refused
 from kops.core.findings import counted
-from kops.core.models import Bounds, Setting, TopicPartition
+from kops.core.models import Bounds, Setting, TopicPartition, value_of
 from kops.core.topics.names import no_topics
 from kops.operations.replay.request import BY_KEY, KEEP, ReplayRequest
 from kops.operations.services import Services
@@ -34,8 +34,7 @@ class Targets:
     own: bool
 
     def setting(self, topic: str, name: str) -> str:
-        found = self.settings[topic].get(name)
-        return (found.value if found else None) or ""
+        return value_of(self.settings[topic], name)
 
     @property
     def largest(self) -> int:
@@ -79,9 +78,9 @@ def targets_of(services: Services, topics: Sequence[str], request: ReplayRequest
             + ("" if request.target else "; or leave out with --where what goes there"),
             missing=missing,
         )
-    places = [TopicPartition(name, one.partition) for name, topic in found.items() for one in topic.partitions]
+    places = [place for topic in found.values() for place in topic.places]
     bounds: Mapping[TopicPartition, Bounds] = services.kafka.offsets.bounds(places)
-    empty = all(bound.log_start_offset == bound.log_end_offset for bound in bounds.values())
+    empty = all(bound.empty for bound in bounds.values())
     counts = {name: len(topic.partitions) for name, topic in sorted(found.items())}
     ids = {name: topic.topic_id for name, topic in found.items()}
     ends = {place: bound.log_end_offset for place, bound in bounds.items()}

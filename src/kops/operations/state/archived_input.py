@@ -86,7 +86,7 @@ def _archived(services: Services, place: Place, archive: Archive, topic: Topic) 
         raise UsageProblem(f"{others} of cluster {archive.cluster_id}, and this is {cluster_id}", hint=hint)
     if None not in (archive.topic_id, topic.topic_id) and archive.topic_id != topic.topic_id:
         raise UsageProblem(f"{others} as it was before it was deleted and recreated", hint=hint)
-    logs = services.kafka.offsets.bounds([TopicPartition(name, partition.partition) for partition in topic.partitions])
+    logs = services.kafka.offsets.bounds(topic.places)
     if archive.partitions > len(logs):
         raise UsageProblem(f"{others} with {archive.partitions} partitions, and it has {len(logs)}", hint=hint)
     spans, notes = {}, []

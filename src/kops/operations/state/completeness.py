@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.models import Bounds, TopicPartition
+from kops.core.findings import names_text
+from kops.core.models import Bounds
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.names import streams_application
@@ -53,14 +54,13 @@ def uncovered_changelogs(services: Services, state_file: StateFile) -> list[Unco
         if name.endswith(CHANGELOG) and name not in covered and streams_application(name, groups) == application
     ]
     described = services.kafka.topics.existing(names)
-    partitions = {name: [TopicPartition(name, each.partition) for each in topic.partitions] for name, topic in described.items()}
-    bounds = services.kafka.offsets.bounds([at for found in partitions.values() for at in found])
-    found = [Uncovered(name, len(several), _emptied([bounds[at] for at in several])) for name, several in partitions.items()]
+    bounds = services.kafka.offsets.bounds([at for topic in described.values() for at in topic.places])
+    found = [Uncovered(topic.name, len(topic.places), _emptied([bounds[at] for at in topic.places])) for topic in described.values()]
     return sorted(found, key=lambda each: (not each.is_empty, not each.emptied, each.topic))
 
 
 def _emptied(bounds: Sequence[Bounds]) -> tuple[int, ...]:
-    empty = [number for number, bound in enumerate(bounds) if bound.log_start_offset == bound.log_end_offset]
+    empty = [number for number, bound in enumerate(bounds) if bound.empty]
     if len(empty) == len(bounds):
         return tuple(empty)
     return tuple(number for number in empty if bounds[number].log_end_offset > 0)
@@ -69,9 +69,8 @@ def _emptied(bounds: Sequence[Bounds]) -> tuple[int, ...]:
 def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> list[str]:
     if not uncovered:
         return []
-    some = ", ".join(each.text for each in uncovered[:_NAMED])
-    more = f" and {len(uncovered) - _NAMED} more" if len(uncovered) > _NAMED else ""
-    return [f"not looked at, since no chosen store of {state_file.path} has it: {some}{more}"]
+    some = names_text((each.text for each in uncovered), _NAMED)
+    return [f"not looked at, since no chosen store of {state_file.path} has it: {some}"]
 
 
 def stale_local_state(application: str, computed: Iterable[Computed]) -> list[str]:
@@ -92,7 +91,7 @@ def stale_local_state(application: str, computed: Iterable[Computed]) -> list[st
 
 def _lacks_most(found: Computed, number: int) -> bool:
     bound = found.facts.changelog_bounds[number]
-    held = bound.log_end_offset - bound.log_start_offset
+    held = bound.offsets
     return held <= found.actions.get(number, {}).get("added", 0) + found.actions.get(number, {}).get("erased", 0)
 
 
@@ -100,7 +99,6 @@ def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wip
     judged: Mapping[str, str] = {found.facts.store.name: found.grade for found in computed if found.grade not in ("A", "B")}
     emptied = [each for each in uncovered if each.emptied]
     unseen = [each.text for each in uncovered if not each.emptied]
-    more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
     return [
         *wipes,
         *(
@@ -113,7 +111,7 @@ def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wip
             if emptied
             else []
         ),
-        *([f"see that these changelogs are right, which were not looked at: {', '.join(unseen[:_NAMED])}{more}"] if unseen else []),
+        *([f"see that these changelogs are right, which were not looked at: {names_text(unseen, _NAMED)}"] if unseen else []),
     ]
 
 

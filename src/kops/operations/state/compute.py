@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from kops.core.findings import names_text
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
@@ -119,13 +120,12 @@ class Computed:
         Tombstones that no local store needs are not a reason, unless a partition is empty: then local stores may hold keys that it lost.
         """
         return bool(self.differing) or any(
-            bound.log_start_offset == bound.log_end_offset and self.actions.get(number, {}).get("erased", 0)
-            for number, bound in self.facts.changelog_bounds.items()
+            bound.empty and self.actions.get(number, {}).get("erased", 0) for number, bound in self.facts.changelog_bounds.items()
         )
 
     @property
     def changelog_is_empty(self) -> bool:
-        return all(bound.log_start_offset == bound.log_end_offset for bound in self.facts.changelog_bounds.values())
+        return all(bound.empty for bound in self.facts.changelog_bounds.values())
 
     @property
     def summary(self) -> str:
@@ -186,7 +186,7 @@ def compute_stores(
     """
     facts = [replace(found, damaged=_damaged(found, damaged or {})) for found in facts]
     jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
-    names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
+    names = names_text((job.store.name for job in jobs), _NAMED, of="stores")
     sources = [engine.in_kafka(source) for job in jobs for source in job.sources]
     older = sum(source.records for job in jobs for source in job.sources) - sum(source.records for source in sources)
     amount = amount_text(engine.services, sources, [job.changelog for job in jobs])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kops.core.errors import UsageProblem
+from kops.core.findings import names_text
 from kops.core.statefile import StateFile
 from kops.operations.state.exactness import Exactness, worst
 
@@ -249,9 +250,7 @@ class Proof:
 
 def partitions_text(numbers: Collection[int]) -> str:
     """Return partitions by their numbers, as ``partition 3`` or ``partitions 3, 5``."""
-    some = ", ".join(map(str, sorted(numbers)[:_NAMED]))
-    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
-    return f"{'partition' if len(numbers) == 1 else 'partitions'} {some}{more}"
+    return f"{'partition' if len(numbers) == 1 else 'partitions'} {names_text(sorted(numbers), _NAMED)}"
 
 
 def proof_of(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kops.core.errors import UndecodableRecord
+from kops.core.findings import names_text
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange
@@ -48,8 +49,7 @@ def with_input(engine: Engine, found: Computed, cut: InputOffsets) -> Computed:
         }
         if gaps:
             places = [f"{source.topic}:{number} {_offsets(some)}" for number, some in sorted(gaps.items())]
-            more = f" and {len(places) - _NAMED} more partitions" if len(places) > _NAMED else ""
-            judged.append(of_gaps(facts.store, f"{', '.join(places[:_NAMED])}{more}"))
+            judged.append(of_gaps(facts.store, names_text(places, _NAMED, of="partitions")))
     if not judged:
         return found
     grade = max(each.grade for each in judged)
@@ -80,8 +80,8 @@ def doubts_of_aborts(engine: Engine, state_file: StateFile, found: Computed, cut
     ]
     if not places:
         return []
-    more = f" and {len(places) - _NAMED} more partitions" if len(places) > _NAMED else ""
-    what = f"transactions were aborted in {', '.join(places[:_NAMED])}{more}, and the state file does not say whether their records count"
+    where = names_text(places, _NAMED, of="partitions")
+    what = f"transactions were aborted in {where}, and the state file does not say whether their records count"
     return [Doubt("", f"{what} (streams.isolation)")]
 
 
@@ -179,7 +179,7 @@ def _held(services: Services, state_file: StateFile, bounds: Mapping[TopicPartit
     ranges = {
         place: OffsetRange(bound.log_start_offset, min(bound.log_end_offset, bound.log_start_offset + _MOST))
         for place, bound in bounds.items()
-        if bound.log_start_offset < bound.log_end_offset
+        if not bound.empty
     }
     keys: set[bytes] = set()
     for batch in services.kafka.records.read(ranges, isolation=state_file.isolation) if ranges else ():

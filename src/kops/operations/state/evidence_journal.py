@@ -15,7 +15,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile import Store
 from kops.operations.offsets.arguments import moves_of_json
-from kops.operations.offsets.items import committed_of_json
+from kops.operations.offsets.items import committed_of_json, offset_of
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal
 from kops.operations.services import Services
 from kops.operations.state.exactness import Exactness, contradicted
@@ -178,7 +178,7 @@ def _steps(plan: Plan, application: str) -> Steps:
         groups = [group for group in moves_of_json(body) if group.group == application]
         after = {at: one for group in groups for at, one in group.writes().items()}
         before = {at: one for group in groups for at, one in group.writes(inverse=True).items()}
-        return {at: (_offset(before.get(at)), _offset(one)) for at, one in after.items()}
+        return {at: (offset_of(before.get(at)), offset_of(one)) for at, one in after.items()}
     return {}
 
 
@@ -196,16 +196,12 @@ def _made(entries: Iterable[Entry], application: str) -> dict[TopicPartition, fr
 
 def _of_write(arguments: Mapping[str, Any]) -> Steps:
     prior = committed_of_json(arguments["prior"])
-    return {at: (_offset(prior.get(at)), _offset(one)) for at, one in committed_of_json(arguments["write"]).items()}
+    return {at: (offset_of(prior.get(at)), offset_of(one)) for at, one in committed_of_json(arguments["write"]).items()}
 
 
 def _of_commit(plan: Plan) -> Steps:
     prior = committed_of_json(plan.arguments["prior"])
-    return {at: (_offset(prior.get(at)), _offset(one)) for at, one in committed_of_json(plan.arguments["commit"]).items()}
-
-
-def _offset(committed: Committed | None) -> int | None:
-    return None if committed is None else committed.offset
+    return {at: (offset_of(prior.get(at)), offset_of(one)) for at, one in committed_of_json(plan.arguments["commit"]).items()}
 
 
 def _is_carried(plan: Plan, store: Store) -> bool:

@@ -90,7 +90,7 @@ class StoreFacts:
     def emptied(self) -> list[int]:
         """The lossy partitions that have lost every record."""
         bounds = self.changelog_bounds
-        return [number for number in self.lossy if bounds[number].log_start_offset == bounds[number].log_end_offset]
+        return [number for number in self.lossy if bounds[number].empty]
 
     def waiting_of(self, topic: str) -> dict[int, tuple[int, ...]]:
         return {place.partition: offsets for place, offsets in self.waiting.items() if place.topic == topic}
@@ -204,7 +204,7 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         raise ConfigError(
             f"{state_file.path}: {place}: {no_topics([topic])}", hint=hint or "`kops topics list` shows those that exist", topic=topic
         )
-    return {name: tuple(TopicPartition(name, partition.partition) for partition in topic.partitions) for name, topic in described.items()}
+    return {name: topic.places for name, topic in described.items()}
 
 
 def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
@@ -249,7 +249,7 @@ def _refuse_unfit(facts: StoreFacts, *, replacing: bool, from_nothing: bool) -> 
             f"{store.changelog} has message.timestamp.type={kind}: the broker would replace the timestamps, which are state",
             hint=f"set it to CreateTime: kops topics alter {store.changelog} --config message.timestamp.type=CreateTime",
         )
-    if from_nothing and all(bound.log_start_offset == bound.log_end_offset for bound in facts.input_bounds.values()):
+    if from_nothing and all(bound.empty for bound in facts.input_bounds.values()):
         topics = " and ".join(source.topic for source in store.inputs)
         raise Refused(
             f"{topics} {'have' if store.others else 'has'} no records: rebuilding {store.name} would empty it",

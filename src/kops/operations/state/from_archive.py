@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused, UsageProblem
+from kops.core.findings import names_text
 from kops.core.models import TopicPartition
 from kops.core.times import Position
 from kops.operations.archive.read import paths_of, rows_compared
@@ -54,10 +55,9 @@ def _refuse_gaps(archived: Mapping[str, Archived], cut: InputOffsets, begins: Ma
     ]
     if not found:
         return
-    places = [f"{place} from offset {start} to {end}" for place, start, end in found[:_NAMED]]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    places = names_text((f"{place} from offset {start} to {end}" for place, start, end in found), _NAMED)
     raise UsageProblem(
-        f"neither the archive nor the topic has {', '.join(places)}{more}",
+        f"neither the archive nor the topic has {places}",
         hint="name an archive that has them; without --from-archive, --accept-inexact computes from what the topic has",
         gaps=[{"topic": place.topic, "partition": place.partition, "start": start, "end": end} for place, start, end in found],
     )

@@ -120,9 +120,9 @@ def records_of(services: Services, topics: Iterable[str]) -> dict[str, str]:
     """Return in a few words how many records existing topics hold, as offsets from log start to log end."""
     there = services.kafka.topics.existing(topics)
     counts = dict.fromkeys(there, 0)
-    places = [TopicPartition(topic.name, partition.partition) for topic in there.values() for partition in topic.partitions]
+    places = [place for topic in there.values() for place in topic.places]
     for partition, bound in services.kafka.offsets.bounds(places).items():
-        counts[partition.topic] += bound.log_end_offset - bound.log_start_offset
+        counts[partition.topic] += bound.offsets
     return {name: f"it holds {counted(count, 'record')} now" for name, count in counts.items()}
 
 

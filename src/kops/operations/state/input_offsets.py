@@ -274,5 +274,5 @@ def _sizes(services: Services, ranges: Sequence[TopicRange]) -> dict[TopicPartit
     replicas = sizes_by_replica(folder for answer in answers if not isinstance(answer, KopsError) for folder in answer)
     if not places <= replicas.keys():
         return None
-    lengths = {place: ends.log_end_offset - ends.log_start_offset for place, ends in bounds.items()}
+    lengths = {place: ends.offsets for place, ends in bounds.items()}
     return {place: max(replicas[place].values()) / max(1, lengths[place]) for place in places}

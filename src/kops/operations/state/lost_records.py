@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kops.core.models import Bounds, TopicPartition
+from kops.core.models import Bounds
 from kops.core.statefile import StateFile
 from kops.operations.services import Services
 from kops.operations.state.evidence import partitions_text
@@ -45,7 +45,7 @@ def judge_buffers(services: Services, state_file: StateFile) -> dict[str, Exactn
     """
     stores = {store.name: (store.changelog, store.window.buffer) for store in state_file.stores if store.window and store.window.buffer}
     described = services.kafka.topics.existing(sorted({topic for pair in stores.values() for topic in pair}))
-    places = {topic: [TopicPartition(topic, each.partition) for each in found.partitions] for topic, found in described.items()}
+    places = {topic: found.places for topic, found in described.items()}
     bounds = services.kafka.offsets.bounds([at for found in places.values() for at in found])
     return {
         store: judge_buffer(buffer, *([bounds[at] for at in places[topic]] if topic in places else None for topic in (buffer, changelog)))
@@ -61,16 +61,12 @@ def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequenc
     """
     if buffer is None:
         return _lost(topic, "does not exist")
-    empty = [number for number, bound in enumerate(buffer) if _is_empty(bound)]
+    empty = [number for number, bound in enumerate(buffer) if bound.empty]
     if len(empty) == len(buffer):
         return _lost(topic, "is empty")
     known = dict(enumerate(changelog or ()))
     lost = [number for number in empty if buffer[number].log_end_offset > 0 or (number in known and known[number].log_end_offset > 0)]
     return _lost(f"{topic}:{','.join(map(str, lost))}", "is empty") if lost else _WHOLE
-
-
-def _is_empty(bound: Bounds) -> bool:
-    return bound.log_start_offset == bound.log_end_offset
 
 
 def _lost(topic: str, how: str) -> Exactness:

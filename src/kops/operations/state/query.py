@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, NotFound, UsageProblem
-from kops.core.models import Bounds, Setting, TopicPartition, isolation_of
+from kops.core.models import Bounds, Setting, TopicPartition, isolation_of, value_of
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange, Record, latest_by_key, timestamp_text
 from kops.core.statefile import StateFile, Store
@@ -318,8 +318,7 @@ def _from_changelogs(services: Services, state_file: StateFile, asked: Sequence[
 def _losses(services: Services, store: Store, partitions: Sequence[TopicPartition], settings: Mapping[str, Setting]) -> list[str]:
     """Return a note if a changelog has lost records: a key that is not found there may still be in the store."""
     starts = {at.partition: bound.log_start_offset for at, bound in services.kafka.offsets.bounds(partitions).items()}
-    policy = settings.get("cleanup.policy")
-    text = losses_text(store.changelog, starts, (policy.value or "") if policy else "delete", windowed=store.window is not None)
+    text = losses_text(store.changelog, starts, value_of(settings, "cleanup.policy", "delete"), windowed=store.window is not None)
     return [f"{text}; --from input computes them again"] if text else []
 
 

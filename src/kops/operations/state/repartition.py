@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, NewTopic, TopicPartition, isolation_of
+from kops.core.models import Bounds, Committed, NewTopic, TopicPartition, isolation_of, value_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, VERSIONED
@@ -140,8 +140,8 @@ def _losses(state_file: StateFile, topics: OwnTopics, still: StandingStill) -> l
     texts = []
     for topic in topics.changelogs.values():
         starts = {at.partition: bound.log_start_offset for at, bound in still.bounds.items() if at.topic == topic.name}
-        policy = topics.settings[topic.name].get("cleanup.policy")
-        texts.append(losses_text(topic.name, starts, (policy.value or "") if policy else "delete", windowed=windowed.get(topic.name, True)))
+        policy = value_of(topics.settings[topic.name], "cleanup.policy", "delete")
+        texts.append(losses_text(topic.name, starts, policy, windowed=windowed.get(topic.name, True)))
     return [f"{text}, and do not move; `kops state verify` compares the state with its input" for text in texts if text]
 
 

@@ -180,7 +180,7 @@ def _local_state(manifest: Manifest, staged: Sequence[StagedStore]) -> tuple[str
 
 def _fills_empty(found: StagedStore) -> bool:
     """Whether a changelog is new, or keys are written to a partition of it that has no records."""
-    empty = {number for number, bound in found.bounds.items() if bound.log_start_offset == bound.log_end_offset}
+    empty = {number for number, bound in found.bounds.items() if bound.empty}
     return len(empty) == len(found.bounds) or bool(empty & found.write.contents.keys())
 
 

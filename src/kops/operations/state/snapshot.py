@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import kops
 from kops.config.durable import settle, synced
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import Committed, NewTopic, Setting, TopicPartition, isolation_of
+from kops.core.models import Committed, NewTopic, Setting, TopicPartition, isolation_of, value_of
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, SLIDING, WINDOW
 from kops.core.times import time_text, to_milliseconds
@@ -255,14 +255,9 @@ def refuse_existing(target: Path) -> None:
 
 def guessed_type(settings: Mapping[str, Setting]) -> str:
     """Guess the type of a store from its changelog's settings (``InternalTopicConfig`` and its subclasses)."""
-
-    def value(name: str) -> str:
-        found = settings.get(name)
-        return (found.value or "") if found else ""
-
-    if "delete" in value("cleanup.policy").split(","):
+    if "delete" in value_of(settings, "cleanup.policy").split(","):
         return "windowed"
-    return "versioned" if int(value("min.compaction.lag.ms") or 0) > 0 else "key-value"
+    return "versioned" if int(value_of(settings, "min.compaction.lag.ms") or 0) > 0 else "key-value"
 
 
 def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.core.errors import UndecodableRecord
 from kops.core.records.models import timestamp_text
@@ -16,9 +16,6 @@ from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, Layout
 from kops.operations.engine.spark import Engine
 from kops.operations.records.formats import format_for
 from kops.output.records import as_line
-
-if TYPE_CHECKING:
-    from kops.formats.base import Format
 
 WORDS = {"added": "missing", "changed": "different", "removed": "unexpected"}
 _LONGEST = 60

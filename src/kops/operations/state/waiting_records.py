@@ -161,11 +161,7 @@ def answers_waiting(services: Services, state_file: StateFile, cut: InputOffsets
         return []
     begin = f"{state_file.application}-"
     topics = [name for name in services.kafka.topics.names() if name.startswith(begin) and _FOREIGN_KEY.search(name)]
-    partitions = [
-        TopicPartition(name, found.partition)
-        for name, topic in services.kafka.topics.existing(topics).items()
-        for found in topic.partitions
-    ]
+    partitions = [place for topic in services.kafka.topics.existing(topics).values() for place in topic.places]
     left = unprocessed(services, partitions, cut.committed, isolation=state_file.isolation)
     return [
         f"{place} holds records from offset {start} to {end} not processed by {state_file.application}: the results of its foreign-key join"

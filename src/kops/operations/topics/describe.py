@@ -7,12 +7,12 @@ from typing import Any
 
 from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError
-from kops.core.models import Setting, Topic, TopicPartition
+from kops.core.models import Setting, Topic, TopicPartition, value_of
 from kops.core.topics.names import streams_application
 from kops.core.topics.settings import POLICY
 from kops.operations.services import Services
 from kops.operations.topics.impact import Readers, readers_of
-from kops.operations.topics.listing import list_row, places_of
+from kops.operations.topics.listing import list_row
 
 COMPACTION = (
     POLICY,
@@ -51,7 +51,7 @@ def describe_bodies(
 
 def _log_dirs(services: Services, topics: Sequence[Topic]) -> tuple[list[LogDir], list[str]]:
     brokers = {replica for topic in topics for partition in topic.partitions for replica in partition.replicas}
-    places = [place for topic in topics for place in places_of(topic)]
+    places = [place for topic in topics for place in topic.places]
     found: list[LogDir] = []
     problems: list[str] = []
     for answer in services.kafka.log_dirs.describe_or_errors(brokers, places).values():
@@ -67,11 +67,13 @@ def _size(topic: Topic, sizes: Mapping[TopicPartition, Mapping[int, int]], *, wh
     """Return sizes in bytes: of the leaders, of all replicas, and of each replica; None for a sum with unknown parts."""
     rows = [
         {"partition": place.partition, "broker": broker, "size_bytes": size}
-        for place in places_of(topic)
+        for place in topic.places
         for broker, size in sorted(sizes.get(place, {}).items())
     ]
-    leaders = [(TopicPartition(topic.name, partition.partition), partition.leader) for partition in topic.partitions]
-    by_leader = [sizes.get(place, {}).get(leader) if leader is not None else None for place, leader in leaders]
+    leaders = [partition.leader for partition in topic.partitions]
+    by_leader = [
+        sizes.get(place, {}).get(leader) if leader is not None else None for place, leader in zip(topic.places, leaders, strict=True)
+    ]
     known = [size for size in by_leader if size is not None]
     return {
         "size_bytes": sum(known) if len(known) == len(by_leader) else None,
@@ -114,7 +116,7 @@ def _body(topic: Topic, settings: dict[str, Setting], all_settings: bool) -> dic
 
 def _compaction(settings: Mapping[str, Setting]) -> list[dict[str, Any]]:
     """Return the settings that govern compaction, including defaults; empty for a topic that is not compacted."""
-    if POLICY not in settings or "compact" not in (settings[POLICY].value or "").split(","):
+    if "compact" not in value_of(settings, POLICY).split(","):
         return []
     return [_setting(settings[name]) for name in COMPACTION if name in settings]
 

@@ -19,7 +19,6 @@ from kops.core.topics.settings import POLICY, RETENTION, people_value
 from kops.core.topics.warnings import Effective
 from kops.operations.groups.matching import is_live_streams
 from kops.operations.services import Services
-from kops.operations.topics.listing import places_of
 
 RETENTION_SIZE = "retention.bytes"
 
@@ -229,14 +228,14 @@ def _limit(name: str, topic: Effective) -> int | None:
 
 def _too_old(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
     now = to_milliseconds(services.now())
-    times = {place: max(0, now - limit) for topic, limit in limits.items() for place in places_of(topic)}
+    times = {place: max(0, now - limit) for topic, limit in limits.items() for place in topic.places}
     bounds, first_kept = services.kafka.offsets.bounds(times), services.kafka.offsets.at_times(times)
     cuts: dict[TopicPartition, tuple[Bounds, int]] = {}
     for place, ends in bounds.items():
         kept = first_kept[place]
         cuts[place] = ends, ends.log_end_offset if kept is None else kept
     for topic, limit in limits.items():
-        held = sum(bounds.log_end_offset - bounds.log_start_offset for place, (bounds, _) in cuts.items() if place.topic == topic.name)
+        held = sum(bounds.offsets for place, (bounds, _) in cuts.items() if place.topic == topic.name)
         doomed = sum(max(0, cut - bounds.log_start_offset) for place, (bounds, cut) in cuts.items() if place.topic == topic.name)
         if doomed:
             old = people_value(RETENTION, str(limit))
@@ -245,7 +244,7 @@ def _too_old(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
 
 
 def _too_big(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
-    leaders = {TopicPartition(topic.name, partition.partition): partition.leader for topic in limits for partition in topic.partitions}
+    leaders = {place: each.leader for topic in limits for place, each in zip(topic.places, topic.partitions, strict=True)}
     asked = {leader for leader in leaders.values() if leader is not None}
     if not asked:
         return
@@ -257,7 +256,7 @@ def _too_big(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
             one.partition: one.size for found in answer for one in found.replicas if leaders[one.partition] == broker and not one.future
         }
     for topic, limit in limits.items():
-        large = {place: size for place in places_of(topic) if (size := sizes.get(place, 0)) > limit}
+        large = {place: size for place in topic.places if (size := sizes.get(place, 0)) > limit}
         if large:
             most = max(large, key=lambda place: large[place])
             over = f"{len(large)} of {len(topic.partitions)} partitions hold more than retention.bytes {limit} ({size_text(limit)})"

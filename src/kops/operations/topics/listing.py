@@ -39,19 +39,15 @@ def select_partitions(
     """
     if regex:
         found = select(services, texts, regex=True)
-        return found, tuple(place for topic in found.values() for place in places_of(topic))
+        return found, tuple(place for topic in found.values() for place in topic.places)
     selections = [parse_selection(text, globs=True) for text in texts]
     found = select(services, [selection.topic for selection in selections])
-    existing = {name: places_of(topic) for name, topic in found.items()}
+    existing = {name: topic.places for name, topic in found.items()}
     chosen: set[TopicPartition] = set()
     for selection in selections:
         names = names_matching([selection.topic], found)
         chosen |= set(partitions_selected([Selection(name, selection.partitions) for name in names], existing))
     return found, tuple(sorted(chosen))
-
-
-def places_of(topic: Topic) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic.name, partition.partition) for partition in topic.partitions)
 
 
 def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False) -> list[dict[str, Any]]:

@@ -75,7 +75,7 @@ def _row(
         "log_start_offset": bounds.log_start_offset if isinstance(bounds, Bounds) else None,
         "log_end_offset": bounds.log_end_offset if isinstance(bounds, Bounds) else None,
         "last_stable_offset": stable.log_end_offset if isinstance(stable, Bounds) else None,
-        "offsets": bounds.log_end_offset - bounds.log_start_offset if isinstance(bounds, Bounds) else None,
+        "offsets": bounds.offsets if isinstance(bounds, Bounds) else None,
     }
     note = "" if isinstance(bounds, Bounds) else bounds.message
     if times is not None:

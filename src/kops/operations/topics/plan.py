@@ -16,7 +16,6 @@ from kops.core.topics.settings import broker_defaults, own_settings
 from kops.core.topics.warnings import Effective, change_warnings, warnings_for
 from kops.operations.services import Services
 from kops.operations.topics.impact import expiry_warnings, reader_warnings, readers_of
-from kops.operations.topics.listing import places_of
 
 CHANGE, CREATE, DELETE = "topics.change", "topics.create", "topics.delete"
 """The operations of the one mutation: changes of every kind, and the commands that only create or only delete."""
@@ -204,11 +203,11 @@ def _deletions(services: Services, doomed: Sequence[Topic], settings: SettingsBy
     """
     if not doomed:
         return ()
-    bounds = services.kafka.offsets.bounds_or_errors([place for topic in doomed for place in places_of(topic)])
+    bounds = services.kafka.offsets.bounds_or_errors([place for topic in doomed for place in topic.places])
     items = []
     for topic in doomed:
-        known = [bound for place in places_of(topic) if isinstance(bound := bounds[place], Bounds)]
-        records = sum(bound.log_end_offset - bound.log_start_offset for bound in known)
+        known = [bound for place in topic.places if isinstance(bound := bounds[place], Bounds)]
+        records = sum(bound.offsets for bound in known)
         before = {
             "partitions": len(topic.partitions),
             "replication_factor": topic.replication_factor,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kops.core.errors import AlreadyExists, Refused, UsageProblem
-from kops.core.models import NewTopic, Setting, Topic
+from kops.core.models import NewTopic, Setting, Topic, value_of
 from kops.core.plan import Plan
 from kops.core.selection import is_glob
 from kops.core.topics.changes import Changes, TopicRequest
@@ -202,7 +202,7 @@ def _owners(services: Services, names: Sequence[str], target: Mapping[str, str |
 def _keys_move(settings: Mapping[str, Mapping[str, Setting]], growing: Mapping[str, int]) -> list[str]:
     texts = []
     for name in growing:
-        policy = settings[name][POLICY].value or "" if POLICY in settings[name] else ""
+        policy = value_of(settings[name], POLICY)
         texts.append((name, "records of a key go to another partition from now on: their order across the change is lost"))
         if "compact" in policy.split(","):
             old = "compacted: the last value of a key in its old partition stays forever, in addition to newer ones in the new partition"

@@ -19,7 +19,7 @@ from kops.core.topics.settings import POLICY
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.topics.impact import Needs, Readers, group_names, need_warnings, needs_below, readers_of
-from kops.operations.topics.listing import places_of, select_partitions
+from kops.operations.topics.listing import select_partitions
 
 _HINT = 'it is like {"partitions": [{"topic": "orders", "partition": 0, "offset": 120}], "version": 1}; offset -1 is the end'
 
@@ -113,7 +113,7 @@ def plan_truncate_by_file(services: Services, path: Path) -> Plan[Truncation]:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageProblem(f"cannot read {path}: {reason}", hint="name a file of offsets, as Apache's --offset-json-file") from error
     found = services.kafka.topics.describe(place.topic for place in positions)
-    existing = {name: places_of(topic) for name, topic in found.items()}
+    existing = {name: topic.places for name, topic in found.items()}
     partitions_selected([Selection(place.topic, (place.partition,)) for place in positions], existing)
     return _plan(services, found, positions, str(path))
 
@@ -217,7 +217,7 @@ def _strategy(position: Position) -> Strategy:
 
 
 def _item(place: TopicPartition, bounds: Bounds, target: Target) -> Item:
-    held, deleted = bounds.log_end_offset - bounds.log_start_offset, target.offset - bounds.log_start_offset
+    held, deleted = bounds.offsets, target.offset - bounds.log_start_offset
     reason = f"; {target.reason}" if target.reason else ""
     if deleted <= 0:
         return Item(str(place), "none", bounds.log_start_offset, bounds.log_start_offset, f"nothing goes{reason}")

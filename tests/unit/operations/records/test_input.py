@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from kops.core.errors import UsageProblem
 from kops.core.models import NewRecord
 from kops.core.records.models import Record
-from kops.formats.registry import FORMATS, format_named
+from kops.formats.registry import FORMATS
 from kops.operations.records.input import Given, from_json, from_lines, from_whole
 from kops.operations.records.rows import BYTES, stream_row
+from kops.plugins.loader import load_format
 
 
 def lines(data, **given):
@@ -19,7 +20,7 @@ def lines(data, **given):
 
 def objects(*bodies, **given):
     data = "\n".join(body if isinstance(body, str) else json.dumps(body) for body in bodies).encode()
-    return [record for _, record in from_json("-", io.BytesIO(data), Given(**given), lambda _part, name: format_named(name))]
+    return [record for _, record in from_json("-", io.BytesIO(data), Given(**given), lambda _part, name: load_format(name))]
 
 
 def test_each_line_is_a_value_with_its_bytes_as_they_are():
