@@ -43,7 +43,6 @@ _BEARER = re.compile(r"(?i)(\bbearer\s+)(?=\S*[\d._~+/=-])([^\s,|\"']{8,})")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a setting is a secret, judged by its name."""
     return bool(_SECRET.search(name) or _IN_CAMELS.search(name)) and not _NO_SECRET.search(name)
 
 

@@ -67,7 +67,6 @@ def _pieces_of(column: pyarrow.Array) -> tuple[Any, NDArray[numpy.int64], NDArra
 
 
 def hash_long(seeds: Hashes, numbers: NDArray[Any]) -> Hashes:
-    """Hash 64-bit integers."""
     import numpy
 
     return _finished(_with_word(seeds + _u(_PRIME_5 + 8), numbers.astype(numpy.int64).view(numpy.uint64)))

@@ -84,5 +84,4 @@ def _find(
     versions = read_versions(session, one.target, one.detected.layout, query, limit=limit, engine=engine)
     found = look(one.target, one.detected, query, versions, named, skip=how.skip_undecodable)
     show(session, found.rows)
-    for note in found.notes:
-        session.note(note)
+    session.note(*found.notes)

@@ -53,8 +53,7 @@ def inspect_command(
     skip = how.skip_undecodable
     with inspecting(session, one.target, one.detected, wanted, named=one.named, limit=limit, skip=skip, engine=engine) as found:
         show_rows(session, found.rows)
-        for note in found.all_notes:
-            session.note(note)
+        session.note(*found.all_notes)
 
 
 @group.command("list")
@@ -76,8 +75,7 @@ def list_command(session: Session, /, *, application: str | None, named: str | N
         raise click.UsageError("name one application, or say --all")
     found = list_changelogs(session, wanted)
     show_listing(session, found.rows, applications=everything)
-    for note in found.notes:
-        session.note(note)
+    session.note(*found.notes)
 
 
 @group.command("stats")

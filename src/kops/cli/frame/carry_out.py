@@ -58,7 +58,7 @@ class Presenter(Services, Protocol):
     def quiet(self) -> bool:
         """Return whether stderr carries errors and questions only."""
 
-    def note(self, text: str) -> None:
+    def note(self, *texts: str) -> None:
         """Write to stderr what is not data."""
 
     def render(self, rows: Iterable[Row], columns: Sequence[str | Column], *, whole: bool = False) -> None:
@@ -78,7 +78,7 @@ def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str
         show_plan_as_data(session, plan)
         return 0
     if not plan.has_changes:
-        note_remarks(session, plan)
+        session.note(*remarks(plan))
         session.note(f"nothing to do: {visible(plan.summary)}")
         finish(session, Result(tuple(unchanged(plan))), None)
         if finishes:
@@ -141,11 +141,6 @@ def heading(plan: Plan) -> str:
     return f"warning: {FINAL}\n{summary}" if FINAL in plan.warnings else summary
 
 
-def note_remarks(session: Presenter, plan: Plan) -> None:
-    for remark in remarks(plan):
-        session.note(remark)
-
-
 def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     """Show the plan to the person who approves it, on stderr.
 
@@ -182,7 +177,7 @@ def show_plan_as_data(session: Presenter, plan: Plan) -> None:
             sys.stdout.write(wrapped(plan_text(plan, terminal=sys.stdout.isatty()), sys.stdout) + "\n")
         else:
             session.render(plan_rows(plan), PLAN_COLUMNS)
-        note_remarks(session, plan)
+        session.note(*remarks(plan))
         session.note("dry run: nothing was changed")
 
 
@@ -199,8 +194,7 @@ def finish(session: Presenter, result: Result, entry: Entry | None) -> None:
         write_yaml(json.loads(json.dumps(result.as_json() | journal_id)), sys.stdout)
     else:
         _finish_for_people(session, result)
-    for message in result.messages:
-        session.note(message)
+    session.note(*result.messages)
     if entry:
         session.note(f"{result.status.value}; journal {entry.id}{_undo_hint(result, entry)}")
 

@@ -123,14 +123,15 @@ class Session:
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
 
-    def note(self, text: str) -> None:
-        """Write something that is not data to stderr; a closed stderr stops nothing."""
+    def note(self, *texts: str) -> None:
+        """Write what is not data to stderr, each text on lines of its own; a closed stderr stops nothing."""
         if self.quiet:
             return
         from kops.output.colour import note_line, write_coloured
 
         with suppress(BrokenPipeError):
-            write_coloured(note_line(indented(text), sys.stderr) + "\n", sys.stderr)
+            for text in texts:
+                write_coloured(note_line(indented(text), sys.stderr) + "\n", sys.stderr)
 
     def render(self, rows: Iterable[Row], columns: Sequence[str | Column], *, whole: bool = False) -> None:
         """Write rows to stdout in the chosen format.

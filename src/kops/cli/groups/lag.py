@@ -50,7 +50,6 @@ class Question:
         return cls(names, regex, by, isolation, times, parse_duration(within) if within else None, limits)
 
     def ask(self, session: Session) -> LagReport:
-        """Return the answer as of now."""
         from kops.operations.groups.lag import lag
 
         return lag(session, self.names, regex=self.regex, isolation=self.isolation, times=self.times, within=self.within)
@@ -130,7 +129,6 @@ class Exceeded:
             yield block
 
     def look_at(self, rows: Iterable[Row]) -> None:
-        """Remember those of some rows."""
         for text in filter(None, map(self._limits.exceeded_by, rows)):
             self.count += 1
             if len(self.first) < self.NAMED:
@@ -166,7 +164,6 @@ def render_partitions(session: Session, report: LagReport, blocks: Iterable[Bloc
 
 
 def render_sums(session: Session, rows: Sequence[Row], first: Sequence[str]) -> None:
-    """Render sums by group or topic."""
     from kops.core.blocks import blocks_of
     from kops.output.table import Column
 

@@ -53,8 +53,7 @@ def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str
     if session.output_format == "table":
         columns = columns[:6] + [name for name in columns[6:] if any(row[name] not in (None, "") for row in rows)]
     session.render(rows, columns)
-    for note in notes:
-        session.note(note)
+    session.note(*notes)
 
 
 @group.command("delete")

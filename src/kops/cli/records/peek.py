@@ -35,8 +35,7 @@ def peek(
         session.render(rows, [Column("mark", "NEXT"), *topic, *stream_columns(rows, "table")])
     else:
         session.render(rows, list(rows[0]) if rows else ["group"])
-    for note in (peeked.note for peeked in found if peeked.note):
-        session.note(note)
+    session.note(*(peeked.note for peeked in found if peeked.note))
     for problem in problems:
         session.note(f"warning: {problem}; its bytes are shown")
     return int(ExitCode.DONE)

@@ -148,8 +148,7 @@ def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
         session.render_object(body)
     else:
         session.render(body["partitions"], ARCHIVE_COLUMNS)
-    for note in notes:
-        session.note(note)
+    session.note(*notes)
     new = body["records_added"]
     added = f"{counted(new, 'record')} more {'is' if new == 1 else 'are'}" if run else "nothing is new; all is"
     session.note(f"{added} in {to}; `kops replay restore {to} --to TOPIC` brings them back")

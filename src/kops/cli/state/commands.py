@@ -196,8 +196,7 @@ def verify(
     found = compare(session, state_file, compute_options, look=look)
     if report:
         session.note(f"the report is in {report}")
-    for note in found.notes:
-        session.note(note)
+    session.note(*found.notes)
     session.render(found.rows, VERIFY_COLUMNS)
     return _code(found.status)
 
@@ -223,14 +222,12 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
         found = diff_against(session, state_file, against, limit=limit, master=compute_options.master)
     else:
         found = compare(session, state_file, compute_options, limit=limit)
-    for note in found.notes:
-        session.note(note)
+    session.note(*found.notes)
     show_differences(session, found.rows)
     return _code(found.status)
 
 
 def _code(status: str) -> int:
-    """Return the exit code of a comparison."""
     from kops.core.errors import ExitCode
 
     return {"equal": ExitCode.DONE, "different": ExitCode.FAILED, "unclear": ExitCode.UNCLEAR}[status]

@@ -48,8 +48,7 @@ def query(
     state_file = read_state_file(file, stores)
     position = parse_moment(at, origin, session.now())
     found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master)
-    for note in found.notes:
-        session.note(note)
+    session.note(*found.notes)
     show_answers(session, found.rows)
     if key is not None and not found.rows:
         session.note(f"no store has the key {key}")

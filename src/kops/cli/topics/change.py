@@ -199,8 +199,7 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: boo
         session.render(rows, COLUMNS)
     elif rows:
         session.render(rows, [column for column in COLUMNS if any(row[column] not in (None, "") for row in rows)], whole=True)
-    for text in spared_topics(comparison):
-        session.note(text)
+    session.note(*spared_topics(comparison))
     topics = len(comparison.declaration.topics)
     different = len({row["topic"] for row in rows if row["action"] != "unmanaged"})
     if different:

@@ -121,7 +121,6 @@ def show_topics(session: Session, bodies: Sequence[dict[str, Any]]) -> None:
 
 
 def show_topic(session: Session, body: dict[str, Any]) -> None:
-    """Write one topic for people."""
     from kops.core.sizes import size_text
 
     sizes = {(row["partition"], row["broker"]): row["size_bytes"] for row in body.get("replica_sizes", ())}

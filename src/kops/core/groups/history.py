@@ -59,7 +59,6 @@ class Jump:
 
     @property
     def onward(self) -> bool:
-        """Whether records were skipped."""
         return self.after > self.before
 
 

@@ -65,7 +65,6 @@ class Table:
 
     @property
     def below(self) -> tuple[Table, ...]:
-        """The tables that it is made of."""
         return tuple(table for table in (self.parent, self.join.right if self.join else None) if table)
 
     @property
@@ -209,7 +208,6 @@ class Store:
 
     @property
     def inputs(self) -> tuple[Source, ...]:
-        """All topics that it is computed from."""
         return (self.source, *self.others)
 
 

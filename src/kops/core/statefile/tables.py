@@ -98,7 +98,6 @@ def names_table(fields: Fields) -> bool:
 
 
 def is_table_store(fields: Fields) -> bool:
-    """Whether a store is made of tables."""
     return names_table(fields) or fields.body.get("join") is not None
 
 

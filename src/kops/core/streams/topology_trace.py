@@ -84,7 +84,6 @@ class Trace:
 
     @property
     def by_foreign_key(self) -> bool:
-        """Whether a table is joined by a foreign key."""
         return self.kind == JOINED and any(_FK_STORE.fullmatch(store) for store in self.through)
 
     @property

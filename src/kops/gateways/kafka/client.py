@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property, partial
@@ -149,6 +149,24 @@ class Client:
             raise
         except KopsError as error:
             return error
+
+    def outcomes(self, futures: Mapping[str, Future[Any]], doing: str) -> dict[str, Any]:
+        """Wait for the parts of a request, by name; see ``outcome``."""
+        return {name: self.outcome(future, f"{doing} {name}") for name, future in futures.items()}
+
+    def errors(self, futures: Mapping[str, Future[Any]], doing: str) -> dict[str, KopsError | None]:
+        return {name: answer if isinstance(answer, KopsError) else None for name, answer in self.outcomes(futures, doing).items()}
+
+    def describe_topics(self, names: Collection[str]) -> dict[str, Any]:
+        """Return the description of each topic, or the error, in one request.
+
+        :param names: at least one
+        """
+        from confluent_kafka import TopicCollection
+
+        with self.asking_about_topics:
+            futures = self.admin.describe_topics(TopicCollection(list(names)), request_timeout=self.timeout)
+            return self.outcomes(futures, "describe topic")
 
     def settle(self) -> Any:
         """Wait for the metadata that a wait has requested, and return it; None if none was requested, or it cannot be read."""

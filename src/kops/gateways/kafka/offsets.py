@@ -87,13 +87,9 @@ class Offsets:
         return partitions
 
     def partitions_or_errors(self, topics: Collection[str]) -> tuple[dict[str, tuple[TopicPartition, ...]], dict[str, KopsError]]:
-        from confluent_kafka import TopicCollection
-
         if not topics:
             return {}, {}
-        with self._client.asking_about_topics:
-            futures = self._client.admin.describe_topics(TopicCollection(sorted(set(topics))), request_timeout=self._client.timeout)
-            found = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
+        found = self._client.describe_topics(sorted(set(topics)))
         problems = {name: answer for name, answer in found.items() if isinstance(answer, KopsError)}
         partitions = {
             name: tuple(TopicPartition(name, partition.id) for partition in answer.partitions)

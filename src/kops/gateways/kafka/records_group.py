@@ -99,7 +99,6 @@ class GroupReader:
         self._committed |= new
 
     def close(self) -> None:
-        """Leave the group."""
         self._consumer.close()
 
     @property

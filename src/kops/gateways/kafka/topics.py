@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from kops.core.durations import MILLISECONDS
@@ -68,11 +67,7 @@ class Topics:
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
-        from confluent_kafka import TopicCollection
-
-        with self._client.asking_about_topics:
-            futures = self._client.admin.describe_topics(TopicCollection(wanted), request_timeout=self._client.timeout)
-            answers = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
+        answers = self._client.describe_topics(wanted)
         found = {name: _topic(answer) for name in wanted if not isinstance(answer := _unless_missing(answers[name]), NotFound)}
         self.any_without_id = self.any_without_id or any(topic.topic_id is None for topic in found.values())
         return found
@@ -160,7 +155,7 @@ class Topics:
         futures = self._client.admin.create_topics(
             [_new_topic(topic) for topic in topics], validate_only=validate_only, operation_timeout=timeout, request_timeout=timeout
         )
-        return self._errors(futures, "create topic")
+        return self._client.errors(futures, "create topic")
 
     def _being_deleted(self, errors: Mapping[str, KopsError | None]) -> set[str]:
         """Return the topics that are reported to exist but are not listed."""
@@ -177,7 +172,7 @@ class Topics:
             return {}
         timeout = self._client.timeout
         futures = self._client.admin.delete_topics(wanted, operation_timeout=timeout, request_timeout=timeout)
-        errors = self._errors(futures, "delete topic")
+        errors = self._client.errors(futures, "delete topic")
         late = self._wait_until([name for name, error in errors.items() if error is None], lambda topic: topic is None)
         return errors | {name: TimedOut(f"topic {name} was deleted, but still shows after {timeout:g} s") for name in late}
 
@@ -192,7 +187,7 @@ class Topics:
         request = [_altered(name, settings) for name, settings in changes.items()]
         timeout = self._client.timeout
         futures = self._client.admin.incremental_alter_configs(request, validate_only=validate_only, request_timeout=timeout)
-        return self._errors({resource.name: future for resource, future in futures.items()}, "alter topic")
+        return self._client.errors({resource.name: future for resource, future in futures.items()}, "alter topic")
 
     def add_partitions(self, totals: Mapping[str, int], *, validate_only: bool = False) -> dict[str, KopsError | None]:
         """Add partitions to topics, and wait until the cluster shows them with their leaders.
@@ -210,7 +205,7 @@ class Topics:
         futures = self._client.admin.create_partitions(
             request, validate_only=validate_only, operation_timeout=timeout, request_timeout=timeout
         )
-        errors = self._errors(futures, "add partitions to topic")
+        errors = self._client.errors(futures, "add partitions to topic")
         if not validate_only:
             grown = [name for name, error in errors.items() if error is None]
             late = self._wait_until(grown, lambda topic: topic is not None and _has(topic, totals[topic.name]))
@@ -235,10 +230,6 @@ class Topics:
             outcome = self._client.outcome(future, f"delete records of {partition}")
             answers[partition] = outcome if isinstance(outcome, KopsError) else int(outcome.low_watermark)
         return answers
-
-    def _errors(self, futures: Mapping[str, Future[Any]], doing: str) -> dict[str, KopsError | None]:
-        outcomes = {name: self._client.outcome(future, f"{doing} {name}") for name, future in futures.items()}
-        return {name: outcome if isinstance(outcome, KopsError) else None for name, outcome in outcomes.items()}
 
     def _wait_until(self, names: Sequence[str], ready: Callable[[Topic | None], bool]) -> list[str]:
         """Wait until the brokers show what the controller decided; return the names that were not ready in time."""

@@ -17,7 +17,6 @@ _ADDED = ("records", "tombstones", "with_headers", "high", "low")
 
 
 def read_archive_of(engine: Engine, place: Place) -> Archive | None:
-    """Return an archive; None when there is none."""
     body = place.read(engine)
     return None if body is None else archive_of_json(body, place.path)
 

@@ -141,7 +141,6 @@ class Layout:
         return int.from_bytes(key[at : at + LONG], "big", signed=True)
 
     def inner_sql(self) -> str:
-        """Return :meth:`inner` as Spark SQL."""
         if self.sized:
             length = f"cast(conv(hex(substring(key, 1, {INT})), 16, -10) as int)"
             return f"if(length(key) >= {INT} and {length} between 0 and length(key) - {INT}, substring(key, {INT + 1}, {length}), null)"
@@ -149,7 +148,6 @@ class Layout:
         return f"if(length(key) >= {both}, substring(key, {self.prefix + 1}, length(key) - {both}), null)" if both else "key"
 
     def time_sql(self) -> str:
-        """Return :meth:`time` as Spark SQL."""
         if self.start is None:
             return "cast(null as bigint)"
         at = self.start + 1 if self.start >= 0 else self.start

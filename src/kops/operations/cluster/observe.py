@@ -105,7 +105,6 @@ def _with_details(services: Services, seen: Observed, gaps: Gaps) -> Observed:
 
 
 def kafka_versions(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, str | KopsError]:
-    """Return the Kafka release whose protocol each broker speaks, or why it is not known."""
     return gaps.ask("broker versions", lambda: services.kafka.details.versions_or_errors(broker_ids)) or {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 from kops.core.errors import KopsError, UsageProblem, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.times import time_text
-from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, poll
 from kops.operations.connect.select import matching
 from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
@@ -97,12 +96,11 @@ class SetLoggers(ConnectMutation[Levels]):
     def verify(self, services: Services, plan: Plan[Levels], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Poll until the worker that answers has the levels: it learns of them in the same way as the others."""
         names, wanted = done(results), plan.arguments.levels
-        deadline = time.monotonic() + SETTLE_SECONDS
-        while True:
-            now = _levels(services, names)
-            if time.monotonic() > deadline or all(now[name] == wanted[name] for name in names):
-                break
-            time.sleep(POLL_SECONDS)
+
+        def reached(levels: Mapping[str, str]) -> bool:
+            return all(levels[name] == wanted[name] for name in names)
+
+        now = poll(lambda: _levels(services, names), reached, seconds=SETTLE_SECONDS)
         return tuple(_verified(one, now[one.target], wanted[one.target]) if one.target in now else one for one in results)
 
     def invert(self, services: Services, plan: Plan[Levels], results: Sequence[ItemResult]) -> Plan[Levels]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from kops.core.connect.models import FAILED, RUNNING, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
@@ -14,6 +14,7 @@ from kops.core.plan import Args, Item, ItemResult, Plan, Severity, Status
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 
+T = TypeVar("T")
 POLL_SECONDS = 0.25
 _AT_ONCE = 8
 
@@ -65,10 +66,19 @@ def poll_until(
 
     :returns: the connectors at the last poll, without those that do not exist
     """
+
+    def look() -> dict[str, Connector]:
+        return {connector.name: connector for connector in services.connect.connectors() if connector.name in names}
+
+    return poll(look, lambda found: all(reached(name, found.get(name)) for name in names), seconds=seconds)
+
+
+def poll(look: Callable[[], T], enough: Callable[[T], bool], *, seconds: float) -> T:
+    """Look until it is enough, or ``seconds`` have passed; return what the last look found."""
     deadline = time.monotonic() + seconds
     while True:
-        found = {connector.name: connector for connector in services.connect.connectors() if connector.name in names}
-        if all(reached(name, found.get(name)) for name in names) or time.monotonic() > deadline:
+        found = look()
+        if enough(found) or time.monotonic() > deadline:
             return found
         time.sleep(POLL_SECONDS)
 

@@ -58,7 +58,6 @@ def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> S
 
 
 def config_digest(config: Mapping[str, str] | None, key: bytes) -> str | None:
-    """Return a keyed digest of a whole configuration; None for None."""
     return None if config is None else digest(own_config(config), key)
 
 

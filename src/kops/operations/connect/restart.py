@@ -11,7 +11,7 @@ from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNE
 from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
-from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, run_each, states_text, states_value
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, poll, run_each, states_text, states_value
 from kops.operations.connect.select import named, select, select_some
 from kops.operations.services import Services
 
@@ -122,14 +122,15 @@ class Restart(ConnectMutation[RestartScope]):
         """Poll until everything runs steadily, or has failed again."""
         taskless = plan.arguments.without_tasks
         watches = {name: Watch(plan.arguments.tasks, needs_tasks=name not in taskless) for name in done(results)}
-        deadline = time.monotonic() + plan.arguments.wait_ms / 1000
-        while watches:
+
+        def decided() -> bool:
             found = {connector.name: connector for connector in select(services, ())}
             for name, watch in watches.items():
                 watch.observe(found.get(name), time.monotonic())
-            if all(watch.decided for watch in watches.values()) or time.monotonic() > deadline:
-                break
-            time.sleep(POLL_SECONDS)
+            return all(watch.decided for watch in watches.values())
+
+        if watches:
+            poll(decided, bool, seconds=plan.arguments.wait_ms / 1000)
         return tuple(watches[one.target].result(one) if one.target in watches else one for one in results)
 
     def invert(self, services: Services, plan: Plan[RestartScope], results: Sequence[ItemResult]) -> Plan[RestartScope]:  # noqa: ARG002

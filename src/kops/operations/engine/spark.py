@@ -229,10 +229,11 @@ def new_stage(services: Services, application: str) -> str:
     return str(folder / name)
 
 
-def drop_stage(path: str) -> None:
-    """Delete a stage on this machine; one elsewhere is left to the owners of that storage."""
-    if "://" not in path:
-        shutil.rmtree(path, ignore_errors=True)
+def drop_stage(*paths: str) -> None:
+    """Delete stages on this machine; those elsewhere are left to the owners of that storage."""
+    for path in paths:
+        if "://" not in path:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _forget_old(services: Services, folder: Path) -> None:

@@ -22,7 +22,7 @@ from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest
 from kops.operations.replay.restore import group_items, groups_wanted, refuse_active_groups, translated
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.services import Services
-from kops.operations.topics.plan import prepare_creation
+from kops.operations.topics.plan import on_this_cluster, prepare_creation
 
 OPERATION = "replay.restore"
 
@@ -97,11 +97,7 @@ def plan_restore(
 def _creation(services: Services, archive: Archive, target: str) -> NewTopic | None:
     if services.kafka.topics.existing([target]):
         return None
-    request = archive.new_topic(target)
-    if services.kafka.cluster().cluster_id != archive.cluster_id:
-        most = len(services.kafka.cluster().brokers)
-        request = NewTopic(target, request.partitions, min(request.replication_factor or 1, most), request.settings)
-    return prepare_creation(services, [request]).topics[0]
+    return prepare_creation(services, on_this_cluster(services, archive.cluster_id, [archive.new_topic(target)])).topics[0]
 
 
 def _new_targets(created: NewTopic, request: ReplayRequest) -> Targets:

@@ -173,7 +173,6 @@ def _left(item: Item, sent: PartitionProgress | None) -> Item:
 def _result(
     item: Item, sent: PartitionProgress | None, outcome: Outcome | None, failure: KopsError | None, plan: Plan[Given], *, full: bool
 ) -> ItemResult:
-    """Judge a partition by what is committed."""
     value: dict[str, Any] = {
         "records": sent.records if sent else 0,
         "next_offset": sent.offset if sent else item.before,

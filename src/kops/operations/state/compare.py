@@ -100,8 +100,7 @@ def _compared(services: Services, state_file: StateFile, options: ComputeOptions
         stores = (note for found in computed for note in (found.summary, *found.warnings))
         yield engine, [*notes, *cut.notes, *cut.origins, *stores, *uncovered_note(state_file, uncovered), *forgotten], computed
     finally:
-        for found in computed:
-            drop_stage(found.stage)
+        drop_stage(*(found.stage for found in computed))
 
 
 def _store_row(found: Computed) -> dict[str, Any]:

@@ -123,8 +123,7 @@ def compute_all(
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
     for done in computed:
         if not options.accept_inexact and done.exactness.grade > "B":
-            for other in computed:
-                drop_stage(other.stage)
+            drop_stage(*(other.stage for other in computed))
             raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons, proof=done.proof)
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
@@ -160,8 +159,7 @@ def _refuse_all(computed: Sequence[Computed], refuse: Callable[[Computed], None]
         for done in computed:
             refuse(done)
     except Refused:
-        for done in computed:
-            drop_stage(done.stage)
+        drop_stage(*(done.stage for done in computed))
         raise
 
 

@@ -96,7 +96,6 @@ class Computed:
 
     @property
     def contents(self) -> Mapping[int, Content]:
-        """What is to be appended, by partition."""
         return self.counts.staged.contents
 
     @property
@@ -207,8 +206,7 @@ def compute_stores(
         pool.shutdown(wait=False, cancel_futures=True)
         engine.cancel_jobs()
         pool.shutdown()
-        for stage in stages:
-            drop_stage(stage)
+        drop_stage(*stages)
         raise
     finally:
         pool.shutdown()

@@ -58,7 +58,6 @@ class TopicChange:
         return Item(self.name, self.action, _shape(self.before), _shape(self.after), reason)
 
     def backwards(self, topic_id: str | None) -> TopicChange:
-        """Return the change that undoes it."""
         return TopicChange(self.after, self.before, topic_id)
 
 

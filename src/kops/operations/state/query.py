@@ -106,7 +106,6 @@ def up_to_committed(services: Services, state_file: StateFile, asked: Sequence[Q
 
 
 def changelogs_of(services: Services, asked: Sequence[Question]) -> dict[str, tuple[TopicPartition, ...]]:
-    """Return the partitions of the changelogs to be read."""
     topics = sorted({question.store.changelog for question in asked})
     partitions, problems = services.kafka.offsets.partitions_or_errors(topics)
     for topic, problem in problems.items():
@@ -239,8 +238,7 @@ def computed_views(
             engine, cut, [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
         )
     finally:
-        for found in computed:
-            drop_stage(found.stage)
+        drop_stage(*(found.stage for found in computed))
 
 
 END = Position("end")

@@ -56,8 +56,7 @@ def _refuse_versions(computed: Sequence[Computed]) -> None:
     """Refuse to append to the changelog of a versioned store: each of its records is a version, and stays one."""
     for found in computed:
         if found.facts.store.type == VERSIONED and found.differing:
-            for done in computed:
-                drop_stage(done.stage)
+            drop_stage(*(done.stage for done in computed))
             raise Refused(
                 f"store {found.facts.store.name} is versioned and differs in {found.differing:,} versions: its history cannot be unwritten",
                 hint="--write replace recreates its changelog",

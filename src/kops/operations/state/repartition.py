@@ -126,8 +126,7 @@ def forget_kept(journal: Journal, application: str) -> list[str]:
         kept += [store.prior_stage for store in arguments_of(entry.plan).stores.values() if Path(store.prior_stage).is_dir()]
     if not kept:
         raise Refused(f"nothing is kept of {application}", hint="`kops journal list` shows what was done")
-    for stage in kept:
-        drop_stage(stage)
+    drop_stage(*kept)
     return kept
 
 
@@ -265,9 +264,7 @@ def stage_changelogs(
                 done.append(_stage(engine, state_file, store, by_topic[store.changelog], here, partitions=partitions))
                 _refuse_unmovable(engine, state_file, done[-1])
     except BaseException:
-        for found in done:
-            drop_stage(found.stage)
-            drop_stage(found.prior_stage)
+        drop_stage(*(stage for found in done for stage in (found.stage, found.prior_stage)))
         raise
     return done
 
@@ -324,6 +321,4 @@ def _forget_unused(services: Services, folder: Path) -> None:
     if damaged:
         return  # they may need what looks unused
     used = {store.get("prior_stage") for entry in entries for store in dict(entry.plan.arguments.get("stores") or {}).values()}
-    for stage in old:
-        if str(stage) not in used:
-            drop_stage(str(stage))
+    drop_stage(*(str(stage) for stage in old if str(stage) not in used))

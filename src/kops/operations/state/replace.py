@@ -103,8 +103,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
                 drop_stage(each.prior_stage)
         raise
     finally:
-        for found in computed:
-            drop_stage(found.stage)
+        drop_stage(*(found.stage for found in computed))
     right = [
         Item(found.facts.store.changelog, "none", reason=f"up to date: {found.counts.keys:,} keys")
         for found in computed

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, NewTopic, Topic, TopicPartition, isolation_of
+from kops.core.models import Bounds, Committed, Topic, TopicPartition, isolation_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile.fields import nearest
 from kops.core.streams.local_state import delete_local_state
@@ -23,7 +23,7 @@ from kops.operations.state.input_offsets import refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import state_plan
 from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder
-from kops.operations.topics.plan import prepare_creation
+from kops.operations.topics.plan import on_this_cluster, prepare_creation
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
@@ -48,7 +48,7 @@ def plan_restore(
     existing = services.kafka.topics.existing([*(store.topic.name for store in manifest.stores), *(t.name for t in manifest.repartitions)])
     _refuse_unfit(services, manifest, existing)
     absent = [topic for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions) if topic.name not in existing]
-    creation = prepare_creation(services, _on_this_cluster(services, manifest, absent))
+    creation = prepare_creation(services, on_this_cluster(services, manifest.cluster_id, absent))
     commits, prior = _restored_offsets(services, manifest, existing) if offsets and not stores else ({}, {})
     staged = stage_stores(engine, folder, original, manifest, existing)
     changes = [TopicChange(None, topic) for topic in creation.topics]
@@ -110,14 +110,6 @@ def _refuse_unfit(services: Services, manifest: Manifest, existing: Mapping[str,
                 f"{topic.name} has message.timestamp.type=LogAppendTime: the broker would replace the timestamps, which are state",
                 hint=f"set it to CreateTime: kops topics alter {topic.name} --config message.timestamp.type=CreateTime",
             )
-
-
-def _on_this_cluster(services: Services, manifest: Manifest, topics: Sequence[NewTopic]) -> list[NewTopic]:
-    """Return topics to be created; on another cluster with at most as many replicas as it has brokers."""
-    if services.kafka.cluster().cluster_id == manifest.cluster_id:
-        return list(topics)
-    most = len(services.kafka.cluster().brokers)
-    return [replace(topic, replication_factor=min(topic.replication_factor or 1, most)) for topic in topics]
 
 
 def _restored_offsets(
@@ -249,9 +241,7 @@ def stage_stores(engine: Engine, folder: Path, original: Manifest, manifest: Man
             found = engine.services.kafka.offsets.bounds(partitions, isolation=isolation) if partitions else {}
             done.append(_stage(engine, store_folder(folder, before), store, {at.partition: bound for at, bound in found.items()}, manifest))
     except BaseException:
-        for staging in done:
-            if staging.staged is not None:
-                drop_stage(staging.stage)
+        drop_stage(*(staging.stage for staging in done if staging.staged is not None))
         raise
     return done
 

@@ -131,6 +131,17 @@ def prepare_creation(services: Services, absent: Sequence[NewTopic]) -> Creation
     return Creation(resolved, tuple(_creation(topic, defaults) for topic in resolved), tuple(warnings_for(effective, brokers)))
 
 
+def on_this_cluster(services: Services, origin: str, topics: Sequence[NewTopic]) -> list[NewTopic]:
+    """Return topics to be created; of another cluster with at most as many replicas as this one has brokers.
+
+    :param origin: id of the cluster that they come from
+    """
+    cluster = services.kafka.cluster()
+    if cluster.cluster_id == origin:
+        return list(topics)
+    return [replace(topic, replication_factor=min(topic.replication_factor or 1, len(cluster.brokers))) for topic in topics]
+
+
 def raise_refusals(answers: Mapping[str, KopsError | None]) -> None:
     """Raise the first of the brokers' refusals, with the others in its details."""
     errors = {name: error for name, error in answers.items() if error is not None}

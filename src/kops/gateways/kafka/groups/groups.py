@@ -77,8 +77,7 @@ class Groups(CommittedOffsets):
         """Delete groups and their committed offsets; return the error of each, None if it is gone."""
         wanted = sorted(set(group_ids))
         futures = self._client.admin.delete_consumer_groups(wanted, request_timeout=self._client.timeout) if wanted else {}
-        outcomes = {group_id: self._client.outcome(future, f"delete group {group_id}") for group_id, future in futures.items()}
-        return {group_id: outcome if isinstance(outcome, KopsError) else None for group_id, outcome in outcomes.items()}
+        return self._client.errors(futures, "delete group")
 
     def _listed_by_librdkafka(self) -> list[Group]:
         import warnings
