@@ -41,7 +41,7 @@ def use_context(directories: Directories, name: str) -> None:
 
     :raises NotFound: if there is none of this name
     """
-    _known(read_config(directories), name)
+    require_context(read_config(directories), name)
     _edit(directories, lambda _document: None, current=name)
 
 
@@ -51,7 +51,7 @@ def remove_context(directories: Directories, name: str) -> tuple[Path, ...]:
     :returns: the removed files
     :raises NotFound: if there is none of this name
     """
-    _known(read_config(directories), name)
+    require_context(read_config(directories), name)
     own = secret_files(directories, name)
 
     def change(document: MutableMapping[str, Any]) -> None:
@@ -81,7 +81,11 @@ def write_secret(directories: Directories, name: str, secret: str, value: str) -
     return str(write_private(secret_file(directories, name, secret), value + "\n"))
 
 
-def _known(file: ConfigFile, name: str) -> None:
+def require_context(file: ConfigFile, name: str) -> None:
+    """Refuse the name of a context that is not in the file.
+
+    :raises NotFound: naming those that are
+    """
     if name not in file.contexts:
         known = ", ".join(sorted(file.contexts)) or "none"
         raise NotFound(f"there is no context {name!r} in {file.path}", hint=f"known contexts: {known}")

@@ -263,6 +263,11 @@ class ItemResult(NamedTuple):
         return {"target": self.target, "status": self.status.value, "error": self.error, "value": self.value}
 
 
+def not_done(results: Iterable[ItemResult]) -> set[str]:
+    """Return the targets that are known to be as they were before."""
+    return {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
+
+
 @dataclass(frozen=True)
 class Result:
     """What a mutation did, item by item.

@@ -69,6 +69,12 @@ class Fields:
             raise self.wrong(name, f"is {value!r}", f"{nearest(value, known)}one of: {', '.join(known)}")
         return value
 
+    def flag(self, name: str, hint: str, *, default: bool = False) -> bool:
+        value = self.body.get(name, default)
+        if not isinstance(value, bool):
+            raise self.wrong(name, f"is {value!r}", hint)
+        return value
+
     def inside(self, name: str, known: Collection[str] | None = None) -> Fields:
         if self.body.get(name) is None:
             raise self.wrong(name, "is missing", f"fields: {', '.join(known)}" if known else None)

@@ -71,7 +71,7 @@ def parse_state_file(path: str, body: Any, plugin_formats: Callable[[], Collecti
         says_isolation=guarantee != GUARANTEES[0] or "isolation" in streams.body,
         streams_version=streams.text("version"),
         version=version,
-        cache=_cache(streams),
+        cache=streams.flag("cache", "false if statestore.cache.max.bytes is 0, otherwise true", default=True),
         library=library,
         json_module=streams.one_of("json", JSON_MODULES, JSON_MODULES[0]),
     )
@@ -84,14 +84,6 @@ def _isolation(streams: Fields, guarantee: str) -> str:
     if found == READ_UNCOMMITTED and default == READ_COMMITTED:
         raise streams.wrong("isolation", f"is {found}, and with {guarantee} Kafka Streams reads what is committed", "leave it out")
     return found
-
-
-def _cache(streams: Fields) -> bool:
-    """Read whether tables have a cache; ``false`` stands for ``statestore.cache.max.bytes=0``."""
-    given = streams.body.get("cache", True)
-    if not isinstance(given, bool):
-        raise streams.wrong("cache", f"is {given!r}", "false if statestore.cache.max.bytes is 0, otherwise true")
-    return given
 
 
 def _store(top: Fields, stores: Fields, name: str, application: str, version: Version | None, *, optimized: bool) -> Store:

@@ -114,9 +114,7 @@ def _refuse_output(fields: Fields, store: Store) -> None:
 
 def _says_in_place(fields: Fields, key_by: str | None) -> bool:
     """Read whether a processor changes the key itself, without a repartition topic."""
-    given = fields.body.get("in_place", False)
-    if not isinstance(given, bool):
-        raise fields.wrong("in_place", f"is {given!r}", "true if a processor writes keys of its own")
+    given = fields.flag("in_place", "true if a processor writes keys of its own")
     if given and (key_by is None or fields.body.get("repartition") is not None):
         what = "only means something with key_by" if key_by is None else "does not go with a repartition topic"
         raise fields.wrong("in_place", what, "a key that is changed in place stays in the partition of its record")
@@ -124,9 +122,7 @@ def _says_in_place(fields: Fields, key_by: str | None) -> bool:
 
 
 def _says_to_table(fields: Fields) -> bool:
-    given = fields.body.get("to_table", False)
-    if not isinstance(given, bool):
-        raise fields.wrong("to_table", f"is {given!r}", "true where the application calls KStream.toTable()")
+    given = fields.flag("to_table", "true where the application calls KStream.toTable()")
     if given and fields.body.get("aggregate") is not None:
         raise fields.wrong("aggregate", "does not go with to_table", "toTable() keeps the last value of a key, and a null value deletes it")
     for name in ("value", "as"):

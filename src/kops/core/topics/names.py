@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from kops.core.errors import NotFound, UsageProblem
+from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import INTERNAL_TOPICS
 from kops.core.streams.topics import owner_of
 
@@ -72,6 +72,16 @@ def colliding(name: str, existing: Iterable[str]) -> str | None:
 
 def is_kafkas_own(name: str) -> bool:
     return name in INTERNAL_TOPICS
+
+
+def refuse_kafkas_own(names: Iterable[str], they: str, verb: str) -> None:
+    """Refuse to change the brokers' internal topics.
+
+    :param they: what the brokers do with such a topic, or would suffer
+    :raises Refused: naming the first
+    """
+    for name in filter(is_kafkas_own, names):
+        raise Refused(f"{name} belongs to the brokers, which {they}", hint=f"kops never {verb} it")
 
 
 def streams_application(name: str, group_ids: Iterable[str]) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kops.core.durations import duration_text, parse_duration
 from kops.core.errors import UsageProblem
-from kops.core.models import Setting
+from kops.core.models import NewTopic, Setting, Topic
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -200,6 +200,11 @@ def require_setting_names(names: Iterable[str], *, also_known: Callable[[], set[
 
 def own_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
     return {name: setting.value or "" for name, setting in sorted(settings.items()) if setting.source == "topic"}
+
+
+def as_new(topic: Topic, settings: Mapping[str, Setting]) -> NewTopic:
+    """Return the topic that would be created like one that exists."""
+    return NewTopic(topic.name, len(topic.partitions), topic.replication_factor, own_settings(settings))
 
 
 def same_value(name: str, one: str | None, other: str | None) -> bool:

@@ -8,7 +8,6 @@ time, which exists once its committer has moved it.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Collection
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.config.durable import settle, synced
+from kops.config.durable import settle, synced, write_whole
 from kops.core.errors import ConfigError, OperationFailed, UsageProblem
 from kops.operations.engine.spark import Engine
 
@@ -146,18 +145,10 @@ def _read_local(folder: Path) -> str | None:
 
 
 def _write_local(folder: Path, text: str) -> None:
-    part = folder / f".{FILE}.{os.getpid()}"
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(folder / FILE)
-        synced(folder)
+        write_whole(folder / FILE, text)
     except OSError as error:
         raise OperationFailed(f"cannot write {folder / FILE}: {error.strerror}", hint="the archive is as it was") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _newest(engine: Engine, path: str) -> tuple[int, str | None]:

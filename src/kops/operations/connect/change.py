@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_config
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
-from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, changed_settings, read_declaration
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
 from kops.operations.connect.redaction import Sealed, config_digest, digest_key, seal
@@ -200,12 +200,12 @@ class ChangeConnectors(ConnectMutation[Steps]):
         :raises Refused: when one of their secrets can no longer be found
         """
         key, found = digest_key(services), _connectors(services)
-        not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
+        untouched = not_done(results)
         changes, unchanged = [], {}
-        losses = _changed_since(plan.arguments.steps, found, not_done, key)
+        losses = _changed_since(plan.arguments.steps, found, untouched, key)
         for step in plan.arguments.steps:
             name, actual = step.name, found.get(step.name)
-            if name in not_done:
+            if name in untouched:
                 continue
             if step.before is None and actual is None:
                 unchanged[name] = "already deleted"

@@ -10,7 +10,7 @@ from typing import Any
 
 from kops.config import layers
 from kops.config.connection import Connection, Secret
-from kops.config.contexts import save_context, secret_file, write_secret
+from kops.config.contexts import require_context, save_context, secret_file, write_secret
 from kops.config.layers import Layer, Sourced
 from kops.config.load import read_config
 from kops.config.paths import Directories
@@ -64,9 +64,7 @@ def show_context(directories: Directories, name: str | None = None) -> Row:
     chosen = name or file.current
     if not chosen:
         raise NotFound("there is no current context", hint="choose one with kops context use NAME, or pass its name")
-    if chosen not in file.contexts:
-        known = ", ".join(sorted(file.contexts)) or "none"
-        raise NotFound(f"there is no context {chosen!r} in {file.path}", hint=f"known contexts: {known}")
+    require_context(file, chosen)
     layer = file.layer(chosen)
     rows = [_row(key, _setting(key), sourced.value, str(file.path)) for key, sourced in layer.items()]
     return {"name": chosen, "current": chosen == file.current, "file": str(file.path), "settings": rows}

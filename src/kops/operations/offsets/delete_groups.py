@@ -11,7 +11,7 @@ from kops.core.findings import counted
 from kops.core.models import Group, GroupOffsets
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import Column, GroupMoves, TopicMoves
-from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status, not_done
 from kops.core.selection import is_glob
 from kops.operations.groups.matching import find_group, matching_groups, refuse_active
 from kops.operations.offsets.arguments import Moves, moves_json, moves_of_json
@@ -146,8 +146,8 @@ class DeleteGroups(Mutation[Deletion]):
 
         :raises Refused: when none of the groups had offsets: a group cannot be recreated without any
         """
-        not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
-        prior = {group.group: group for group in plan.arguments.prior if group.partitions and group.group not in not_done}
+        untouched = not_done(results)
+        prior = {group.group: group for group in plan.arguments.prior if group.partitions and group.group not in untouched}
         if not prior:
             raise Refused(
                 "the groups had no committed offsets, so there is nothing to restore", hint="a consumer that joins recreates them"

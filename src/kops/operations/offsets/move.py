@@ -16,7 +16,7 @@ from kops.core.errors import GroupActive, KopsError, Refused, StateMoved
 from kops.core.findings import counted, names_text
 from kops.core.models import Group, TopicPartition
 from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems, TopicMoves
-from kops.core.plan import ItemResult, Plan, Status
+from kops.core.plan import ItemResult, Plan, Status, not_done
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.checks import (
@@ -172,11 +172,11 @@ class Mover(Mutation[M]):
         return tuple(wrong.get(result.target, result) if result.status is Status.DONE else result for result in results)
 
     def invert(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> Plan[Any]:
-        not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
+        untouched = not_done(results)
         back: list[GroupMoves] = []
         strayed: dict[str, list[TopicPartition]] = {}
         for group, state, found in _now(services, plan, idle=True):
-            topics, away = moved_back(group, found, not_done)
+            topics, away = moved_back(group, found, untouched)
             if away:
                 strayed[group.group] = away
             if topics or group.alone:

@@ -19,6 +19,7 @@ from kops.operations.replay.progress import begin_progress, finished_by, forget_
 from kops.operations.replay.proof import OTHERS, TargetContents, proven, read_targets
 from kops.operations.replay.work import Work, ranges_left
 from kops.operations.services import Services
+from kops.operations.topics.plan import recreated
 from kops.operations.topics.truncate import TruncateTopics, Truncation, below_of_json, plan_truncate_at
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def _refuse_other_topics(services: Services, plan: Plan[Given]) -> None:
     :raises StateMoved: naming it
     """
     there = services.kafka.topics.existing(plan.guard["topics"])
-    other = [name for name, topic_id in plan.guard["topics"].items() if name not in there or there[name].topic_id != topic_id]
+    other = recreated(there, plan.guard["topics"])
     if other:
         raise StateMoved(
             f"{', '.join(other)} was deleted, or created again, since the replay: what it sent is gone",

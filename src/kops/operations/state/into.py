@@ -12,7 +12,7 @@ from kops.core.plan import Plan
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.streams.local_state import delete_local_state
-from kops.core.topics.settings import own_settings
+from kops.core.topics.settings import as_new
 from kops.gateways.kafka import Kafka
 from kops.operations.engine.spark import Engine, drop_stage, start_engine
 from kops.operations.offsets.items import move_item
@@ -201,9 +201,7 @@ def missing_topics(services: Services, state_file: StateFile, like: StateFile) -
 def _patterns(services: Services, names: list[str]) -> Mapping[str, NewTopic]:
     found = services.kafka.topics.existing(names)
     settings = services.kafka.topics.settings(found) if found else {}
-    return {
-        name: NewTopic(name, len(topic.partitions), topic.replication_factor, own_settings(settings[name])) for name, topic in found.items()
-    }
+    return {name: as_new(topic, settings[name]) for name, topic in found.items()}
 
 
 class _Through:

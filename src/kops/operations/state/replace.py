@@ -17,7 +17,7 @@ from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
 from kops.core.streams.local_state import delete_local_state
 from kops.core.times import to_milliseconds
-from kops.core.topics.settings import own_settings
+from kops.core.topics.settings import as_new
 from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
 from kops.operations.protocol.journal import Journal
 from kops.operations.protocol.journal_actions import is_unfinished
@@ -204,7 +204,7 @@ def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfini
     name = facts.store.changelog
     there = services.kafka.topics.existing([name]).get(name)
     if there is not None:
-        before = NewTopic(name, len(there.partitions), there.replication_factor, own_settings(services.kafka.topics.settings([name])[name]))
+        before = as_new(there, services.kafka.topics.settings([name])[name])
         found = TopicChange(before, replace(before, partitions=facts.partitions), topic_ids(services, [TopicChange(before, before)])[name])
         refuse_unless_recreatable(services, [found])
         return found, None

@@ -10,7 +10,7 @@ from kops.core.models import Bounds, Committed, NewTopic, Setting, TopicPartitio
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
 from kops.core.topics.names import streams_application
-from kops.core.topics.settings import own_settings
+from kops.core.topics.settings import as_new
 from kops.operations.groups.matching import find_group
 from kops.operations.services import Services
 from kops.operations.state.input_offsets import refuse_alive
@@ -59,10 +59,7 @@ def own_topics(services: Services, application: str, state_file: StateFile | Non
         )
     described = services.kafka.topics.describe([*changelogs.values(), *sorted(repartitions)])
     settings = services.kafka.topics.settings(described)
-    made = {
-        name: NewTopic(name, len(topic.partitions), topic.replication_factor, own_settings(settings[name]))
-        for name, topic in described.items()
-    }
+    made = {name: as_new(topic, settings[name]) for name, topic in described.items()}
     return OwnTopics(
         application,
         {store: made[topic] for store, topic in sorted(changelogs.items())},

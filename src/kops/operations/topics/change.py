@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, Refused, StateMoved
 from kops.core.models import NewTopic, Setting, Topic
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Item, ItemResult, Plan, Status, not_done
 from kops.core.topics.changes import Changes, still_to_alter
 from kops.operations.protocol.aftermath import Traces
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
-from kops.operations.topics.plan import CHANGE, CREATE, DELETE, guard_of, plan_changes
+from kops.operations.topics.plan import CHANGE, CREATE, DELETE, guard_of, plan_changes, recreated
 from kops.operations.topics.read_back import created, deleted, not_as_planned, settled
 from kops.operations.topics.requests import plan_creation
 
@@ -97,7 +97,7 @@ class ChangeTopics(Mutation[Changes]):
         :raises Refused: when only partitions were added, or there is nothing to undo
         """
         planned = planned_of(plan)
-        changes = planned.changes.without({result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)})
+        changes = planned.changes.without(not_done(results))
         found = services.kafka.topics.existing(changes.names)
         _refuse_recreated(changes, found, results)
         items = {item.target: item for item in plan.changes}
@@ -146,7 +146,7 @@ class Planned:
 
     def others(self, found: Mapping[str, Topic]) -> list[str]:
         """Return the topics that no longer exist, or were recreated."""
-        return [name for name, state in self.states.items() if name not in found or found[name].topic_id != state["topic_id"]]
+        return recreated(found, {name: state["topic_id"] for name, state in self.states.items()})
 
 
 def planned_of(plan: Plan[Changes]) -> Planned:

@@ -142,6 +142,11 @@ def on_this_cluster(services: Services, origin: str, topics: Sequence[NewTopic])
     return [replace(topic, replication_factor=min(topic.replication_factor or 1, len(cluster.brokers))) for topic in topics]
 
 
+def recreated(found: Mapping[str, Topic], ids: Mapping[str, str | None]) -> list[str]:
+    """Return the topics that no longer exist, or have another id."""
+    return [name for name, topic_id in ids.items() if name not in found or found[name].topic_id != topic_id]
+
+
 def raise_refusals(answers: Mapping[str, KopsError | None]) -> None:
     """Raise the first of the brokers' refusals, with the others in its details."""
     errors = {name: error for name, error in answers.items() if error is not None}

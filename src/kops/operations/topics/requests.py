@@ -10,7 +10,7 @@ from kops.core.models import NewTopic, Setting, Topic, value_of
 from kops.core.plan import Plan
 from kops.core.selection import is_glob
 from kops.core.topics.changes import Changes, TopicRequest
-from kops.core.topics.names import is_kafkas_own, require_names, streams_application
+from kops.core.topics.names import is_kafkas_own, refuse_kafkas_own, require_names, streams_application
 from kops.core.topics.settings import POLICY, canonical_settings, own_settings, require_setting_names
 from kops.core.topics.warnings import grouped
 from kops.operations.services import Services
@@ -122,9 +122,7 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
     :raises NotFound: for a plain name that does not exist
     :raises Refused: for Kafka's internal topics
     """
-    own = [pattern for pattern in patterns if is_kafkas_own(pattern)]
-    if own:
-        raise Refused(f"{own[0]} belongs to the brokers, which would lose what they know", hint="kops never deletes it")
+    refuse_kafkas_own(patterns, "would lose what they know", "deletes")
     wanted = list(patterns)
     if if_exists and not regex:
         existing = set(services.kafka.topics.names())
@@ -145,9 +143,7 @@ def growth_warnings(services: Services, growing: Mapping[str, int], *, allow_str
     """
     if not growing:
         return []
-    own = [name for name in growing if is_kafkas_own(name)]
-    if own:
-        raise Refused(f"{own[0]} belongs to the brokers, which find keys by its number of partitions", hint="kops never grows it")
+    refuse_kafkas_own(growing, "find keys by its number of partitions", "grows")
     readers = readers_of(services, growing)
     uses = [(name, use) for name, found in streams_uses(services, growing, readers).items() for use in found]
     if uses and not allow_streams:

@@ -14,12 +14,13 @@ from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, T
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.core.selection import Selection, parse_selection, partitions_selected
 from kops.core.times import Position, parse_position
-from kops.core.topics.names import is_kafkas_own, streams_application
+from kops.core.topics.names import refuse_kafkas_own, streams_application
 from kops.core.topics.settings import POLICY
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.topics.impact import Needs, Readers, group_names, need_warnings, needs_below, readers_of
 from kops.operations.topics.listing import select_partitions
+from kops.operations.topics.plan import recreated
 
 _HINT = 'it is like {"partitions": [{"topic": "orders", "partition": 0, "offset": 120}], "version": 1}; offset -1 is the end'
 
@@ -119,7 +120,7 @@ def plan_truncate_by_file(services: Services, path: Path) -> Plan[Truncation]:
 
 
 def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[TopicPartition, Position], named: str) -> Plan[Truncation]:
-    _refuse_kafkas_own(found)
+    refuse_kafkas_own(found, "would lose what they know", "truncates")
     settings = services.kafka.topics.settings(found)
     _refuse_compacted(settings)
     bounds = services.kafka.offsets.bounds(positions)
@@ -154,7 +155,7 @@ class TruncateTopics(Mutation[TruncationArgs]):
     def check(self, services: Services, plan: Plan[TruncationArgs]) -> None:
         """Refuse if a topic was recreated, a log became shorter, or a group needs more of the records to be deleted than shown."""
         found = services.kafka.topics.existing(plan.guard["topics"])
-        moved = [name for name, topic_id in plan.guard["topics"].items() if name not in found or found[name].topic_id != topic_id]
+        moved = recreated(found, plan.guard["topics"])
         if moved:
             raise StateMoved(f"deleted or recreated since the plan was made: {', '.join(moved)}", hint="run the command again")
         below = plan.arguments.below
@@ -222,12 +223,6 @@ def _item(place: TopicPartition, bounds: Bounds, target: Target) -> Item:
     if deleted <= 0:
         return Item(str(place), "none", bounds.log_start_offset, bounds.log_start_offset, f"nothing goes{reason}")
     return Item(str(place), "truncate", bounds.log_start_offset, target.offset, f"{deleted:,} of {held:,} go{reason}")
-
-
-def _refuse_kafkas_own(found: Mapping[str, Topic]) -> None:
-    own = [name for name in found if is_kafkas_own(name)]
-    if own:
-        raise Refused(f"{own[0]} belongs to the brokers, which would lose what they know", hint="kops never truncates it")
 
 
 def _refuse_compacted(settings: Mapping[str, Mapping[str, Setting]]) -> None:
