@@ -9,7 +9,7 @@ import pytest
 
 from kops.formats.batches.columns import decode, offsets_between
 from kops.formats.batches.copy import columns_of_records
-from kops.formats.batches.encode import columns_of, encode, split
+from kops.formats.batches.encode import columns_of, encode, one_record, split
 from kops.formats.batches.frames import frames_of
 from kops.formats.batches.header import Producer, batches_of
 from kops.formats.batches.merge import merged, split_frames
@@ -73,3 +73,9 @@ def test_few_records_are_found_among_many(codec, gaps):
         assert all((getattr(only, name) == getattr(frames, name)[rows]).all() for name in ("timestamps", "at", "ends"))
     beyond = frames_of(data, found[1:3], numpy.arange(2000))
     assert beyond.offsets.tolist() == list(range(found[1].base_offset, found[2].last_offset + 1))
+
+
+def test_one_record_is_encoded_as_from_arrow():
+    key, value = (pyarrow.array([each], pyarrow.binary()) for each in (b"group", b"x" * 200))
+    expected = encode(columns_of(key, value, pyarrow.array([START], pyarrow.int64())), WHO)
+    assert encode(one_record(b"group", b"x" * 200, START), WHO) == expected

@@ -56,3 +56,12 @@ def test_an_archive_that_is_still_written_is_left_alone(tmp_path):
     os.utime(jvm.leaves / launch._CLASSES)
     assert started(tmp_path)[0] == []
     assert (jvm.leaves / launch._CLASSES).is_file()
+
+
+def test_jvm_that_only_runs_tasks_has_an_archive_of_its_own(tmp_path):
+    (option,), jvm = started(tmp_path)
+    jvm.is_used()
+    written(option)
+    assert started(tmp_path)[0][0].startswith("-XX:SharedArchiveFile=")
+    (other,), _ = launch._archive_options(tmp_path, "java", CLASS_PATH, "tasks")
+    assert other.startswith("-XX:ArchiveClassesAtExit=")
