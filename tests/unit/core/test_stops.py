@@ -8,6 +8,7 @@ from confluent_kafka import Consumer
 
 from kops.core.errors import ExitCode, Refused, Terminated
 from kops.core.stops import STOPS, exit_code, kept_stops, stop_on_signals
+from support.command_line import hear_interrupts
 
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -15,6 +16,7 @@ HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @pytest.fixture(autouse=True)
 def stopping():
     before = {number: signal.getsignal(number) for number in HANDLED}
+    hear_interrupts()
     stop_on_signals()
     yield
     for number, handler in before.items():
