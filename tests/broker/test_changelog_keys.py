@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from kops.core.murmur2 import partition_for
 from support.streams import Record, java_command
-from support.streams_apps import wait_for
+from support.streams_apps import Cluster, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -39,6 +39,7 @@ def in_transaction(broker, topic, rows, *, end):
     producer.flush(30)
     if end != "open":
         getattr(producer, f"{end}_transaction")(30)
+        Cluster(broker.bootstrap_servers).settle(topic)
     return producer
 
 

@@ -84,6 +84,7 @@ def test_markers_never_and_aborted_records_only_uncommitted_are_read(kafka, brok
     produce(broker.bootstrap_servers, name, range(10), **{"transactional.id": unique()}).commit_transaction(30)
     produce(broker.bootstrap_servers, name, range(10, 20), **{"transactional.id": unique()}).abort_transaction(30)
     produce(broker.bootstrap_servers, name, range(20, 30), **{"transactional.id": unique()}).commit_transaction(30)
+    Cluster(broker.bootstrap_servers).settle(name)
     (wanted,) = whole(kafka, name).values()
     assert wanted == OffsetRange(0, 33)
     records, reader = read(kafka, name, 0, 33, isolation=isolation)
@@ -95,6 +96,7 @@ def test_markers_never_and_aborted_records_only_uncommitted_are_read(kafka, brok
 def test_a_range_of_only_aborted_records_is_empty(kafka, broker, topic, unique):
     name = topic()
     produce(broker.bootstrap_servers, name, range(10), **{"transactional.id": unique()}).abort_transaction(30)
+    Cluster(broker.bootstrap_servers).settle(name)
     produce(broker.bootstrap_servers, name, range(10, 12))
     assert read(kafka, name, 2, 8)[0] == []
     assert [record.offset for record in read(kafka, name, 0, 12)[0]] == [11]

@@ -127,6 +127,7 @@ def test_gaps_of_transactions_and_an_end_of_nothing_but_markers(consume, broker,
     name = topic(partitions=2)
     produce(broker, name, numbered(3), **{"transactional.id": unique()}).commit_transaction(30)
     produce(broker, name, numbered(40, 0, 3), **{"transactional.id": unique()}).abort_transaction(30)
+    Cluster(broker.bootstrap_servers).settle(name)
     committed = consume(name, "start..", "-o", "json")
     assert [row["offset"] for row in objects(committed)] == [0, 1, 2]
     assert [row["offset"] for row in objects(consume(name, "-o", "json", "--last", "2"))] == [1, 2], "behind forty aborted ones"

@@ -242,6 +242,7 @@ def abort(cluster: Cluster, topic: str, records: list[Record]) -> None:
         producer.produce(topic, record.value, record.key, partition=record.partition, timestamp=record.timestamp)
     producer.flush(60)
     producer.abort_transaction(60)
+    cluster.settle(topic)
 
 
 def first_at(topic: str, cluster: Cluster, milliseconds: int) -> dict[int, int]:

@@ -73,6 +73,7 @@ def _abort(cluster: Cluster, program: Program) -> None:
             producer.produce(program.topic, record.value, record.key, partition=record.partition, timestamp=record.timestamp)
         producer.flush(60)
         end(60)
+    cluster.settle(program.topic)
 
 
 @dataclass(frozen=True)

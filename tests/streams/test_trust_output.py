@@ -137,6 +137,7 @@ def abort(cluster: Cluster, topic: str) -> None:
     producer.produce(topic, struct.pack(">q", 99), b"k0", timestamp=START)
     producer.flush(60)
     producer.abort_transaction(60)
+    cluster.settle(topic)
 
 
 def test_an_output_topic_proves_a_partition_of_which_nothing_survived(scene):

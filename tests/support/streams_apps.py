@@ -17,8 +17,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
+from confluent_kafka import (
+    OFFSET_END,
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from kops.gateways.machine.jars import KAFKA_VERSION
 from support.programs import Program, Record
@@ -323,6 +341,19 @@ class Cluster:
             return {at: watermarks(consumer, TopicPartition(topic, at)) for at in partitions}
         finally:
             consumer.close()
+
+    def settle(self, topic: str) -> None:
+        """Wait until the ended transactions of a topic have their markers, which the coordinator writes later; none may be open."""
+        partitions = [TopicPartition(topic, at) for at in range(self.topics(topic)[topic])]
+
+        def latest(isolation: IsolationLevel) -> list[int]:
+            found = self.admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.latest()), isolation_level=isolation)
+            return [found[at].result(30).offset for at in partitions]
+
+        wait_for(
+            "the markers of ended transactions",
+            lambda: latest(IsolationLevel.READ_COMMITTED) == latest(IsolationLevel.READ_UNCOMMITTED),
+        )
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """Return a group's committed offsets.
