@@ -79,6 +79,7 @@ def _make_gaps(cluster, topic):
         producer.produce(topic, b"x", b"k", partition=1, timestamp=1_000_000_000_000 + at * HOUR)
         producer.flush(30)
         end(30)
+    cluster.settle(topic)
     cluster.commit(topic, {(topic, 0): 6, (topic, 1): 2})
 
 

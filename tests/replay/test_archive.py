@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from kops.config import durable
 from kops.operations.archive import place
 from support.programs import Record
+from support.streams_apps import Cluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -37,6 +38,7 @@ def produce_in_transactions(servers, topic, chunks):
             producer.produce(topic, r.value, r.key, r.partition, timestamp=r.timestamp, headers=list(r.headers))
         producer.flush()
         producer.abort_transaction() if number % 2 else producer.commit_transaction()
+    Cluster(servers).settle(topic)
 
 
 def parquet(folder):

@@ -2,12 +2,11 @@
 
 import hashlib
 import json
-import os
-import socket
 from pathlib import Path
 
 import pytest
 
+from support.earlier_plans import journaled
 from support.programs import Record
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -55,8 +54,6 @@ def test_crashed_entry_is_resumed(scene, kops, of_this_cluster):
     entry = json.loads((EARLIER / "crashed.entry.json").read_text())
     plan = of_this_cluster(entry["plan"], source, target, {"orders": source, "slow": target})
     plan["arguments"]["rate"] = None  # it was to be slow enough to be killed
-    folder = Path(os.environ["XDG_STATE_HOME"], "kops", "journal")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{entry['id']}.json").write_text(json.dumps(entry | {"plan": plan, "host": socket.gethostname()}))
-    assert "proven: 20 records" in kops("replay", "resume", entry["id"], "--yes").ok().err
+    crashed = journaled(entry | {"plan": plan})
+    assert "proven: 20 records" in kops("replay", "resume", crashed, "--yes").ok().err
     assert scene.read(target) == scene.read(source)

@@ -251,6 +251,7 @@ def broken(broker, cluster, topic):
         producer.flush(30)
         if end == "abort":
             producer.abort_transaction(30)
+            cluster.settle(name)
     yield name
     producer.abort_transaction(30)
 

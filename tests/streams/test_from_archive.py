@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from support.programs import KeyBy, Program, Record, Several, Where, Window
 from support.skipped import LONG
 from support.streams import compacted_view
-from support.streams_apps import run_all_to_the_end
+from support.streams_apps import Cluster, run_all_to_the_end
 from support.streams_cases import START
 from support.table_cases import observable
 from support.tables import TableProgram
@@ -75,6 +75,7 @@ def produce_in_transactions(servers, topic, made):
             producer.produce(topic, r.value, r.key, r.partition, timestamp=r.timestamp, headers=list(r.headers))
         producer.flush()
         producer.commit_transaction() if commits else producer.abort_transaction()
+    Cluster(servers).settle(topic)
 
 
 def joined(application: str) -> TableProgram:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kops.config.durable import write_whole
 from kops.gateways.machine.archives import REGISTRY_VERSION
 from kops.gateways.machine.jars import KAFKA_VERSION
 from kops.gateways.machine.listening import is_healthy
-from kops.sandbox.files import property_lines, write_whole
+from kops.sandbox.files import property_lines
 from kops.sandbox.model import HOST, Node, Sandbox, Worker
 from kops.sandbox.registry import RegistryServer
 from kops.sandbox.settings import server_settings
@@ -96,7 +97,7 @@ class Workers:
         started = [worker for worker in self._cluster.workers if worker.id not in self._running]
         for worker in started:
             folder = self._cluster.part(worker).folder
-            write_whole(folder / "worker.properties", property_lines(worker_settings(self._cluster, worker)), mode=0o600)
+            write_whole(folder / "worker.properties", property_lines(worker_settings(self._cluster, worker)))
             environment = {"KAFKA_HEAP_OPTS": f"-Xmx{HEAP_MEGABYTES}m", "LOG_DIR": str(folder)}
             command = ["/opt/kafka/bin/connect-distributed.sh", str(folder / "worker.properties")]
             self._running[worker.id] = start(KAFKA_IMAGE, environment, command=command, files=self._files)

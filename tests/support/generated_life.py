@@ -98,6 +98,9 @@ def _abort(cluster: Cluster, name: str, records: Mapping[str, Sequence[Record]])
         )
     producer.flush(SECONDS)
     producer.abort_transaction(SECONDS)
+    for topic, several in records.items():
+        if several:
+            cluster.settle(topic)
 
 
 def _run(servers: str, lives: Sequence[Life], version: str, end: str, folder: Path) -> None:

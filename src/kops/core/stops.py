@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from kops.core.errors import ExitCode, KopsError, Terminated
 
 STOPS = (KeyboardInterrupt, Terminated)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _raised: list[BaseException] = []
 
 
@@ -48,9 +49,24 @@ def kept_stops() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore signals until the block ends: the work that they would stop is over. Has no effect outside the main thread."""
+    try:
+        before = {number: signal.signal(number, lambda _number, _frame: None) for number in _SIGNALS}
+    except ValueError:  # not the main thread, the only one that can handle signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
 def exit_code(stop: BaseException) -> ExitCode:
-    """Return the exit code of a command that one of ``STOPS`` ended."""
-    return ExitCode.INTERRUPTED if isinstance(stop, KeyboardInterrupt) else ExitCode.TERMINATED
+    """Return the exit code of a command that one of ``STOPS`` ended, or a refused prompt (Ctrl-C or Ctrl-D there)."""
+    return ExitCode.TERMINATED if isinstance(stop, Terminated) else ExitCode.INTERRUPTED
 
 
 def _stop(number: int, _frame: object) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kops.config.durable import write_whole
 from kops.core.errors import KopsError, OperationFailed
 from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import Jdk
 from kops.gateways.machine.processes import ProcessIdentity
 from kops.sandbox import parts, ports
-from kops.sandbox.files import argument_lines, property_lines, write_whole
+from kops.sandbox.files import argument_lines, property_lines
 from kops.sandbox.model import HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
 from kops.sandbox.parts import Part, PartStatus
 from kops.sandbox.settings import LOG4J2, client_settings, server_settings
@@ -86,15 +87,15 @@ def prepare(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> 
     if sandbox.secured:
         make_certificates(sandbox.directory / "tls", jdk)
         if not sandbox.password_file.exists():
-            write_whole(sandbox.password_file, secrets.token_urlsafe(24) + "\n", mode=0o600)
+            write_whole(sandbox.password_file, secrets.token_urlsafe(24) + "\n")
         password = sandbox.password_file.read_text(encoding="utf-8").strip()
         store_password = (sandbox.directory / "tls" / "store-password").read_text(encoding="utf-8").strip()
     folder = sandbox.folder(node)
     settings = server_settings(sandbox, node, password=password, store_password=store_password)
-    write_whole(folder / "server.properties", property_lines(settings), mode=0o600)
+    write_whole(folder / "server.properties", property_lines(settings))
     write_whole(folder / "log4j2.xml", LOG4J2)
     write_whole(folder / "java.args", argument_lines(java_options(sandbox, node, jars)))
-    write_whole(sandbox.directory / "client.properties", property_lines(client_settings(sandbox, password)), mode=0o600)
+    write_whole(sandbox.directory / "client.properties", property_lines(client_settings(sandbox, password)))
     if not (folder / "data" / "meta.properties").exists():
         _format(sandbox, node, jdk, password)
 
@@ -125,7 +126,7 @@ def _format(sandbox: Sandbox, node: Node, jdk: Jdk, password: str) -> None:
     if sandbox.secured:
         arguments += ["--add-scram", f"{SASL_MECHANISM}=[name={USERNAME},password={password}]"]
     file = folder / "format.args"
-    write_whole(file, (folder / "java.args").read_text(encoding="utf-8") + argument_lines(arguments), mode=0o600)
+    write_whole(file, (folder / "java.args").read_text(encoding="utf-8") + argument_lines(arguments))
     try:
         done = subprocess.run([jdk.java, f"@{file}"], capture_output=True, text=True, check=False)
     finally:

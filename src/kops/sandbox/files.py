@@ -4,30 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from kops.core.errors import Refused
-
-
-def write_whole(file: Path, text: str, *, mode: int = 0o644) -> None:
-    """Write a file atomically: a reader sees the old text or the new one.
-
-    :param mode: its permissions, set before anything is written
-    """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            os.fchmod(stream.fileno(), mode)
-            stream.write(text)
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def property_lines(settings: dict[str, str]) -> str:

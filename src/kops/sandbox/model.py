@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from kops.config.connection import Connection
+from kops.config.durable import write_whole
 from kops.config.secrets import from_file
 from kops.core.errors import ConfigError
-from kops.sandbox.files import write_whole
 
 PLAINTEXT, SASL_SSL = "plaintext", "sasl-ssl"
 SECURITY = (PLAINTEXT, SASL_SSL)

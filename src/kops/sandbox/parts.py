@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kops.config.durable import write_whole
 from kops.core.errors import OperationFailed, Refused, TimedOut
 from kops.gateways.machine.processes import ProcessIdentity, kill, start_detached, stop
 from kops.sandbox import ports
-from kops.sandbox.files import write_whole
 
 RUNNING, STARTING, STOPPED, CRASHED = "running", "starting", "stopped", "crashed"
 START_SECONDS = 120.0

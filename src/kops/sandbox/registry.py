@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kops.config.durable import write_whole
 from kops.gateways.machine.jdk import FOR_A_SHORT_RUN, Jdk
 from kops.gateways.machine.listening import is_healthy
 from kops.sandbox import parts
-from kops.sandbox.files import argument_lines, write_whole
+from kops.sandbox.files import argument_lines
 from kops.sandbox.model import HOST
 from kops.sandbox.parts import Part
 

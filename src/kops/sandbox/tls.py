@@ -7,9 +7,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from kops.config.durable import write_whole
 from kops.core.errors import OperationFailed
 from kops.gateways.machine.jdk import FOR_A_SHORT_RUN, Jdk
-from kops.sandbox.files import write_whole
 from kops.sandbox.model import HOST
 
 _DAYS = "3650"
@@ -28,7 +28,7 @@ def make_certificates(folder: Path, jdk: Jdk) -> None:
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True, mode=0o700)
-    write_whole(part / "store-password", secrets.token_urlsafe(24) + "\n", mode=0o600)
+    write_whole(part / "store-password", secrets.token_urlsafe(24) + "\n")
     keytool = jdk.tool("keytool")
 
     def run(command: str, *arguments: str) -> None:

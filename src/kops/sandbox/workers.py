@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kops.config.durable import write_whole
 from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import FOR_A_SHORT_RUN, Jdk
 from kops.gateways.machine.listening import is_healthy
 from kops.sandbox import parts
-from kops.sandbox.files import argument_lines, property_lines, write_whole
+from kops.sandbox.files import argument_lines, property_lines
 from kops.sandbox.model import HOST, Worker
 from kops.sandbox.parts import Part
 from kops.sandbox.settings import log4j2
@@ -118,7 +119,7 @@ def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence
     parts.refuse_taken_ports(cluster.owner, [cluster.part(worker) for worker in waiting])
     for worker in waiting:
         part = cluster.part(worker)
-        write_whole(part.folder / "worker.properties", property_lines(worker_settings(cluster, worker)), mode=0o600)
+        write_whole(part.folder / "worker.properties", property_lines(worker_settings(cluster, worker)))
         write_whole(part.folder / "log4j2.xml", log4j2(*_QUIET))
         write_whole(part.folder / "java.args", argument_lines(_java_options(part, jars)))
         main = "org.apache.kafka.connect.cli.ConnectDistributed"

@@ -1,20 +1,10 @@
-import stat
 import subprocess
 import sys
 
 import pytest
 
 from kops.core.errors import Refused
-from kops.sandbox.files import argument_lines, locked, property_lines, write_whole
-
-
-def test_write_whole_sets_mode_and_leaves_no_temporary_file(tmp_path):
-    file = tmp_path / "new folder" / "password"
-    write_whole(file, "secret\n", mode=0o600)
-    write_whole(file, "other\n", mode=0o600)
-    assert file.read_text() == "other\n"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert list(file.parent.iterdir()) == [file]
+from kops.sandbox.files import argument_lines, locked, property_lines
 
 
 def test_property_lines_are_escaped_for_java():

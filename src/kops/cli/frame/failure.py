@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import click
 
-from kops.core.errors import ExitCode, KopsError, Terminated
+from kops.core.errors import ExitCode, KopsError
+from kops.core.stops import STOPS, exit_code
 from kops.core.visible import indented
 from kops.output.colour import BAD, has_colours, painted, write_coloured
 from kops.output.json_text import json_text
@@ -50,10 +51,10 @@ def describe(error: BaseException) -> tuple[dict[str, object], int]:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             body["hint"] = f"try `{error.ctx.command_path} --help`"
         return body, error.exit_code
-    if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return {"code": "interrupted", "message": "interrupted; no plan was being carried out", "exit_code": 130}, int(ExitCode.INTERRUPTED)
-    if isinstance(error, Terminated):
-        return {"code": "terminated", "message": "terminated; no plan was being carried out", "exit_code": 143}, int(ExitCode.TERMINATED)
+    if isinstance(error, (*STOPS, click.Abort)):
+        code = exit_code(error)
+        name = code.name.lower()
+        return {"code": name, "message": f"{name}; no plan was being carried out", "exit_code": int(code)}, int(code)
     message = f"bug: {type(error).__name__}: {error}"
     return {"code": "bug", "message": message, "hint": ISSUES, "exit_code": 1}, int(ExitCode.FAILED)
 

@@ -6,9 +6,8 @@ that happens here, so it is written and tested once.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kops.core.errors import (
@@ -23,15 +22,13 @@ from kops.core.errors import (
 )
 from kops.core.findings import names_text
 from kops.core.plan import ItemResult, Json, Plan, Result, Status
-from kops.core.stops import STOPS, exit_code, kept_stops
+from kops.core.stops import STOPS, exit_code, kept_stops, undisturbed
 from kops.operations.protocol.aftermath import Traces, look
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.protocol.locks import exclusive, wait_for_others
 from kops.operations.protocol.mutation import Mutation, refuse_other_cluster, refuse_read_only, with_finality
 from kops.operations.services import Services
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class InterruptedMutation(KopsError):
@@ -213,18 +210,3 @@ def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: M
     if isinstance(failure, Refused) and not results:
         return EntryStatus.REFUSED
     return EntryStatus.PARTIAL if mutation.can_leave_partial else EntryStatus.FAILED
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Ignore signals until the block ends: the work that they would stop is over. Has no effect outside the main thread."""
-    try:
-        before = {number: signal.signal(number, lambda _number, _frame: None) for number in _SIGNALS}
-    except ValueError:  # not the main thread, the only one that can handle signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)

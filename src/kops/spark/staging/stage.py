@@ -155,8 +155,6 @@ class Times:
 
 def times_of(session: SparkSession, stage: str, buckets: int) -> Times | None:
     """Return when the keys of a stage changed; None if there are none."""
-    from kops.spark.staging.stage import read_stage
-
     rows = read_stage(session, stage).where("action != 'erased'")
     timed = rows.selectExpr("coalesce(after_timestamp, before_timestamp) as time", "action")
     bounds = timed.agg(expression("min(time) as earliest"), expression("max(time) as latest")).collect()[0]

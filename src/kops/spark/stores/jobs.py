@@ -31,8 +31,6 @@ from kops.spark.windows.keys import suffix_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.reading.source import KafkaSource
-
 
 @dataclass(frozen=True, kw_only=True)
 class Counts(Seen):

@@ -147,8 +147,6 @@ def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool
     """
     moves = put_and_taken(changes, store, place)
     if store.aggregate.kind == "reducer":
-        from kops.spark.stores.tables_view import reduced_groups
-
         return reduced_groups(moves, store, loose=loose)
     value, doubt = _result(store)
     columns = [
