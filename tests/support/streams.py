@@ -191,10 +191,11 @@ def java_command(
     return [str(require_jdk().java), *options, *class_archive.options(kafka), "-cp", path, main_class]
 
 
-def compiled(source: Path, version: str, jars: Sequence[Path], also: Sequence[Path] = ()) -> Path:
+def compiled(source: Path, version: str, jars: Sequence[Path], also: Sequence[Path] = (), options: Sequence[str] = ()) -> Path:
     """Return the folder with the classes of a Java source and of those beside it that it needs; compile them when they changed.
 
     :param also: further sources, which are compiled in any case
+    :param options: of javac, beside the usual ones
     """
     digest = hashlib.sha256(version.encode())
     for file in [*sorted(source.parent.glob("*.java")), *also]:
@@ -207,6 +208,7 @@ def compiled(source: Path, version: str, jars: Sequence[Path], also: Sequence[Pa
             str(require_jdk().tool("javac")),
             "-J-XX:TieredStopAtLevel=1",
             "-J-XX:+UseSerialGC",
+            *options,
             "-cp",
             class_path(jars),
             "-sourcepath",

@@ -1,0 +1,283 @@
+package kops.runner;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.MockConsumer;
+import org.apache.kafka.clients.consumer.OffsetResetStrategy;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.utils.LogContext;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.streams.StreamsConfig;
+
+/** A program's topology and configuration, made ready to build tasks of it; its global stores are shared by them. */
+final class Application {
+    final StreamsConfig config;
+    final Output.Partitions partitions;
+    final Time time;
+    final boolean inMemory;
+    final long commitInterval;
+    private final Object builder;
+    private final Map<Integer, Subtopology> subtopologies = new TreeMap<>();
+    private final Path directory;
+    private Object globalTask;
+    private Object globalDirectory;
+    private long globalRecords;
+
+    private Application(Object builder, StreamsConfig config, Path directory, Output.Partitions partitions, long now, boolean inMemory, long commits) {
+        this.builder = builder;
+        this.config = config;
+        this.directory = directory;
+        this.partitions = partitions;
+        this.time = new FixedTime(now);
+        this.inMemory = inMemory;
+        this.commitInterval = commits;
+    }
+
+    /**
+     * Does what KafkaStreams does with a topology when it is constructed.
+     *
+     * @param given what the program gave to KafkaStreams: a Map (Properties) or a StreamsConfig
+     * @param request of the frame CONFIGURE
+     */
+    static Application of(Object topology, Object given, Map<String, String> request) throws IOException {
+        Object builder = Versions.get(topology, "internalTopologyBuilder");
+        Map<String, Object> settings = new HashMap<>();
+        if (given instanceof StreamsConfig) {
+            settings.putAll(((StreamsConfig) given).originals());
+        } else if (given instanceof Properties) { // with the defaults behind them, which entrySet() leaves out
+            ((Properties) given).stringPropertyNames().forEach(name -> settings.put(name, ((Properties) given).getProperty(name)));
+            ((Map<?, ?>) given).forEach((name, value) -> settings.put((String) name, value));
+        } else {
+            ((Map<?, ?>) given).forEach((name, value) -> settings.put((String) name, value));
+        }
+        Output.Partitions partitions = new Output.Partitions();
+        request.forEach((name, value) -> {
+            if (name.startsWith("config.")) {
+                settings.put(name.substring("config.".length()), value);
+            } else if (name.startsWith("partitions.")) {
+                partitions.put(name.substring("partitions.".length()), Integer.parseInt(value));
+            }
+        });
+        long commits = new StreamsConfig(settings).getLong(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG); // differs with exactly-once, which is left out below
+        String parent = request.get("state.dir");
+        Path directory = parent == null ? Files.createTempDirectory("kops-runner") : Files.createTempDirectory(Path.of(parent), "kops-runner");
+        settings.put(StreamsConfig.STATE_DIR_CONFIG, directory.toString());
+        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.AT_LEAST_ONCE);
+        settings.put(StreamsConfig.BUFFERED_RECORDS_PER_PARTITION_CONFIG, Integer.MAX_VALUE - 1);
+        settings.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, Versions.library().startsWith("2.") ? 0L : -1L); // the runner decides when a task may go on
+        StreamsConfig config = new StreamsConfig(settings);
+        Application application = new Application(
+                builder,
+                config,
+                directory,
+                partitions,
+                Long.parseLong(request.getOrDefault("wall_clock", "0")),
+                Boolean.parseBoolean(request.getOrDefault("memory", "true")),
+                commits);
+        application.prepare();
+        return application;
+    }
+
+    private void prepare() throws IOException {
+        Versions.call(builder, "rewriteTopology", config);
+        Versions.call(builder, "initializeSubscription");
+        Versions.call(builder, "addSubscribedTopicsFromMetadata", new TreeSet<>(partitions.topics()), "");
+        Map<?, ?> infos = (Map<?, ?>) Versions.callFirst(builder, "subtopologyToTopicsInfo", "topicGroups");
+        infos.forEach((key, info) -> {
+            int id = key instanceof Integer ? (Integer) key : (Integer) Versions.get(key, "nodeGroupId");
+            subtopologies.put(id, new Subtopology(info));
+        });
+        Object global = Versions.call(builder, "buildGlobalStateTopology");
+        if (global != null) {
+            startGlobal(global);
+        }
+    }
+
+    /** What a frame HELLO says. */
+    Map<String, String> facts() {
+        Map<String, String> facts = new LinkedHashMap<>();
+        facts.put("format", "1");
+        facts.put("kafka", Versions.library());
+        facts.put("java", System.getProperty("java.version"));
+        facts.put("application", config.getString(StreamsConfig.APPLICATION_ID_CONFIG));
+        facts.put("commit.ms", Long.toString(commitInterval));
+        subtopologies.forEach((id, one) -> {
+            facts.put("subtopology." + id + ".sources", String.join(",", one.sources));
+            facts.put("subtopology." + id + ".repartition", String.join(",", one.repartition));
+            facts.put("subtopology." + id + ".changelogs", String.join(",", one.changelogs));
+            facts.put("subtopology." + id + ".sinks", String.join(",", one.sinks));
+        });
+        return facts;
+    }
+
+    /** The topics that only this application writes: changelogs, and what is repartitioned. */
+    Set<String> internalTopics() {
+        Set<String> topics = new TreeSet<>();
+        for (Subtopology one : subtopologies.values()) {
+            topics.addAll(one.changelogs);
+            topics.addAll(one.repartition);
+        }
+        for (Subtopology one : subtopologies.values()) {
+            one.sources.stream().filter(topic -> !one.repartition.contains(topic)).forEach(topics::remove);
+        }
+        return topics;
+    }
+
+    Object buildSubtopology(int id) {
+        return Versions.call(builder, "buildSubtopology", id);
+    }
+
+    Object taskConfig() {
+        return Versions.has(builder, "topologyConfigs") ? Versions.call(Versions.call(builder, "topologyConfigs"), "getTaskConfig") : null;
+    }
+
+    Object metrics() {
+        return Versions.make(Versions.INTERNALS + "metrics.StreamsMetricsImpl", new Metrics(), "kops", "latest", time);
+    }
+
+    Object stateDirectory(boolean persistent) {
+        return Versions.make(Versions.INTERNALS + "StateDirectory", config, time, persistent);
+    }
+
+    Object cache(long bytes, Object metrics) {
+        return Versions.make("org.apache.kafka.streams.state.internals.ThreadCache", new LogContext(""), bytes, metrics);
+    }
+
+    /** The cache of one thread of the application, all of which a task may get. */
+    long cacheBytes() {
+        long total = -1;
+        Map<String, ?> given = config.originals();
+        for (String name : List.of("statestore.cache.max.bytes", "cache.max.bytes.buffering")) {
+            if (total < 0 && given.containsKey(name)) {
+                total = Long.parseLong(given.get(name).toString());
+            }
+        }
+        if (total < 0) {
+            total = config.getLong("cache.max.bytes.buffering");
+        }
+        int threads = config.getInt(StreamsConfig.NUM_STREAM_THREADS_CONFIG) + (globalTask == null ? 0 : 1);
+        return Math.max(0, total) / Math.max(1, threads);
+    }
+
+    private void startGlobal(Object topology) {
+        MockConsumer<byte[], byte[]> consumer = new MockConsumer<>(OffsetResetStrategy.NONE);
+        Set<?> topics = (Set<?>) Versions.call(topology, "sourceTopics");
+        for (Object name : topics) {
+            String topic = (String) name;
+            List<PartitionInfo> infos = partitions.infos(topic);
+            consumer.updatePartitions(topic, infos);
+            Map<TopicPartition, Long> start = new HashMap<>();
+            infos.forEach(info -> start.put(new TopicPartition(topic, info.partition()), 0L));
+            consumer.updateBeginningOffsets(start);
+            consumer.updateEndOffsets(start);
+        }
+        Object metrics = metrics();
+        Collection<?> stores = (Collection<?>) Versions.call(topology, "globalStateStores");
+        boolean persistent = Stores.swap(stores, inMemory);
+        globalDirectory = stateDirectory(persistent);
+        LogContext log = new LogContext("");
+        Object listener = Versions.proxy("org.apache.kafka.streams.processor.StateRestoreListener", (proxy, method, arguments) -> null);
+        Object manager = Versions.make(
+                Versions.INTERNALS + "GlobalStateManagerImpl", log, time, topology, consumer, globalDirectory, listener, config);
+        Object context = Versions.make(
+                Versions.INTERNALS + "GlobalProcessorContextImpl", config, manager, metrics, cache(cacheBytes(), metrics), time);
+        Versions.call(manager, "setGlobalProcessorContext", context);
+        List<Object> arguments = new ArrayList<>(List.of(
+                log,
+                topology,
+                context,
+                manager,
+                Versions.callFirst(config, "deserializationExceptionHandler", "defaultDeserializationExceptionHandler"),
+                time,
+                commitInterval));
+        Object handles = config.originals().get("processing.exception.handler.global.enabled");
+        if (handles != null && Boolean.parseBoolean(handles.toString())) {
+            arguments.add(Versions.call(config, "processingExceptionHandler"));
+        }
+        globalTask = Versions.make(Versions.INTERNALS + "GlobalStateUpdateTask", arguments.toArray());
+        Versions.call(globalTask, "initialize");
+    }
+
+    /** Puts records of global topics into the global stores. */
+    void readGlobal(Batch.Reader records) throws IOException {
+        if (globalTask == null) {
+            throw new IllegalArgumentException("this application has no global stores");
+        }
+        while (records.hasNext()) {
+            ConsumerRecord<byte[], byte[]> record = records.next();
+            try {
+                Versions.call(globalTask, "update", record);
+            } catch (RuntimeException problem) {
+                throw new Failure(problem, record);
+            }
+            globalRecords++;
+        }
+    }
+
+    long globalRecords() {
+        return globalRecords;
+    }
+
+    void close() {
+        delete(directory.toFile());
+    }
+
+    static void delete(File file) {
+        File[] inside = file.listFiles();
+        if (inside != null && !Files.isSymbolicLink(file.toPath())) {
+            for (File one : inside) {
+                delete(one);
+            }
+        }
+        file.delete();
+    }
+
+    /** What a program threw, and at which record, if that is known. */
+    static final class Failure extends RuntimeException {
+        private static final long serialVersionUID = 1;
+        final transient Optional<ConsumerRecord<byte[], byte[]>> record;
+
+        Failure(RuntimeException cause, ConsumerRecord<byte[], byte[]> record) {
+            super(cause);
+            this.record = Optional.ofNullable(record);
+        }
+    }
+
+    private static final class Subtopology {
+        final Set<String> sources;
+        final Set<String> repartition;
+        final Set<String> changelogs;
+        final Set<String> sinks;
+
+        Subtopology(Object info) {
+            sources = names(Versions.get(info, "sourceTopics"));
+            sinks = names(Versions.get(info, "sinkTopics"));
+            repartition = names(Versions.get(info, "repartitionSourceTopics"));
+            changelogs = names(Versions.get(info, "stateChangelogTopics"));
+        }
+
+        private static Set<String> names(Object topics) {
+            Set<String> names = new TreeSet<>();
+            for (Object topic : topics instanceof Map ? ((Map<?, ?>) topics).keySet() : (Collection<?>) topics) {
+                names.add((String) topic);
+            }
+            return names;
+        }
+    }
+}

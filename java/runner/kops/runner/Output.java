@@ -1,0 +1,188 @@
+package kops.runner;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.producer.Callback;
+import org.apache.kafka.clients.producer.MockProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.utils.Utils;
+
+/**
+ * The producer of a task: what goes to the kept topics is a row of the output, all else is counted.
+ *
+ * <p>The library's own RecordCollectorImpl stands before it, so serializers, the program's partitioners and its handlers of errors are
+ * called as in production. A record without a partition gets the one of Kafka's default partitioner.
+ */
+final class Output extends MockProducer<byte[], byte[]> {
+    private final Frames frames;
+    private final Partitions partitions;
+    private final Set<String> kept;
+    private final Batch.Writer rows = new Batch.Writer();
+    private final Map<String, Writer> writers = new HashMap<>();
+    private final Map<String, Long> dropped = new TreeMap<>();
+    private final Set<String> withoutKey = new TreeSet<>();
+    private boolean open = true;
+
+    /** @param kept the topics whose records are rows of the output; null for all */
+    Output(Frames frames, Partitions partitions, Set<String> kept) {
+        this.frames = frames;
+        this.partitions = partitions;
+        this.kept = kept == null ? null : new HashSet<>(kept);
+    }
+
+    @Override
+    public Future<RecordMetadata> send(ProducerRecord<byte[], byte[]> record, Callback callback) {
+        Writer writer = writers.get(record.topic());
+        if (writer == null) {
+            writer = new Writer(record.topic());
+            writers.put(record.topic(), writer);
+        }
+        int to = record.partition() != null ? record.partition() : writer.partitionOf(record.key());
+        if (open) {
+            if (writer.kept) {
+                long timestamp = record.timestamp() == null ? -1 : record.timestamp();
+                rows.add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), record.headers());
+                if (rows.full()) {
+                    write();
+                }
+            } else {
+                dropped.merge(record.topic(), 1L, Long::sum);
+            }
+        }
+        if (callback != null) {
+            callback.onCompletion(writer.metadata(to), null);
+        }
+        return null;
+    }
+
+    @Override
+    public List<PartitionInfo> partitionsFor(String topic) {
+        return partitions.infos(topic);
+    }
+
+    /** Writes the rows that are there. */
+    void write() {
+        try {
+            rows.write(frames);
+        } catch (IOException problem) {
+            throw new UncheckedIOException(problem);
+        }
+    }
+
+    /** From here on nothing is kept: what a program writes while it is closed does not belong to its state. */
+    void shut() {
+        open = false;
+    }
+
+    /** Forgets rows that were not written. */
+    void forget() {
+        rows.clear();
+    }
+
+    Map<String, Long> dropped() {
+        return dropped;
+    }
+
+    Set<String> withoutKey() {
+        return withoutKey;
+    }
+
+    private final class Writer {
+        private final String topic;
+        private final boolean kept;
+        private int count; // 0: not asked for yet, since the library says itself where changelogs go
+        private long[] offsets = new long[1];
+        private RecordMetadata[] written = new RecordMetadata[1];
+
+        Writer(String topic) {
+            this.topic = topic;
+            this.kept = Output.this.kept == null || Output.this.kept.contains(topic);
+        }
+
+        int partitionOf(byte[] key) {
+            if (key == null) { // a producer chooses any, and sticks to it for a while
+                withoutKey.add(topic);
+                return 0;
+            }
+            if (count == 0) {
+                count = partitions.of(topic);
+            }
+            return count == 1 ? 0 : Utils.toPositive(Utils.murmur2(key)) % count;
+        }
+
+        private void room(int partition) {
+            if (partition >= offsets.length) {
+                offsets = Arrays.copyOf(offsets, Math.max(partition + 1, count));
+                written = Arrays.copyOf(written, offsets.length);
+            }
+        }
+
+        long next(int partition) {
+            room(partition);
+            return offsets[partition]++;
+        }
+
+        RecordMetadata metadata(int partition) {
+            room(partition);
+            if (written[partition] == null) {
+                written[partition] = Versions.written(new TopicPartition(topic, partition));
+            }
+            return written[partition];
+        }
+    }
+
+    /** How many partitions topics have. */
+    static final class Partitions {
+        private static final Node NODE = new Node(0, "unused", 1);
+        private final Map<String, Integer> counts = new TreeMap<>();
+        private final Map<String, List<PartitionInfo>> infos = new HashMap<>();
+        private final Set<String> unknown = new TreeSet<>();
+
+        void put(String topic, int count) {
+            counts.put(topic, count);
+        }
+
+        Set<String> topics() {
+            return Collections.unmodifiableSet(counts.keySet());
+        }
+
+        /** One for topics that nobody told the partitions of; those are kept in mind. */
+        int of(String topic) {
+            Integer count = counts.get(topic);
+            if (count == null) {
+                unknown.add(topic);
+                return 1;
+            }
+            return count;
+        }
+
+        List<PartitionInfo> infos(String topic) {
+            return infos.computeIfAbsent(topic, name -> {
+                List<PartitionInfo> all = new ArrayList<>();
+                for (int partition = 0; partition < of(name); partition++) {
+                    all.add(new PartitionInfo(name, partition, NODE, new Node[] {NODE}, new Node[] {NODE}));
+                }
+                return all;
+            });
+        }
+
+        Set<String> unknown() {
+            return unknown;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package kops.runner;
+
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+
+/** Runs a program's tasks again, over records that come in frames; see Frames. */
+public final class Runner {
+    private Runner() {}
+
+    /**
+     * Serves requests until there are no more.
+     *
+     * @param topology the program's org.apache.kafka.streams.Topology
+     * @param config what it gave to KafkaStreams beside: Properties, a Map or a StreamsConfig
+     */
+    public static void run(Object topology, Object config, InputStream in, OutputStream out) throws IOException {
+        Frames frames = new Frames(new BufferedInputStream(in, 1 << 16), new BufferedOutputStream(out, 1 << 16));
+        Application application = null;
+        TaskRun task = null;
+        try {
+            for (Frames.Frame frame = frames.read(); frame != null && frame.kind != Frames.QUIT; frame = frames.read()) {
+                try {
+                    Map<String, String> answer = Map.of();
+                    int kind = Frames.DONE;
+                    switch (frame.kind) {
+                        case Frames.CONFIGURE:
+                            application = Application.of(topology, config, frame.map());
+                            answer = application.facts();
+                            kind = Frames.HELLO;
+                            break;
+                        case Frames.GLOBAL:
+                            application.readGlobal(new Batch.Reader(frame.body));
+                            break;
+                        case Frames.TASK:
+                            task = new TaskRun(application, frames, frame.map());
+                            break;
+                        case Frames.RECORDS:
+                            task.feed(new Batch.Reader(frame.body));
+                            break;
+                        case Frames.END:
+                            task.end(frame.map().get("topic"));
+                            break;
+                        case Frames.FINISH:
+                            answer = task.finish();
+                            task = null;
+                            break;
+                        default:
+                            throw new IOException("a frame of an unknown kind: " + frame.kind);
+                    }
+                    frames.write(kind, answer);
+                } catch (RuntimeException | LinkageError problem) {
+                    if (task != null) {
+                        task.abandon();
+                        task = null;
+                    }
+                    frames.write(Frames.FAILED, told(problem));
+                }
+                frames.flush();
+            }
+        } finally {
+            if (task != null) {
+                task.abandon();
+            }
+            if (application != null) {
+                application.close();
+            }
+        }
+    }
+
+    /** What a frame FAILED says. */
+    private static Map<String, String> told(Throwable problem) {
+        Map<String, String> told = new LinkedHashMap<>();
+        Throwable thrown = problem instanceof Application.Failure ? problem.getCause() : problem;
+        Throwable first = thrown;
+        while (first.getCause() != null && first.getCause() != first) {
+            first = first.getCause();
+        }
+        told.put("by", problem instanceof Application.Failure ? "program" : "runner");
+        told.put("class", first.getClass().getName());
+        told.put("message", String.valueOf(first.getMessage()));
+        told.put("outer_class", thrown.getClass().getName());
+        told.put("outer_message", String.valueOf(thrown.getMessage()));
+        if (problem instanceof Application.Failure && ((Application.Failure) problem).record.isPresent()) {
+            ConsumerRecord<byte[], byte[]> record = ((Application.Failure) problem).record.get();
+            told.put("topic", record.topic());
+            told.put("partition", Integer.toString(record.partition()));
+            told.put("offset", Long.toString(record.offset()));
+        }
+        StringWriter trace = new StringWriter();
+        thrown.printStackTrace(new PrintWriter(trace));
+        told.put("trace", trace.toString());
+        return told;
+    }
+}

@@ -1,0 +1,202 @@
+package kops.runner;
+
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.GlobalKTable;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.JoinWindows;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.StreamJoined;
+import org.apache.kafka.streams.kstream.Suppressed;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.StreamPartitioner;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+
+/** Small programs that compile for every version from 2.8 to 4.3. */
+final class Programs {
+    private static final Duration MINUTE = Duration.ofMinutes(1);
+
+    private Programs() {}
+
+    static Properties settings(String name) {
+        Properties settings = new Properties();
+        settings.put("application.id", "app");
+        settings.put("bootstrap.servers", "unused:1");
+        settings.put("default.key.serde", Serdes.StringSerde.class);
+        settings.put("default.value.serde", Serdes.StringSerde.class);
+        if (name.equals("exactly_once")) {
+            settings.put("processing.guarantee", "exactly_once_beta".equals(System.getProperty("eos")) ? "exactly_once_beta" : "exactly_once_v2");
+        }
+        return settings;
+    }
+
+    static Topology build(String name) throws Exception {
+        StreamsBuilder builder = new StreamsBuilder();
+        KStream<String, String> in = name.equals("processor") ? null : builder.stream("in");
+        switch (name) {
+            case "count":
+            case "exactly_once":
+                in.groupByKey().count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("counts")).toStream().to("out", Produced.valueSerde(Serdes.Long()));
+                break;
+            case "sum":
+                in.groupByKey().aggregate(() -> 0L, (key, value, sum) -> sum + Long.parseLong(value), Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("sums").withValueSerde(Serdes.Long()));
+                break;
+            case "window":
+                in.groupByKey().windowedBy(windows()).count(Materialized.as("windows")).toStream((key, value) -> key.toString()).to("out", Produced.valueSerde(Serdes.Long()));
+                break;
+            case "session":
+                in.groupByKey().windowedBy(sessions()).reduce((old, value) -> old + value, Materialized.as("sessions"));
+                break;
+            case "suppress":
+                in.groupByKey().windowedBy(windows()).count(Materialized.as("windows"))
+                        .suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()).withName("held"))
+                        .toStream((key, value) -> key.key()).groupByKey(Grouped.valueSerde(Serdes.Long())).reduce((old, value) -> old + value, Materialized.as("closed"));
+                break;
+            case "stream_join":
+                in.join(builder.stream("other"), (left, right) -> left + right, joins(), StreamJoined.<String, String, String>as("joined").withStoreName("joined")).to("out");
+                break;
+            case "outer_join":
+                in.outerJoin(builder.stream("other"), (left, right) -> left + "/" + right, joins(), StreamJoined.<String, String, String>as("joined").withStoreName("joined")).to("out");
+                break;
+            case "foreign_key":
+                // orders know their customer: the value is customer@order
+                builder.<String, String>table("orders", Materialized.as("orders"))
+                        .join(builder.<String, String>table("customers", Materialized.as("customers")), order -> order.split("@")[0], (order, customer) -> order + "+" + customer, Materialized.as("joined"))
+                        .toStream().to("out");
+                break;
+            case "tables":
+                KTable<String, String> left = in.toTable(Materialized.as("left"));
+                left.join(builder.stream("other", Consumed.with(Serdes.String(), Serdes.String())).toTable(Materialized.as("right")), (one, two) -> one + two, Materialized.as("both"))
+                        .toStream().to("out");
+                break;
+            case "repartition":
+                in.selectKey((key, value) -> value.substring(0, 1)).groupByKey(Grouped.as("by-letter")).count(Materialized.as("letters")).toStream().to("out", Produced.valueSerde(Serdes.Long()));
+                break;
+            case "partitioner":
+                in.selectKey((key, value) -> value.substring(0, 1))
+                        .repartition(org.apache.kafka.streams.kstream.Repartitioned.<String, String>as("by-letter").withNumberOfPartitions(3).withStreamPartitioner(byLastByte()))
+                        .groupByKey().count(Materialized.as("letters"));
+                break;
+            case "global":
+                GlobalKTable<String, String> names = builder.globalTable("names", Materialized.as("names"));
+                in.join(names, (key, value) -> value, (value, known) -> value + "=" + known).groupByKey().reduce((old, value) -> old + ";" + value, Materialized.as("named"));
+                break;
+            case "throws":
+                in.groupByKey().aggregate(() -> 0L, (key, value, sum) -> sum + Long.parseLong(value) / (value.equals("7") ? 0 : 1), Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("sums").withValueSerde(Serdes.Long()));
+                break;
+            case "unreadable":
+                builder.stream("in2", Consumed.with(Serdes.String(), Serdes.Long())).groupByKey(Grouped.with(Serdes.String(), Serdes.Long())).count(Materialized.as("counts"));
+                break;
+            case "processor":
+                return processor();
+            default:
+                throw new IllegalArgumentException(name);
+        }
+        return builder.build();
+    }
+
+    /** Keeps the last value, its headers and place; every minute of stream time writes what it holds, and forgets it. */
+    private static Topology processor() {
+        Topology topology = new Topology();
+        topology.addSource("first", Serdes.String().deserializer(), Serdes.String().deserializer(), "in");
+        topology.addSource("second", Serdes.String().deserializer(), Serdes.String().deserializer(), "other");
+        topology.addProcessor("keep", Keep::new, "first", "second");
+        topology.addStateStore(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("kept"), Serdes.String(), Serdes.String()), "keep");
+        topology.addSink("to", "out", Serdes.String().serializer(), Serdes.String().serializer(), "keep");
+        return topology;
+    }
+
+    private static final class Keep implements Processor<String, String, String, String> {
+        private ProcessorContext<String, String> context;
+        private KeyValueStore<String, String> store;
+
+        @Override
+        public void init(ProcessorContext<String, String> context) {
+            this.context = context;
+            store = context.getStateStore("kept");
+            context.schedule(MINUTE, PunctuationType.STREAM_TIME, this::forget);
+            context.schedule(MINUTE, PunctuationType.WALL_CLOCK_TIME, now -> {
+                throw new IllegalStateException("wall-clock time passed");
+            });
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            StringBuilder headers = new StringBuilder();
+            for (Header header : record.headers()) {
+                headers.append(header.key()).append('=').append(header.value() == null ? "null" : new String(header.value()));
+            }
+            String place = context.recordMetadata().map(at -> at.topic() + ":" + at.partition() + ":" + at.offset()).orElse("nowhere");
+            store.put(record.key(), record.value() + "|" + headers + "|" + place + "|" + context.taskId());
+            context.forward(record.withHeaders(record.headers().add("seen", new byte[] {1})));
+        }
+
+        private void forget(long time) {
+            try (KeyValueIterator<String, String> all = store.all()) {
+                while (all.hasNext()) {
+                    KeyValue<String, String> one = all.next();
+                    store.delete(one.key);
+                    context.forward(new Record<>(one.key, one.value, time));
+                }
+            }
+        }
+    }
+
+    /** By the last byte of the value; one method up to 3.x, and another one for several partitions in 4.x. */
+    @SuppressWarnings("unchecked")
+    private static StreamPartitioner<String, String> byLastByte() {
+        return (StreamPartitioner<String, String>) Proxy.newProxyInstance(
+                Programs.class.getClassLoader(), new Class<?>[] {StreamPartitioner.class}, (proxy, method, arguments) -> {
+                    String value = (String) arguments[2];
+                    int partition = value.charAt(value.length() - 1) % (int) arguments[3];
+                    return method.getName().equals("partition") ? partition : Optional.of(Set.of(partition));
+                });
+    }
+
+    private static TimeWindows windows() throws Exception {
+        try {
+            return (TimeWindows) TimeWindows.class.getMethod("ofSizeAndGrace", Duration.class, Duration.class).invoke(null, MINUTE, MINUTE);
+        } catch (NoSuchMethodException before30) {
+            Object of = TimeWindows.class.getMethod("of", Duration.class).invoke(null, MINUTE);
+            return (TimeWindows) TimeWindows.class.getMethod("grace", Duration.class).invoke(of, MINUTE);
+        }
+    }
+
+    private static SessionWindows sessions() throws Exception {
+        try {
+            return (SessionWindows) SessionWindows.class.getMethod("ofInactivityGapAndGrace", Duration.class, Duration.class).invoke(null, MINUTE, MINUTE);
+        } catch (NoSuchMethodException before30) {
+            Object of = SessionWindows.class.getMethod("with", Duration.class).invoke(null, MINUTE);
+            return (SessionWindows) SessionWindows.class.getMethod("grace", Duration.class).invoke(of, MINUTE);
+        }
+    }
+
+    private static JoinWindows joins() throws Exception {
+        try {
+            return (JoinWindows) JoinWindows.class.getMethod("ofTimeDifferenceAndGrace", Duration.class, Duration.class).invoke(null, MINUTE, MINUTE);
+        } catch (NoSuchMethodException before30) {
+            Object of = JoinWindows.class.getMethod("of", Duration.class).invoke(null, MINUTE);
+            return (JoinWindows) JoinWindows.class.getMethod("grace", Duration.class).invoke(of, MINUTE);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package kops.runner;
+
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeSet;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.test.TestRecord;
+
+/** A program of Programs, run by the runner or by TopologyTestDriver, over the same frames: {@code RunnerHost run|driver PROGRAM}. */
+public final class RunnerHost {
+    private RunnerHost() {}
+
+    public static void main(String[] arguments) throws Exception {
+        OutputStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false);
+        System.setOut(System.err); // what else prints must not come between the frames
+        Topology topology = Programs.build(arguments[1]);
+        if (arguments[0].equals("run")) {
+            Runner.run(topology, Programs.settings(arguments[1]), System.in, out);
+        } else {
+            drive(topology, Programs.settings(arguments[1]), new Frames(new BufferedInputStream(System.in), new BufferedOutputStream(out)));
+        }
+    }
+
+    /** Records in, and at FINISH all that was written. */
+    private static void drive(Topology topology, Properties settings, Frames frames) throws Exception {
+        settings.put("state.dir", Files.createTempDirectory("driver").toString());
+        Frames.Frame frame = frames.read();
+        frame.map().forEach((name, value) -> {
+            if (name.startsWith("config.")) {
+                settings.put(name.substring("config.".length()), value);
+            }
+        });
+        try (TopologyTestDriver driver = new TopologyTestDriver(topology, settings, Instant.EPOCH)) {
+            frames.write(Frames.HELLO, Map.of());
+            frames.flush();
+            Map<String, TestInputTopic<byte[], byte[]>> inputs = new HashMap<>();
+            for (frame = frames.read(); frame.kind != Frames.FINISH; frame = frames.read()) {
+                if (frame.kind == Frames.RECORDS || frame.kind == Frames.GLOBAL) {
+                    Batch.Reader batch = new Batch.Reader(frame.body);
+                    while (batch.hasNext()) {
+                        ConsumerRecord<byte[], byte[]> record = batch.next();
+                        inputs.computeIfAbsent(
+                                        record.topic(),
+                                        name -> driver.createInputTopic(name, new ByteArraySerializer(), new ByteArraySerializer()))
+                                .pipeInput(new TestRecord<>(record.key(), record.value(), record.headers(), record.timestamp()));
+                    }
+                }
+                frames.write(Frames.DONE, Map.of());
+                frames.flush();
+            }
+            Batch.Writer rows = new Batch.Writer();
+            for (String topic : new TreeSet<>(driver.producedTopicNames())) {
+                long offset = 0;
+                for (TestRecord<byte[], byte[]> record :
+                        driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer()).readRecordsToList()) {
+                    rows.add(topic, 0, offset++, record.timestamp(), record.key(), record.value(), record.headers());
+                }
+            }
+            rows.write(frames);
+            frames.write(Frames.DONE, Map.of());
+            frames.flush();
+        }
+    }
+}

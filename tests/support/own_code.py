@@ -1,0 +1,168 @@
+"""The runner of an application's own code, and TopologyTestDriver beside it, over the same records."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kops.config.paths import directories
+from kops.formats.streams import runner_frames as frames
+from kops.gateways.machine.jars import class_path, jars_of, kafka_set
+from kops.gateways.machine.jdk import require_jdk
+from support import older_streams
+from support.streams import JVM_OPTIONS, compiled
+
+TREE = Path(__file__).parent.parent.parent
+RUNNER_SOURCES = TREE / "java" / "runner"
+HOST_SOURCES = TREE / "tests" / "streams" / "own_code"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record, in or out."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: frames.Headers = ()
+
+
+class Failed(Exception):
+    """What a program threw."""
+
+    def __init__(self, told: Mapping[str, str]) -> None:
+        super().__init__(told)
+        self.told = dict(told)
+
+
+@dataclass
+class Host:
+    """A Java process that runs one of the programs of ``Programs.java``; a context manager.
+
+    :param how: "run" for the runner, "driver" for ``TopologyTestDriver``
+    """
+
+    program: str
+    version: str
+    how: str = "run"
+    options: Sequence[str] = ()
+    hello: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Host:
+        self._errors = tempfile.TemporaryFile("w+")
+        memory = Path("/dev/shm")  # 4.1 syncs a checkpoint file for every record that the driver is given
+        options = [f"-Djava.io.tmpdir={memory}"] if memory.is_dir() else []
+        java = [str(require_jdk().java), *JVM_OPTIONS, *options, *self.options]
+        command = [*java, "-cp", host_class_path(self.version), "kops.runner.RunnerHost", self.how, self.program]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(60)
+        self._errors.close()
+
+    def ask(self, kind: int, body: bytes = b"") -> tuple[list[Row], dict[str, str]]:
+        """Send a frame; return the output and the facts of the answer.
+
+        :raises Failed: when the program, or the runner, throws
+        """
+        batches, facts = self.ask_for_batches(kind, body)
+        return [row for batch in batches for row in rows_of(batch)], facts
+
+    def ask_for_batches(self, kind: int, body: bytes = b"") -> tuple[list[frames.Batch], dict[str, str]]:
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(frames.frame(kind, body))
+        process.stdin.flush()
+        batches = []
+        while True:
+            head = process.stdout.read(frames.HEAD.size)
+            if len(head) < frames.HEAD.size:
+                self._errors.seek(0)
+                raise RuntimeError(f"the host has ended: {self._errors.read()}")
+            length, answer = frames.HEAD.unpack(head)
+            content = process.stdout.read(length)
+            if answer == frames.OUTPUT:
+                batches.append(frames.decoded_batch(content))
+            elif answer == frames.FAILED:
+                raise Failed(frames.decoded_map(content))
+            else:
+                return batches, frames.decoded_map(content)
+
+    def configure(self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None, **more: str) -> None:
+        """Start the application."""
+        settings = {f"partitions.{topic}": str(count) for topic, count in partitions.items()}
+        settings |= {f"config.{name}": value for name, value in (config or {}).items()}
+        _, self.hello = self.ask(frames.CONFIGURE, frames.encoded_map({**settings, **more}))
+
+    def read_global(self, records: Sequence[Row]) -> None:
+        self.ask(frames.GLOBAL, frames.encoded_batch(batch_of(records)))
+
+    def task(self, subtopology: int, partition: int, records: Sequence[Row], size: int = 1000, **more: str) -> tuple[list[Row], dict[str, str]]:
+        """Run a task over its records, in this order; return all that it wrote, and what happened."""
+        request = {"subtopology": str(subtopology), "partition": str(partition), **{name.replace("_", "."): value for name, value in more.items()}}
+        written, _ = self.ask(frames.TASK, frames.encoded_map(request))
+        for start in range(0, len(records), size):
+            written += self.ask(frames.RECORDS, frames.encoded_batch(batch_of(records[start : start + size])))[0]
+        rest, facts = self.ask(frames.FINISH)
+        return written + rest, facts
+
+
+def batch_of(rows: Sequence[Row]) -> frames.Batch:
+    import numpy
+    import pyarrow
+
+    topics = sorted({row.topic for row in rows})
+    columns: dict[str, Any] = {
+        "topic": numpy.array([topics.index(row.topic) for row in rows], numpy.int32),
+        "partition": numpy.array([row.partition for row in rows], numpy.int32),
+        "offset": numpy.array([row.offset for row in rows], numpy.int64),
+        "timestamp": numpy.array([row.timestamp for row in rows], numpy.int64),
+        "key": pyarrow.array([row.key for row in rows], pyarrow.binary()),
+        "value": pyarrow.array([row.value for row in rows], pyarrow.binary()),
+        "headers": pyarrow.array([frames.encoded_headers(row.headers) for row in rows], pyarrow.binary()),
+    }
+    return frames.Batch(topics, **columns)
+
+
+def rows_of(batch: frames.Batch) -> Iterable[Row]:
+    numbers = (column.tolist() for column in (batch.topic, batch.partition, batch.offset, batch.timestamp))
+    texts = (column.to_pylist() for column in (batch.key, batch.value, batch.headers))
+    for topic, partition, offset, timestamp, key, value, headers in zip(*numbers, *texts, strict=True):
+        yield Row(batch.topics[topic], partition, offset, timestamp, key, value, frames.decoded_headers(headers))
+
+
+def runner_classes() -> Path:
+    """Return the folder with the runner's classes: compiled for the oldest version, and for Java 11."""
+    return _compiled(RUNNER_SOURCES, older_streams.VERSION, jars_of_streams(older_streams.VERSION))
+
+
+def host_class_path(version: str) -> str:
+    """Return the class path of a host with this version of Kafka."""
+    jars = jars_of_streams(version)
+    runner = runner_classes()
+    return class_path([*jars, runner, _compiled(HOST_SOURCES, f"{version}-{runner.name[-16:]}", [*jars, runner])])
+
+
+def jars_of_streams(version: str) -> list[Path]:
+    """Return the jars of Kafka Streams and its test driver."""
+    wanted = older_streams.older_set() if version == older_streams.VERSION else kafka_set(version)
+    return jars_of(wanted, directories(os.environ).cache)
+
+
+def _compiled(sources: Path, version: str, jars: Sequence[Path]) -> Path:
+    first, *others = sorted(sources.rglob("*.java"))
+    return compiled(first, version, jars, others, ("--release", "11"))
