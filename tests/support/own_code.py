@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -44,25 +44,24 @@ class Failed(Exception):
         self.told = dict(told)
 
 
-@dataclass
 class Host:
-    """A Java process that runs one of the programs of ``Programs.java``; a context manager.
+    """A Java process that runs programs of ``Programs.java``, one after the other; a context manager.
 
-    :param how: "run" for the runner, "driver" for ``TopologyTestDriver``
+    :param version: of Kafka
     """
 
-    program: str
-    version: str
-    how: str = "run"
-    options: Sequence[str] = ()
-    hello: dict[str, str] = field(default_factory=dict)
+    def __init__(self, version: str, options: Sequence[str] = ()) -> None:
+        self.version = version
+        self.hello: dict[str, str] = {}
+        self._options = options
+        self._runs = False
 
     def __enter__(self) -> Host:
         self._errors = tempfile.TemporaryFile("w+")
         memory = Path("/dev/shm")  # 4.1 syncs a checkpoint file for every record that the driver is given
         options = [f"-Djava.io.tmpdir={memory}"] if memory.is_dir() else []
-        java = [str(require_jdk().java), *JVM_OPTIONS, *options, *self.options]
-        command = [*java, "-cp", host_class_path(self.version), "kops.runner.RunnerHost", self.how, self.program]
+        java = [str(require_jdk().java), *JVM_OPTIONS, *options, *self._options]
+        command = [*java, "-cp", host_class_path(self.version), "kops.runner.RunnerHost"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
         return self
 
@@ -72,6 +71,34 @@ class Host:
             process.stdin.close()
             process.wait(60)
         self._errors.close()
+
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
+    def start(self, program: str, partitions: Mapping[str, int], config: Mapping[str, str] | None = None, **more: str) -> None:
+        """Start a program by the runner."""
+        self._begin(program, "run")
+        settings = {f"partitions.{topic}": str(count) for topic, count in partitions.items()}
+        settings |= {f"config.{name}": value for name, value in (config or {}).items()}
+        _, self.hello = self.ask(frames.CONFIGURE, frames.encoded_map({**settings, **more}))
+
+    def driven(self, program: str, records: Sequence[Row], config: Mapping[str, str], before: Sequence[Row] = ()) -> list[Row]:
+        """Return what a program writes under ``TopologyTestDriver``, topic by topic.
+
+        :param before: records of global topics
+        """
+        self._begin(program, "driver")
+        self.ask(frames.CONFIGURE, frames.encoded_map({f"config.{name}": value for name, value in config.items()}))
+        self.ask(frames.RECORDS, frames.encoded_batch(batch_of([*before, *records])))
+        return self.ask(frames.FINISH)[0]
+
+    def _begin(self, program: str, how: str) -> None:
+        if self._runs:
+            self.ask(frames.QUIT)
+        self._runs = how == "run"
+        assert self._process.stdin is not None
+        self._process.stdin.write(frames.frame(ord("P"), frames.encoded_map({"program": program, "how": how})))
 
     def ask(self, kind: int, body: bytes = b"") -> tuple[list[Row], dict[str, str]]:
         """Send a frame; return the output and the facts of the answer.
@@ -102,18 +129,15 @@ class Host:
             else:
                 return batches, frames.decoded_map(content)
 
-    def configure(self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None, **more: str) -> None:
-        """Start the application."""
-        settings = {f"partitions.{topic}": str(count) for topic, count in partitions.items()}
-        settings |= {f"config.{name}": value for name, value in (config or {}).items()}
-        _, self.hello = self.ask(frames.CONFIGURE, frames.encoded_map({**settings, **more}))
-
     def read_global(self, records: Sequence[Row]) -> None:
         self.ask(frames.GLOBAL, frames.encoded_batch(batch_of(records)))
 
-    def task(self, subtopology: int, partition: int, records: Sequence[Row], size: int = 1000, **more: str) -> tuple[list[Row], dict[str, str]]:
+    def task(
+        self, subtopology: int, partition: int, records: Sequence[Row], size: int = 1000, **more: str
+    ) -> tuple[list[Row], dict[str, str]]:
         """Run a task over its records, in this order; return all that it wrote, and what happened."""
-        request = {"subtopology": str(subtopology), "partition": str(partition), **{name.replace("_", "."): value for name, value in more.items()}}
+        request = {"subtopology": str(subtopology), "partition": str(partition)}
+        request |= {name.replace("_", "."): value for name, value in more.items()}
         written, _ = self.ask(frames.TASK, frames.encoded_map(request))
         for start in range(0, len(records), size):
             written += self.ask(frames.RECORDS, frames.encoded_batch(batch_of(records[start : start + size])))[0]

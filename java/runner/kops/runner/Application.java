@@ -18,12 +18,15 @@ import java.util.TreeSet;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetResetStrategy;
+import org.apache.kafka.clients.producer.Partitioner;
+import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.processor.TaskId;
 
 /** A program's topology and configuration, made ready to build tasks of it; its global stores are shared by them. */
 final class Application {
@@ -39,7 +42,8 @@ final class Application {
     private Object globalDirectory;
     private long globalRecords;
 
-    private Application(Object builder, StreamsConfig config, Path directory, Output.Partitions partitions, long now, boolean inMemory, long commits) {
+    private Application(
+            Object builder, StreamsConfig config, Path directory, Output.Partitions partitions, long now, boolean inMemory, long commits) {
         this.builder = builder;
         this.config = config;
         this.directory = directory;
@@ -74,13 +78,15 @@ final class Application {
                 partitions.put(name.substring("partitions.".length()), Integer.parseInt(value));
             }
         });
-        long commits = new StreamsConfig(settings).getLong(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG); // differs with exactly-once, which is left out below
+        long commits = new StreamsConfig(settings).getLong(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG); // its default is that of the guarantee
         String parent = request.get("state.dir");
-        Path directory = parent == null ? Files.createTempDirectory("kops-runner") : Files.createTempDirectory(Path.of(parent), "kops-runner");
+        Path directory =
+                parent == null ? Files.createTempDirectory("kops-runner") : Files.createTempDirectory(Path.of(parent), "kops-runner");
         settings.put(StreamsConfig.STATE_DIR_CONFIG, directory.toString());
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.AT_LEAST_ONCE);
         settings.put(StreamsConfig.BUFFERED_RECORDS_PER_PARTITION_CONFIG, Integer.MAX_VALUE - 1);
-        settings.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, Versions.library().startsWith("2.") ? 0L : -1L); // the runner decides when a task may go on
+        // The runner decides when a task may go on.
+        settings.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, Versions.library().startsWith("2.") ? 0L : -1L);
         StreamsConfig config = new StreamsConfig(settings);
         Application application = new Application(
                 builder,
@@ -98,6 +104,7 @@ final class Application {
         Versions.call(builder, "rewriteTopology", config);
         Versions.call(builder, "initializeSubscription");
         Versions.call(builder, "addSubscribedTopicsFromMetadata", new TreeSet<>(partitions.topics()), "");
+        Versions.call(builder, "buildTopology"); // the names of changelogs are known after it
         Map<?, ?> infos = (Map<?, ?>) Versions.callFirst(builder, "subtopologyToTopicsInfo", "topicGroups");
         infos.forEach((key, info) -> {
             int id = key instanceof Integer ? (Integer) key : (Integer) Versions.get(key, "nodeGroupId");
@@ -128,19 +135,40 @@ final class Application {
 
     /** The topics that only this application writes: changelogs, and what is repartitioned. */
     Set<String> internalTopics() {
+        Set<String> topics = changelogs();
+        subtopologies.values().forEach(one -> topics.addAll(one.repartition));
+        return topics;
+    }
+
+    /** The changelogs that are no topics of others, which an optimized topology reads its tables from. */
+    Set<String> changelogs() {
         Set<String> topics = new TreeSet<>();
-        for (Subtopology one : subtopologies.values()) {
-            topics.addAll(one.changelogs);
-            topics.addAll(one.repartition);
-        }
-        for (Subtopology one : subtopologies.values()) {
-            one.sources.stream().filter(topic -> !one.repartition.contains(topic)).forEach(topics::remove);
-        }
+        subtopologies.values().forEach(one -> topics.addAll(one.changelogs));
+        subtopologies.values().forEach(one -> topics.removeAll(one.sources));
         return topics;
     }
 
     Object buildSubtopology(int id) {
-        return Versions.call(builder, "buildSubtopology", id);
+        if (!subtopologies.containsKey(id)) {
+            throw new IllegalArgumentException("there is no sub-topology " + id + ", only " + subtopologies.keySet());
+        }
+        try {
+            return Versions.call(builder, "buildSubtopology", id);
+        } catch (RuntimeException | Error problem) { // of one of the program's suppliers
+            throw new Failure(problem, "start", null);
+        }
+    }
+
+    /** The partitioner of the program's producers, where the configuration names one. */
+    Optional<Partitioner> partitioner() {
+        Map<String, Object> settings = config.getProducerConfigs("kops");
+        Object named = settings.get(ProducerConfig.PARTITIONER_CLASS_CONFIG);
+        if (named == null) {
+            return Optional.empty();
+        }
+        Partitioner partitioner = (Partitioner) Versions.make(named instanceof Class ? ((Class<?>) named).getName() : named.toString());
+        partitioner.configure(settings);
+        return Optional.of(partitioner);
     }
 
     Object taskConfig() {
@@ -223,8 +251,8 @@ final class Application {
             ConsumerRecord<byte[], byte[]> record = records.next();
             try {
                 Versions.call(globalTask, "update", record);
-            } catch (RuntimeException problem) {
-                throw new Failure(problem, record);
+            } catch (RuntimeException | Error problem) {
+                throw new Failure(problem, "global", record);
             }
             globalRecords++;
         }
@@ -234,11 +262,16 @@ final class Application {
         return globalRecords;
     }
 
+    /** Deletes what a task kept on the disk. */
+    void forget(TaskId task) {
+        delete(directory.resolve(config.getString(StreamsConfig.APPLICATION_ID_CONFIG)).resolve(task.toString()).toFile());
+    }
+
     void close() {
         delete(directory.toFile());
     }
 
-    static void delete(File file) {
+    private static void delete(File file) {
         File[] inside = file.listFiles();
         if (inside != null && !Files.isSymbolicLink(file.toPath())) {
             for (File one : inside) {
@@ -248,14 +281,17 @@ final class Application {
         file.delete();
     }
 
-    /** What a program threw, and at which record, if that is known. */
+    /** What a program threw, and what was done with which record. */
     static final class Failure extends RuntimeException {
         private static final long serialVersionUID = 1;
-        final transient Optional<ConsumerRecord<byte[], byte[]>> record;
+        final String phase;
+        final transient ConsumerRecord<byte[], byte[]> record;
 
-        Failure(RuntimeException cause, ConsumerRecord<byte[], byte[]> record) {
+        /** @param record the one in hand; null if there was none yet */
+        Failure(Throwable cause, String phase, ConsumerRecord<byte[], byte[]> record) {
             super(cause);
-            this.record = Optional.ofNullable(record);
+            this.phase = phase;
+            this.record = record;
         }
     }
 

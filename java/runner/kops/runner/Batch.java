@@ -68,8 +68,6 @@ final class Batch {
                     length(4, row),
                     body.getLong(topicColumn + 8 * rows + 8 * row),
                     body.getLong(topicColumn + 16 * rows + 8 * row),
-                    size(keyBytes),
-                    size(valueBytes),
                     keyBytes,
                     valueBytes,
                     headerLength > 0 ? headers(header, headerLength) : new RecordHeaders());
@@ -98,10 +96,6 @@ final class Batch {
                 headers.add(name, content);
             }
             return headers;
-        }
-
-        private static int size(byte[] bytes) {
-            return bytes == null ? ConsumerRecord.NULL_SIZE : bytes.length;
         }
     }
 

@@ -7,19 +7,24 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.MockProducer;
+import org.apache.kafka.clients.producer.Partitioner;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.utils.Utils;
 
 /**
@@ -32,17 +37,26 @@ final class Output extends MockProducer<byte[], byte[]> {
     private final Frames frames;
     private final Partitions partitions;
     private final Set<String> kept;
+    private final Set<String> compacted;
+    private final Map<Key, Row> lasts = new LinkedHashMap<>();
     private final Batch.Writer rows = new Batch.Writer();
     private final Map<String, Writer> writers = new HashMap<>();
     private final Map<String, Long> dropped = new TreeMap<>();
     private final Set<String> withoutKey = new TreeSet<>();
+    private final Optional<Partitioner> partitioner;
     private boolean open = true;
 
-    /** @param kept the topics whose records are rows of the output; null for all */
-    Output(Frames frames, Partitions partitions, Set<String> kept) {
+    /**
+     * @param kept the topics whose records are rows of the output; null for all
+     * @param compacted those of them of which only the last row of each key is one, at the end
+     * @param partitioner of the program's producer, where it is not Kafka's default
+     */
+    Output(Frames frames, Partitions partitions, Set<String> kept, Set<String> compacted, Optional<Partitioner> partitioner) {
         this.frames = frames;
         this.partitions = partitions;
         this.kept = kept == null ? null : new HashSet<>(kept);
+        this.compacted = new HashSet<>(compacted);
+        this.partitioner = partitioner;
     }
 
     @Override
@@ -52,13 +66,16 @@ final class Output extends MockProducer<byte[], byte[]> {
             writer = new Writer(record.topic());
             writers.put(record.topic(), writer);
         }
-        int to = record.partition() != null ? record.partition() : writer.partitionOf(record.key());
+        int to = record.partition() != null ? record.partition() : writer.partitionOf(record.key(), record.value());
         if (open) {
             if (writer.kept) {
                 long timestamp = record.timestamp() == null ? -1 : record.timestamp();
-                rows.add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), record.headers());
-                if (rows.full()) {
-                    write();
+                if (writer.compacted) {
+                    Key key = new Key(writer, record.key());
+                    lasts.remove(key); // so that the order is that of the last writes
+                    lasts.put(key, new Row(to, writer.next(to), timestamp, record.value(), record.headers()));
+                } else {
+                    add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), record.headers());
                 }
             } else {
                 dropped.merge(record.topic(), 1L, Long::sum);
@@ -75,6 +92,13 @@ final class Output extends MockProducer<byte[], byte[]> {
         return partitions.infos(topic);
     }
 
+    private void add(String topic, int partition, long offset, long timestamp, byte[] key, byte[] value, Iterable<Header> headers) {
+        rows.add(topic, partition, offset, timestamp, key, value, headers);
+        if (rows.full()) {
+            write();
+        }
+    }
+
     /** Writes the rows that are there. */
     void write() {
         try {
@@ -84,13 +108,17 @@ final class Output extends MockProducer<byte[], byte[]> {
         }
     }
 
-    /** From here on nothing is kept: what a program writes while it is closed does not belong to its state. */
+    /** Ends the output: what a program writes while it is closed does not belong to its state. */
     void shut() {
         open = false;
+        lasts.forEach((key, row) -> add(key.writer.topic, row.partition, row.offset, row.timestamp, key.bytes, row.value, row.headers));
+        lasts.clear();
     }
 
     /** Forgets rows that were not written. */
     void forget() {
+        open = false;
+        lasts.clear();
         rows.clear();
     }
 
@@ -102,9 +130,49 @@ final class Output extends MockProducer<byte[], byte[]> {
         return withoutKey;
     }
 
+    /** A key of a topic. The bytes are the program's: serializers make new ones for each record. */
+    private static final class Key {
+        private final Writer writer;
+        private final byte[] bytes;
+        private final int hash;
+
+        Key(Writer writer, byte[] bytes) {
+            this.writer = writer;
+            this.bytes = bytes;
+            this.hash = 31 * writer.topic.hashCode() + Arrays.hashCode(bytes);
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Key && ((Key) other).writer == writer && Arrays.equals(((Key) other).bytes, bytes);
+        }
+
+        @Override
+        public int hashCode() {
+            return hash;
+        }
+    }
+
+    private static final class Row {
+        private final int partition;
+        private final long offset;
+        private final long timestamp;
+        private final byte[] value;
+        private final Iterable<Header> headers;
+
+        Row(int partition, long offset, long timestamp, byte[] value, Iterable<Header> headers) {
+            this.partition = partition;
+            this.offset = offset;
+            this.timestamp = timestamp;
+            this.value = value;
+            this.headers = headers;
+        }
+    }
+
     private final class Writer {
         private final String topic;
         private final boolean kept;
+        private final boolean compacted;
         private int count; // 0: not asked for yet, since the library says itself where changelogs go
         private long[] offsets = new long[1];
         private RecordMetadata[] written = new RecordMetadata[1];
@@ -112,9 +180,13 @@ final class Output extends MockProducer<byte[], byte[]> {
         Writer(String topic) {
             this.topic = topic;
             this.kept = Output.this.kept == null || Output.this.kept.contains(topic);
+            this.compacted = Output.this.compacted.contains(topic);
         }
 
-        int partitionOf(byte[] key) {
+        int partitionOf(byte[] key, byte[] value) {
+            if (partitioner.isPresent()) {
+                return partitioner.get().partition(topic, key, key, value, value, partitions.cluster(topic));
+            }
             if (key == null) { // a producer chooses any, and sticks to it for a while
                 withoutKey.add(topic);
                 return 0;
@@ -151,6 +223,7 @@ final class Output extends MockProducer<byte[], byte[]> {
         private static final Node NODE = new Node(0, "unused", 1);
         private final Map<String, Integer> counts = new TreeMap<>();
         private final Map<String, List<PartitionInfo>> infos = new HashMap<>();
+        private final Map<String, Cluster> clusters = new HashMap<>();
         private final Set<String> unknown = new TreeSet<>();
 
         void put(String topic, int count) {
@@ -179,6 +252,11 @@ final class Output extends MockProducer<byte[], byte[]> {
                 }
                 return all;
             });
+        }
+
+        Cluster cluster(String topic) {
+            return clusters.computeIfAbsent(
+                    topic, name -> new Cluster("unused", List.of(NODE), infos(name), Collections.emptySet(), Collections.emptySet()));
         }
 
         Set<String> unknown() {

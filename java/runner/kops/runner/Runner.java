@@ -9,7 +9,6 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /** Runs a program's tasks again, over records that come in frames; see Frames. */
 public final class Runner {
@@ -37,18 +36,26 @@ public final class Runner {
                             kind = Frames.HELLO;
                             break;
                         case Frames.GLOBAL:
+                            needed(application, "an application");
                             application.readGlobal(new Batch.Reader(frame.body));
                             break;
                         case Frames.TASK:
+                            needed(application, "an application");
+                            if (task != null) {
+                                throw new IllegalStateException("a task is there that is not finished");
+                            }
                             task = new TaskRun(application, frames, frame.map());
                             break;
                         case Frames.RECORDS:
+                            needed(task, "a task");
                             task.feed(new Batch.Reader(frame.body));
                             break;
                         case Frames.END:
+                            needed(task, "a task");
                             task.end(frame.map().get("topic"));
                             break;
                         case Frames.FINISH:
+                            needed(task, "a task");
                             answer = task.finish();
                             task = null;
                             break;
@@ -56,7 +63,7 @@ public final class Runner {
                             throw new IOException("a frame of an unknown kind: " + frame.kind);
                     }
                     frames.write(kind, answer);
-                } catch (RuntimeException | LinkageError problem) {
+                } catch (RuntimeException | Error problem) {
                     if (task != null) {
                         task.abandon();
                         task = null;
@@ -75,6 +82,12 @@ public final class Runner {
         }
     }
 
+    private static void needed(Object there, String what) {
+        if (there == null) {
+            throw new IllegalStateException("there is not " + what + " yet, or it has failed");
+        }
+    }
+
     /** What a frame FAILED says. */
     private static Map<String, String> told(Throwable problem) {
         Map<String, String> told = new LinkedHashMap<>();
@@ -88,11 +101,14 @@ public final class Runner {
         told.put("message", String.valueOf(first.getMessage()));
         told.put("outer_class", thrown.getClass().getName());
         told.put("outer_message", String.valueOf(thrown.getMessage()));
-        if (problem instanceof Application.Failure && ((Application.Failure) problem).record.isPresent()) {
-            ConsumerRecord<byte[], byte[]> record = ((Application.Failure) problem).record.get();
-            told.put("topic", record.topic());
-            told.put("partition", Integer.toString(record.partition()));
-            told.put("offset", Long.toString(record.offset()));
+        if (problem instanceof Application.Failure) {
+            Application.Failure failure = (Application.Failure) problem;
+            told.put("phase", failure.phase);
+            if (failure.record != null) {
+                told.put("topic", failure.record.topic());
+                told.put("partition", Integer.toString(failure.record.partition()));
+                told.put("offset", Long.toString(failure.record.offset()));
+            }
         }
         StringWriter trace = new StringWriter();
         thrown.printStackTrace(new PrintWriter(trace));

@@ -2,9 +2,11 @@ package kops.runner;
 
 import java.io.IOException;
 import java.lang.invoke.MethodHandle;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -15,6 +17,8 @@ import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetResetStrategy;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.streams.processor.TaskId;
@@ -23,12 +27,12 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
 /**
  * One task of the program: the library's own StreamTask of one sub-topology and partition, fed by hand.
  *
- * <p>Two orders of records: "given" processes them as they come; "time" lets the library choose between partitions as it does in production,
- * by the timestamp of each partition's next record, and waits until each partition that has not ended has one.
+ * <p>Two orders of records: "given" processes them as they come; "time" lets the library choose between partitions as it does in
+ * production, by the timestamp of each partition's next record, and waits until each partition that has not ended has one.
  *
- * <p>A commit flushes caches and suppress buffers. There is one after so many milliseconds between the timestamps of records, or after so many
- * records, when the program asks for one, and at the end. Punctuators on stream time are called after each record; those on wall-clock
- * time never, they are counted.
+ * <p>A commit flushes caches and suppress buffers. There is one after so many milliseconds between the timestamps of records, or after
+ * so many records, when the program asks for one, and at the end. Punctuators on stream time are called after each record; those on
+ * wall-clock time never, they are counted.
  */
 final class TaskRun {
     private final Application application;
@@ -37,9 +41,7 @@ final class TaskRun {
     private final Object stateDirectory;
     private final Object metrics;
     private final MockConsumer<byte[], byte[]> consumer = new MockConsumer<>(OffsetResetStrategy.EARLIEST);
-    private final Map<TopicPartition, Long> positions = new HashMap<>();
-    private final Map<String, TopicPartition> inputs = new HashMap<>();
-    private final Set<TopicPartition> open;
+    private final Map<String, Input> inputs = new HashMap<>();
     private final MethodHandle numBuffered;
     private final Object partitionGroup;
     private final boolean cleanCommits;
@@ -48,6 +50,8 @@ final class TaskRun {
     private final long commitRecords;
     private final One one = new One();
     private final long now;
+    private String phase = "start";
+    private ConsumerRecord<byte[], byte[]> inHand;
     private int wallClock;
     private long records;
     private long processed;
@@ -63,12 +67,16 @@ final class TaskRun {
         this.givenOrder = !"time".equals(request.get("order"));
         this.commitMs = Long.parseLong(request.getOrDefault("commit.ms", Long.toString(application.commitInterval)));
         this.commitRecords = Long.parseLong(request.getOrDefault("commit.records", "0"));
-        TaskId id = new TaskId(Integer.parseInt(request.get("subtopology")), Integer.parseInt(request.get("partition")));
-        Object topology = application.buildSubtopology(Integer.parseInt(request.get("subtopology")));
-        Set<TopicPartition> partitions = partitions(topology, Integer.parseInt(request.get("partition")));
-        this.open = new HashSet<>(partitions);
-        this.output = new Output(frames, application.partitions, "all".equals(request.get("keep")) ? null : application.internalTopics());
-        boolean persistent = Stores.swap((Collection<?>) Versions.call(topology, "stateStores"), application.inMemory);
+        int subtopology = Integer.parseInt(request.get("subtopology"));
+        int partition = Integer.parseInt(request.get("partition"));
+        TaskId id = new TaskId(subtopology, partition);
+        Object topology = application.buildSubtopology(subtopology);
+        Set<TopicPartition> partitions = partitions(topology, partition);
+        Set<String> kept = "all".equals(request.get("keep")) ? null : application.internalTopics();
+        Set<String> compacted = "last".equals(request.get("changelogs")) ? application.changelogs() : Set.of();
+        this.output = new Output(frames, application.partitions, kept, compacted, application.partitioner());
+        boolean inMemory = Boolean.parseBoolean(request.getOrDefault("memory", Boolean.toString(application.inMemory)));
+        boolean persistent = Stores.swap((Collection<?>) Versions.call(topology, "stateStores"), inMemory);
         this.stateDirectory = application.stateDirectory(persistent);
         this.metrics = application.metrics();
         long cache = request.containsKey("cache.bytes") ? Long.parseLong(request.get("cache.bytes")) : application.cacheBytes();
@@ -79,9 +87,8 @@ final class TaskRun {
         try {
             task.initializeIfNeeded();
             task.completeRestoration(none -> {});
-        } catch (RuntimeException problem) {
-            abandon();
-            throw new Application.Failure(problem, null);
+        } catch (RuntimeException | Error problem) {
+            throw failure(problem);
         }
         countWallClock();
     }
@@ -97,7 +104,7 @@ final class TaskRun {
             if (partition < application.partitions.of(topic)) {
                 TopicPartition one = new TopicPartition(topic, partition);
                 partitions.add(one);
-                inputs.put(topic, one);
+                inputs.put(topic, new Input(one));
                 starts.put(one, 0L);
             }
         }
@@ -129,7 +136,8 @@ final class TaskRun {
             }
             throw new UnsupportedOperationException("a task that is run again has no clients: " + method.getName());
         });
-        List<Object> forProducer = new ArrayList<>(List.of(application.config, "kops-StreamThread-1", clients, id, new UUID(0, 0), log, application.time, output));
+        List<Object> forProducer = new ArrayList<>(
+                List.of(application.config, "kops-StreamThread-1", clients, id, new UUID(0, 0), log, application.time, output));
         Versions.typeIfAny("org.apache.kafka.streams.internals.StreamsConfigUtils$ProcessingMode")
                 .ifPresent(mode -> forProducer.add(Versions.constant(mode.getName(), "AT_LEAST_ONCE")));
         Object producer = Versions.make(Versions.INTERNALS + "StreamsProducer", forProducer.toArray());
@@ -146,90 +154,98 @@ final class TaskRun {
     void feed(Batch.Reader batch) throws IOException {
         while (batch.hasNext()) {
             ConsumerRecord<byte[], byte[]> record = batch.next();
-            TopicPartition from = inputs.get(record.topic());
-            if (from == null || from.partition() != record.partition()) {
+            Input input = inputs.get(record.topic());
+            if (input == null || input.partition.partition() != record.partition()) {
                 throw new IllegalArgumentException("task " + task.id() + " does not read " + record.topic() + ":" + record.partition());
             }
-            try {
-                add(from, record);
-                if (givenOrder) {
-                    drain(record.timestamp());
-                } else {
-                    latest = Math.max(latest, record.timestamp());
+            records++;
+            if (givenOrder) {
+                try {
+                    give(input, record);
+                    if (input.head != null) {
+                        step();
+                    }
+                } catch (RuntimeException | Error problem) {
+                    throw failure(problem);
                 }
-            } catch (RuntimeException problem) {
-                abandon();
-                throw new Application.Failure(problem, givenOrder ? record : atFault());
+            } else {
+                input.waiting.add(record);
             }
         }
-        if (!givenOrder) {
-            advance();
-        }
+        advance();
         output.write();
-    }
-
-    private void add(TopicPartition from, ConsumerRecord<byte[], byte[]> record) {
-        one.record = record;
-        task.addRecords(from, one);
-        positions.put(from, record.offset() + 1);
-        records++;
     }
 
     /** One partition has no more records, so the others need not wait for it. */
     void end(String topic) {
-        open.remove(inputs.get(topic));
-        if (!givenOrder) {
-            advance();
+        Input input = inputs.get(topic);
+        if (input == null) {
+            throw new IllegalArgumentException("task " + task.id() + " does not read " + topic);
         }
+        input.ended = true;
+        advance();
         output.write();
     }
 
+    /** Lets the library choose between the partitions' next records, as long as it can see that of each. */
     private void advance() {
         try {
-            while (ready()) {
-                if (!task.process(now)) {
-                    break;
-                }
-                after((Long) Versions.call(task, "streamTime"));
+            while (headsAreThere()) {
+                step();
             }
-        } catch (RuntimeException problem) {
-            abandon();
-            throw new Application.Failure(problem, atFault());
+        } catch (RuntimeException | Error problem) {
+            throw failure(problem);
         }
     }
 
-    private boolean ready() {
-        for (TopicPartition partition : open) {
-            if (buffered(partition) == 0) {
-                return false;
+    private boolean headsAreThere() {
+        boolean any = false;
+        boolean all = true;
+        for (Input input : inputs.values()) {
+            while (input.head == null && !input.waiting.isEmpty()) {
+                give(input, input.waiting.poll());
             }
+            any |= input.head != null;
+            all &= input.head != null || input.ended;
         }
-        return true;
+        return any && all;
     }
 
-    private int buffered(TopicPartition partition) {
+    /** Gives the task a partition's next record; the library reads it now, and may skip it. */
+    private void give(Input input, ConsumerRecord<byte[], byte[]> record) {
+        phase = "read";
+        inHand = record;
+        one.record = record;
+        task.addRecords(input.partition, one);
+        input.position = record.offset() + 1;
+        input.head = buffered(input) > 0 ? record : null;
+    }
+
+    private int buffered(Input input) {
         try {
-            return (int) numBuffered.invoke(partitionGroup, partition);
+            return (int) numBuffered.invoke(partitionGroup, input.partition);
         } catch (Throwable problem) {
             throw Versions.unwrapped(problem);
         }
     }
 
-    private void drain(long timestamp) {
-        while (task.process(now)) {
-            after(timestamp);
+    private void step() {
+        phase = "process";
+        try {
+            if (!task.process(now)) {
+                throw new IllegalStateException("task " + task.id() + " does not process a record that it has");
+            }
+        } finally {
+            taken();
         }
-    }
-
-    private void after(long timestamp) {
         processed++;
         sinceCommit++;
+        phase = "punctuate";
         task.maybePunctuateStreamTime();
-        if (timestamp > latest) {
-            latest = timestamp;
-        }
+        phase = "commit";
+        latest = Math.max(latest, inHand.timestamp());
         if (committedAt == Long.MIN_VALUE) {
-            committedAt = timestamp;
+            committedAt = latest;
         }
         if (task.commitRequested()
                 || commitMs > 0 && latest - committedAt >= commitMs
@@ -238,8 +254,23 @@ final class TaskRun {
         }
     }
 
+    /** Finds the record that the task has just taken. */
+    private void taken() {
+        for (Input input : inputs.values()) {
+            if (input.head != null && (givenOrder || buffered(input) == 0)) {
+                inHand = input.head;
+                input.head = null;
+                return;
+            }
+        }
+    }
+
     private void commit() {
-        positions.forEach(consumer::seek);
+        for (Input input : inputs.values()) {
+            if (input.position >= 0) {
+                consumer.seek(input.partition, input.position);
+            }
+        }
         if (cleanCommits) {
             Versions.call(task, "prepareCommit", true);
         } else {
@@ -253,19 +284,20 @@ final class TaskRun {
 
     /** Processes what is left, commits, closes; says what happened. */
     Map<String, String> finish() {
-        open.clear();
+        inputs.values().forEach(input -> input.ended = true);
         advance();
         Map<String, String> facts = new LinkedHashMap<>();
         try {
+            phase = "commit";
             commit();
-            facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
-            countWallClock();
-        } catch (RuntimeException problem) {
-            abandon();
-            throw new Application.Failure(problem, atFault());
+        } catch (RuntimeException | Error problem) {
+            throw failure(problem);
         }
-        output.write();
+        countWallClock();
+        facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
+        facts.put("skipped", Long.toString(skipped()));
         output.shut();
+        output.write();
         facts.put("records", Long.toString(records));
         facts.put("processed", Long.toString(processed));
         facts.put("commits", Long.toString(commits));
@@ -292,7 +324,6 @@ final class TaskRun {
             return;
         }
         ended = true;
-        output.shut();
         output.forget();
         try {
             task.suspend();
@@ -308,8 +339,7 @@ final class TaskRun {
     }
 
     private void cleanUp() {
-        Versions.call(stateDirectory, "unlock", task.id());
-        Application.delete((java.io.File) Versions.call(stateDirectory, "getOrCreateDirectoryForTask", task.id()));
+        application.forget(task.id());
     }
 
     private void countWallClock() {
@@ -317,17 +347,34 @@ final class TaskRun {
         wallClock = Math.max(wallClock, ((Collection<?>) queue).size());
     }
 
-    /** The record that the task has in hand. */
-    private ConsumerRecord<byte[], byte[]> atFault() {
-        Object stamped = Versions.get(task, "record");
-        Object context = stamped == null ? Versions.call(Versions.get(task, "processorContext"), "recordContext") : stamped;
-        if (context == null) {
-            return null;
+    /** Records that the library counts as dropped: late ones, without a key where one is needed, those that a handler lets go. */
+    private long skipped() {
+        double skipped = 0;
+        for (Map.Entry<?, ?> metric : ((Map<?, ?>) Versions.call(metrics, "metrics")).entrySet()) {
+            if (((MetricName) metric.getKey()).name().equals("dropped-records-total")) {
+                skipped += (Double) ((Metric) metric.getValue()).metricValue();
+            }
         }
-        String topic = (String) Versions.call(context, "topic");
-        return topic == null
-                ? null
-                : Versions.record(topic, (Integer) Versions.call(context, "partition"), (Long) Versions.call(context, "offset"), 0, 0, 0, null, null, null);
+        return (long) skipped;
+    }
+
+    /** Ends the task; says what it did, and with which record, when this was thrown. */
+    private Application.Failure failure(Throwable problem) {
+        abandon();
+        return new Application.Failure(problem, phase, inHand);
+    }
+
+    /** A partition that the task reads. */
+    private static final class Input {
+        final TopicPartition partition;
+        final Deque<ConsumerRecord<byte[], byte[]>> waiting = new ArrayDeque<>();
+        ConsumerRecord<byte[], byte[]> head;
+        long position = -1;
+        boolean ended;
+
+        Input(TopicPartition partition) {
+            this.partition = partition;
+        }
     }
 
     /** One record, as often as it is asked for. */

@@ -59,7 +59,7 @@ final class Versions {
     }
 
     /**
-     * Makes an object by the constructor with the most parameters that are not private's.
+     * Makes an object by the constructor with the most parameters, private ones aside.
      *
      * <p>Of several arguments of one type, the first goes to the first parameter of that type; what nothing fits is null or false.
      */
@@ -190,7 +190,9 @@ final class Versions {
     }
 
     static ConsumerRecord<byte[], byte[]> record(
-            String topic, int partition, long offset, long timestamp, int keySize, int valueSize, byte[] key, byte[] value, Headers headers) {
+            String topic, int partition, long offset, long timestamp, byte[] key, byte[] value, Headers headers) {
+        int keySize = key == null ? ConsumerRecord.NULL_SIZE : key.length;
+        int valueSize = value == null ? ConsumerRecord.NULL_SIZE : value.length;
         try {
             return cast((ConsumerRecord<?, ?>) RECORD.invokeExact(
                     topic, partition, offset, timestamp, keySize, valueSize, (Object) key, (Object) value, headers));
@@ -207,11 +209,8 @@ final class Versions {
     /** The constructor with headers and the leader's epoch: with a checksum up to 3.9, without one from 3.0 on. */
     private static MethodHandle recordConstructor() {
         MethodHandles.Lookup lookup = MethodHandles.lookup();
-        MethodType wanted = MethodType.methodType(
-                ConsumerRecord.class, String.class, int.class, long.class, long.class, int.class, int.class, Object.class, Object.class, Headers.class);
         MethodType start = MethodType.methodType(void.class, String.class, int.class, long.class, long.class, TimestampType.class);
-        MethodType end = MethodType.methodType(
-                void.class, int.class, int.class, Object.class, Object.class, Headers.class, Optional.class);
+        MethodType end = MethodType.methodType(void.class, int.class, int.class, Object.class, Object.class, Headers.class, Optional.class);
         try {
             MethodHandle made;
             try {
@@ -224,7 +223,7 @@ final class Versions {
                         (Object) null);
             }
             made = MethodHandles.insertArguments(made, 4, TimestampType.CREATE_TIME);
-            return MethodHandles.insertArguments(made, 9, Optional.empty()).asType(wanted);
+            return MethodHandles.insertArguments(made, 9, Optional.empty());
         } catch (ReflectiveOperationException problem) {
             throw new IllegalStateException(problem);
         }

@@ -4,8 +4,9 @@ The Java side is ``java/runner``, where ``Runner.run`` serves one conversation. 
 
     int32 length of the body, uint8 kind, body
 
-and a body is a map of texts or a batch of records (or empty). kops asks with one frame and reads until the answer's last frame, which is
-``HELLO``, ``DONE`` or ``FAILED``; before it there may be any number of ``OUTPUT`` frames. So neither side waits for the other while it writes.
+and a body is a map of texts or a batch of records (or empty). kops asks with one frame and reads until the answer's last frame, which
+is ``HELLO``, ``DONE`` or ``FAILED``; before it there may be any number of ``OUTPUT`` frames. So neither side waits for the other while
+it writes.
 
 A map is
 
@@ -31,7 +32,9 @@ Kind   Body      Meaning
 ``G``  batch     records of global topics, before any task
 ``T``  map       starts a task: ``subtopology``, ``partition``; ``order``, "given" or "time" (the library chooses between partitions);
                  ``commit.ms`` of the records' time, ``commit.records`` (0: never; default: the program's interval);
-                 ``cache.bytes``; ``keep``, "internal" topics (the default) or "all" that is written
+                 ``cache.bytes``; ``memory`` as above; ``keep``, "internal" topics (the default) or "all" that is written;
+                 ``changelogs``, "all" rows (the default) or "last", where a changelog's rows come at the end, one for each key,
+                 in the order of writing
 ``R``  batch     records of its input partitions, each partition's in the order of its offsets
 ``E``  map       ``topic``: it has no more records (needed with the order "time" only)
 ``F``  empty     processes what is left, commits, closes. Answered with what happened
@@ -39,11 +42,14 @@ Kind   Body      Meaning
 ``H``  map       ``format``, ``kafka``, ``java``, ``application``, ``commit.ms``; ``subtopology.N.sources``, ``.repartition``,
                  ``.changelogs`` and ``.sinks``, each with commas between topics
 ``O``  batch     what the task wrote
-``K``  map       done; after ``F``: ``records``, ``processed``, ``commits``, ``stream_time``, ``wall_clock_schedules``,
+``K``  map       done; after ``F``: ``records``, ``processed`` (in 3.0 and newer with those that cannot be read and are let go),
+                 ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``,
                  ``dropped.TOPIC`` (records to topics that are not kept), ``without_key`` (topics with records whose partition is any),
                  ``unknown_partitions`` (topics that were written, and nobody told the partitions of), ``close`` (what closing threw)
-``X``  map       failed, and the task is gone: ``by`` "program" or "runner", ``class`` and ``message`` of the first cause,
-                 ``outer_class``, ``outer_message``, ``trace``; ``topic``, ``partition`` and ``offset`` of the record, if known
+``X``  map       failed, and the task is gone; what it wrote counts no longer: ``by`` "program" or "runner", ``class`` and ``message``
+                 of the first cause, ``outer_class``, ``outer_message``, ``trace``; of a program's also ``phase`` ("start", "global",
+                 "read", "process", "punctuate", "commit"), and ``topic``, ``partition`` and ``offset`` of the record in hand, if there
+                 was one: with "punctuate" and "commit" the last that was processed
 ====== ========= ======================================================================================================================
 """
 

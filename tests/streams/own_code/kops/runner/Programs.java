@@ -19,6 +19,7 @@ import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.Repartitioned;
 import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.Suppressed;
@@ -31,6 +32,7 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
+import org.apache.kafka.streams.state.WindowStore;
 
 /** Small programs that compile for every version from 2.8 to 4.3. */
 final class Programs {
@@ -45,67 +47,80 @@ final class Programs {
         settings.put("default.key.serde", Serdes.StringSerde.class);
         settings.put("default.value.serde", Serdes.StringSerde.class);
         if (name.equals("exactly_once")) {
-            settings.put("processing.guarantee", "exactly_once_beta".equals(System.getProperty("eos")) ? "exactly_once_beta" : "exactly_once_v2");
+            settings.put("processing.guarantee", Versions.library().startsWith("2.") ? "exactly_once" : "exactly_once_v2");
         }
         return settings;
     }
 
     static Topology build(String name) throws Exception {
         StreamsBuilder builder = new StreamsBuilder();
-        KStream<String, String> in = name.equals("processor") ? null : builder.stream("in");
+        KStream<String, String> in = Set.of("processor", "foreign_key", "unreadable").contains(name) ? null : builder.stream("in");
         switch (name) {
             case "count":
             case "exactly_once":
-                in.groupByKey().count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("counts")).toStream().to("out", Produced.valueSerde(Serdes.Long()));
+                in.groupByKey().count(longs("counts")).toStream().to("out", Produced.valueSerde(Serdes.Long()));
                 break;
             case "sum":
-                in.groupByKey().aggregate(() -> 0L, (key, value, sum) -> sum + Long.parseLong(value), Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("sums").withValueSerde(Serdes.Long()));
+                in.groupByKey().aggregate(() -> 0L, (key, value, sum) -> sum + Long.parseLong(value), longs("sums"));
                 break;
             case "window":
-                in.groupByKey().windowedBy(windows()).count(Materialized.as("windows")).toStream((key, value) -> key.toString()).to("out", Produced.valueSerde(Serdes.Long()));
+                in.groupByKey().windowedBy(windows()).count(Materialized.as("windows"))
+                        .toStream((key, value) -> key.toString()).to("out", Produced.valueSerde(Serdes.Long()));
                 break;
             case "session":
                 in.groupByKey().windowedBy(sessions()).reduce((old, value) -> old + value, Materialized.as("sessions"));
                 break;
             case "suppress":
-                in.groupByKey().windowedBy(windows()).count(Materialized.as("windows"))
+                in.groupByKey(Grouped.with(Serdes.String(), Serdes.String())).windowedBy(windows())
+                        .count(Materialized.<String, Long, WindowStore<Bytes, byte[]>>as("windows").withKeySerde(Serdes.String()))
                         .suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()).withName("held"))
-                        .toStream((key, value) -> key.key()).groupByKey(Grouped.valueSerde(Serdes.Long())).reduce((old, value) -> old + value, Materialized.as("closed"));
+                        .toStream((key, value) -> key.key())
+                        .to("out", Produced.with(Serdes.String(), Serdes.Long()));
                 break;
             case "stream_join":
-                in.join(builder.stream("other"), (left, right) -> left + right, joins(), StreamJoined.<String, String, String>as("joined").withStoreName("joined")).to("out");
+                in.join(builder.stream("other"), (left, right) -> left + right, joins(), joined()).to("out");
                 break;
             case "outer_join":
-                in.outerJoin(builder.stream("other"), (left, right) -> left + "/" + right, joins(), StreamJoined.<String, String, String>as("joined").withStoreName("joined")).to("out");
+                in.outerJoin(builder.stream("other"), (left, right) -> left + "/" + right, joins(), joined()).to("out");
                 break;
             case "foreign_key":
                 // orders know their customer: the value is customer@order
                 builder.<String, String>table("orders", Materialized.as("orders"))
-                        .join(builder.<String, String>table("customers", Materialized.as("customers")), order -> order.split("@")[0], (order, customer) -> order + "+" + customer, Materialized.as("joined"))
+                        .join(
+                                builder.<String, String>table("customers", Materialized.as("customers")),
+                                order -> order.split("@")[0],
+                                (order, customer) -> order + "+" + customer,
+                                Materialized.as("joined"))
                         .toStream().to("out");
                 break;
             case "tables":
                 KTable<String, String> left = in.toTable(Materialized.as("left"));
-                left.join(builder.stream("other", Consumed.with(Serdes.String(), Serdes.String())).toTable(Materialized.as("right")), (one, two) -> one + two, Materialized.as("both"))
-                        .toStream().to("out");
+                KTable<String, String> right = builder.<String, String>stream("other").toTable(Materialized.as("right"));
+                left.join(right, (one, two) -> one + two, Materialized.as("both")).toStream().to("out");
                 break;
             case "repartition":
-                in.selectKey((key, value) -> value.substring(0, 1)).groupByKey(Grouped.as("by-letter")).count(Materialized.as("letters")).toStream().to("out", Produced.valueSerde(Serdes.Long()));
+                in.selectKey((key, value) -> value.substring(0, 1)).groupByKey(Grouped.as("by-letter"))
+                        .count(Materialized.as("letters")).toStream().to("out", Produced.valueSerde(Serdes.Long()));
                 break;
             case "partitioner":
                 in.selectKey((key, value) -> value.substring(0, 1))
-                        .repartition(org.apache.kafka.streams.kstream.Repartitioned.<String, String>as("by-letter").withNumberOfPartitions(3).withStreamPartitioner(byLastByte()))
+                        .repartition(Repartitioned.<String, String>as("by-letter")
+                                .withNumberOfPartitions(3)
+                                .withStreamPartitioner(byLastByte()))
                         .groupByKey().count(Materialized.as("letters"));
                 break;
             case "global":
                 GlobalKTable<String, String> names = builder.globalTable("names", Materialized.as("names"));
-                in.join(names, (key, value) -> value, (value, known) -> value + "=" + known).groupByKey().reduce((old, value) -> old + ";" + value, Materialized.as("named"));
+                in.join(names, (key, value) -> value, (value, known) -> value + "=" + known).groupByKey()
+                        .reduce((old, value) -> old + ";" + value, Materialized.as("named"));
                 break;
             case "throws":
-                in.groupByKey().aggregate(() -> 0L, (key, value, sum) -> sum + Long.parseLong(value) / (value.equals("7") ? 0 : 1), Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("sums").withValueSerde(Serdes.Long()));
+                in.groupByKey()
+                        .aggregate(() -> 0L, (key, value, sum) -> sum + Long.parseLong(value) / (value.equals("7") ? 0 : 1), longs("sums"));
                 break;
             case "unreadable":
-                builder.stream("in2", Consumed.with(Serdes.String(), Serdes.Long())).groupByKey(Grouped.with(Serdes.String(), Serdes.Long())).count(Materialized.as("counts"));
+                builder.stream("in2", Consumed.with(Serdes.String(), Serdes.Long()))
+                        .groupByKey(Grouped.with(Serdes.String(), Serdes.Long())).count(Materialized.as("counts"));
                 break;
             case "processor":
                 return processor();
@@ -115,13 +130,22 @@ final class Programs {
         return builder.build();
     }
 
+    private static Materialized<String, Long, KeyValueStore<Bytes, byte[]>> longs(String store) {
+        return Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as(store).withValueSerde(Serdes.Long());
+    }
+
+    private static StreamJoined<String, String, String> joined() {
+        return StreamJoined.<String, String, String>as("joined").withStoreName("joined");
+    }
+
     /** Keeps the last value, its headers and place; every minute of stream time writes what it holds, and forgets it. */
     private static Topology processor() {
         Topology topology = new Topology();
         topology.addSource("first", Serdes.String().deserializer(), Serdes.String().deserializer(), "in");
         topology.addSource("second", Serdes.String().deserializer(), Serdes.String().deserializer(), "other");
         topology.addProcessor("keep", Keep::new, "first", "second");
-        topology.addStateStore(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("kept"), Serdes.String(), Serdes.String()), "keep");
+        topology.addStateStore(
+                Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("kept"), Serdes.String(), Serdes.String()), "keep");
         topology.addSink("to", "out", Serdes.String().serializer(), Serdes.String().serializer(), "keep");
         return topology;
     }
@@ -175,7 +199,8 @@ final class Programs {
 
     private static TimeWindows windows() throws Exception {
         try {
-            return (TimeWindows) TimeWindows.class.getMethod("ofSizeAndGrace", Duration.class, Duration.class).invoke(null, MINUTE, MINUTE);
+            return (TimeWindows) TimeWindows.class.getMethod("ofSizeAndGrace", Duration.class, Duration.class)
+                    .invoke(null, MINUTE, MINUTE);
         } catch (NoSuchMethodException before30) {
             Object of = TimeWindows.class.getMethod("of", Duration.class).invoke(null, MINUTE);
             return (TimeWindows) TimeWindows.class.getMethod("grace", Duration.class).invoke(of, MINUTE);
@@ -184,7 +209,8 @@ final class Programs {
 
     private static SessionWindows sessions() throws Exception {
         try {
-            return (SessionWindows) SessionWindows.class.getMethod("ofInactivityGapAndGrace", Duration.class, Duration.class).invoke(null, MINUTE, MINUTE);
+            return (SessionWindows) SessionWindows.class.getMethod("ofInactivityGapAndGrace", Duration.class, Duration.class)
+                    .invoke(null, MINUTE, MINUTE);
         } catch (NoSuchMethodException before30) {
             Object of = SessionWindows.class.getMethod("with", Duration.class).invoke(null, MINUTE);
             return (SessionWindows) SessionWindows.class.getMethod("grace", Duration.class).invoke(of, MINUTE);
@@ -193,7 +219,8 @@ final class Programs {
 
     private static JoinWindows joins() throws Exception {
         try {
-            return (JoinWindows) JoinWindows.class.getMethod("ofTimeDifferenceAndGrace", Duration.class, Duration.class).invoke(null, MINUTE, MINUTE);
+            return (JoinWindows) JoinWindows.class.getMethod("ofTimeDifferenceAndGrace", Duration.class, Duration.class)
+                    .invoke(null, MINUTE, MINUTE);
         } catch (NoSuchMethodException before30) {
             Object of = JoinWindows.class.getMethod("of", Duration.class).invoke(null, MINUTE);
             return (JoinWindows) JoinWindows.class.getMethod("grace", Duration.class).invoke(of, MINUTE);

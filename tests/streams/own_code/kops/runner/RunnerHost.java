@@ -1,9 +1,9 @@
 package kops.runner;
 
-import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.OutputStream;
-import java.io.PrintStream;
 import java.nio.file.Files;
 import java.time.Instant;
 import java.util.HashMap;
@@ -18,18 +18,29 @@ import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.test.TestRecord;
 
-/** A program of Programs, run by the runner or by TopologyTestDriver, over the same frames: {@code RunnerHost run|driver PROGRAM}. */
+/**
+ * Programs of Programs, one after the other, each run by the runner or by TopologyTestDriver over the same frames.
+ *
+ * <p>A frame P with "program" and "how" ("run" or "driver") begins each; after its end comes a frame DONE.
+ */
 public final class RunnerHost {
     private RunnerHost() {}
 
     public static void main(String[] arguments) throws Exception {
-        OutputStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false);
+        OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out));
         System.setOut(System.err); // what else prints must not come between the frames
-        Topology topology = Programs.build(arguments[1]);
-        if (arguments[0].equals("run")) {
-            Runner.run(topology, Programs.settings(arguments[1]), System.in, out);
-        } else {
-            drive(topology, Programs.settings(arguments[1]), new Frames(new BufferedInputStream(System.in), new BufferedOutputStream(out)));
+        Frames frames = new Frames(System.in, out);
+        for (Frames.Frame frame = frames.read(); frame != null; frame = frames.read()) {
+            Map<String, String> request = frame.map();
+            Topology topology = Programs.build(request.get("program"));
+            Properties settings = Programs.settings(request.get("program"));
+            if (request.get("how").equals("run")) {
+                Runner.run(topology, settings, System.in, out);
+            } else {
+                drive(topology, settings, frames);
+            }
+            frames.write(Frames.DONE, Map.of());
+            frames.flush();
         }
     }
 
@@ -65,12 +76,11 @@ public final class RunnerHost {
                 long offset = 0;
                 for (TestRecord<byte[], byte[]> record :
                         driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer()).readRecordsToList()) {
-                    rows.add(topic, 0, offset++, record.timestamp(), record.key(), record.value(), record.headers());
+                    long timestamp = record.timestamp() == null ? -1 : record.timestamp();
+                    rows.add(topic, 0, offset++, timestamp, record.key(), record.value(), record.headers());
                 }
             }
             rows.write(frames);
-            frames.write(Frames.DONE, Map.of());
-            frames.flush();
         }
     }
 }

@@ -1,0 +1,299 @@
+"""The runner of an application's own code, beside TopologyTestDriver and by itself, with every line of versions.
+
+Both run the program on the library of the version; the driver without caches, in one task and with a commit after each record,
+so the runner is told the same where the two are compared. What the driver cannot do stands by itself: partitions, several
+sub-topologies, offsets, caches, what is thrown.
+"""
+
+import random
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kops.core.murmur2 import partition_for
+from kops.formats.streams import runner_frames as frames
+from kops.gateways.machine.jars import class_path
+from kops.gateways.machine.jdk import require_jdk
+from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runner_classes
+from support.streams import JVM_OPTIONS, compiled
+
+VERSIONS = ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1", "4.3.1")
+NO_CACHE = {"statestore.cache.max.bytes": "0", "cache.max.bytes.buffering": "0"}
+ONE_EACH = dict.fromkeys(("in", "in2", "other", "out", "orders", "customers"), 1)
+LOADED_BESIDE = Path(__file__).parent / "own_code_loader" / "LoadedBeside.java"
+LETTERS = "app-by-letter-repartition"
+
+INPUTS = {
+    "count": ["in"],
+    "sum": ["in"],
+    "exactly_once": ["in"],
+    "window": ["in"],
+    "session": ["in"],
+    "suppress": ["in"],
+    "stream_join": ["in", "other"],
+    "outer_join": ["in", "other"],
+    "tables": ["in", "other"],
+    "processor": ["in", "other"],
+}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def host(request):
+    with Host(request.param) as started:
+        yield started
+
+
+def records(topic, count, value=lambda at: b"%d" % at, *, seed=1, first=0, step=7000):
+    """Return records in about the order of their time: some half a minute late, some with headers, few keys."""
+    chosen, time, made = random.Random(f"{topic} {seed}"), 1_000_000, []
+    for at in range(count):
+        time += chosen.randrange(step)
+        headers = (("h", b"%d" % at), ("h", None)) if at % 3 == 0 else ()
+        late = chosen.choice([0, 0, 0, 30_000])
+        made.append(Row(topic, 0, first + at, time - late, b"k%d" % chosen.randrange(5), value(at), headers))
+    return made
+
+
+def shuffled(*several, seed=1):
+    """Return records of several topics in some order; those of one topic stay in theirs."""
+    chosen, left, made = random.Random(seed), [list(one) for one in several], []
+    while any(left):
+        made.append(chosen.choice([one for one in left if one]).pop(0))
+    return made
+
+
+def by_topic(rows):
+    """Return what was written, without partitions and offsets."""
+    topics = {}
+    for row in rows:
+        topics.setdefault(row.topic, []).append((row.key, row.value, row.timestamp, row.headers))
+    return topics
+
+
+def last(rows):
+    """Return the last row of each key of each topic."""
+    return {(row.topic, row.key): (row.value, row.timestamp, row.headers) for row in rows}
+
+
+@pytest.mark.parametrize("memory", ["true", "false"])
+@pytest.mark.parametrize("program", INPUTS)
+def test_a_task_writes_what_the_driver_says(host, program, memory):
+    given = shuffled(*(records(topic, 120) for topic in INPUTS[program]))
+    expected = by_topic(host.driven(program, given, NO_CACHE))
+    host.start(program, ONE_EACH, NO_CACHE, memory=memory)
+    written, facts = host.task(0, 0, given, commit_records="1", keep="all")
+    assert by_topic(written) == expected
+    assert any(topic.endswith("-changelog") for topic in expected)
+    assert facts["processed"] == facts["records"] == str(len(given))
+    assert facts["wall_clock_schedules"] == ("1" if program == "processor" else "0")
+    assert facts["without_key"] == facts["unknown_partitions"] == ""
+
+
+def test_global_stores_are_read_first(host):
+    names, given = records("names", 20), records("in", 60, lambda at: b"k%d" % (at % 6))
+    expected = by_topic(host.driven("global", given, NO_CACHE, names))
+    host.start("global", {"names": 2, "in": 1}, NO_CACHE)
+    host.read_global(names[:7])
+    host.read_global(names[7:])
+    written, facts = host.task(0, 0, given, commit_records="1")
+    assert by_topic(written) == expected
+    assert facts["global_records"] == "20"
+
+
+def test_internal_topics_are_rows_and_others_are_counted(host):
+    host.start("count", ONE_EACH, NO_CACHE)
+    assert host.hello["kafka"] == host.version
+    assert host.hello["subtopology.0.changelogs"] == "app-counts-changelog"
+    written, facts = host.task(0, 0, records("in", 50))
+    assert {row.topic for row in written} == {"app-counts-changelog"}
+    assert [row.offset for row in written] == list(range(50))
+    assert facts["dropped.out"] == "50"
+
+
+@pytest.mark.parametrize("program", ["repartition", "partitioner"])
+def test_what_is_repartitioned_goes_to_the_next_sub_topology(host, program):
+    given = [records("in", 40, lambda at: b"%c%d" % (b"abcde"[at % 5], at), seed=partition) for partition in range(3)]
+    given = [[Row("in", at, *list(vars(row).values())[2:]) for row in rows] for at, rows in enumerate(given)]
+    host.start(program, {"in": 3, LETTERS: 3, "out": 3}, NO_CACHE)
+    assert host.hello["subtopology.1.repartition"] == LETTERS
+    between = []
+    for partition in range(3):
+        written, _ = host.task(0, partition, given[partition])
+        assert {row.topic for row in written} == {LETTERS}
+        assert [row.timestamp for row in written] == [row.timestamp for row in given[partition]]
+        assert [row.headers for row in written] == [row.headers for row in given[partition]]
+        between += written
+    counted = Counter()
+    for partition in range(3):
+        its = [row for row in between if row.partition == partition]
+        own = {row.value[-1] % 3 if program == "partitioner" else partition_for(row.key, 3) for row in its}
+        assert own <= {partition}
+        fed = [Row(LETTERS, partition, at, row.timestamp, row.key, row.value, row.headers) for at, row in enumerate(its)]
+        written, _ = host.task(1, partition, fed)
+        assert {row.partition for row in written} <= {partition}
+        counted.update({row.key: 0 for row in written})
+        for (topic, key), (value, _, _) in last(written).items():
+            assert topic == "app-letters-changelog"
+            counted[key] += int.from_bytes(value[-8:], "big")
+    assert counted == Counter(row.value[:1] for rows in given for row in rows)
+
+
+def test_the_partitioner_of_the_programs_producer_is_asked(host):
+    partitioner = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
+    host.start("repartition", {"in": 1, LETTERS: 3}, {**NO_CACHE, "producer.partitioner.class": partitioner})
+    written, _ = host.task(0, 0, records("in", 9))
+    assert Counter(row.partition for row in written) == {0: 3, 1: 3, 2: 3}
+
+
+def test_a_foreign_key_join_takes_rounds_of_its_two_sub_topologies(host):
+    orders = records("orders", 60, lambda at: b"k%d@o%d" % (at % 5, at))
+    customers = records("customers", 30)
+    given = shuffled(customers, orders)
+    expected = host.driven("foreign_key", customers + orders, NO_CACHE)
+    internal = {row.topic: 1 for row in expected if row.topic.endswith("-topic")}
+    assert len(internal) == 2
+    host.start("foreign_key", {**ONE_EACH, **internal}, NO_CACHE)
+    sources = {int(name.split(".")[1]): topics.split(",") for name, topics in host.hello.items() if name.endswith(".sources")}
+    of_orders, of_customers = (next(at for at, topics in sources.items() if topic in topics) for topic in ("orders", "customers"))
+    subscribed, _ = host.task(of_orders, 0, [row for row in given if row.topic == "orders"])
+    registered = [row for row in subscribed if row.topic in sources[of_customers]]
+    answered, _ = host.task(of_customers, 0, customers + registered)
+    responses = [row for row in answered if row.topic in sources[of_orders]]
+    joined, _ = host.task(of_orders, 0, [row for row in given if row.topic == "orders"] + responses)
+    changelogs = {name for name in by_topic(expected) if name.endswith("-changelog")}
+    assert len(changelogs) == 4
+
+    def values(rows):
+        return {name: value[0] for name, value in last(rows).items() if name[0] in changelogs}
+
+    assert values(answered + joined) == values(expected)
+
+
+def test_records_have_their_offsets_and_the_task_its_partition(host):
+    host.start("processor", {"in": 6, "other": 4, "out": 1}, NO_CACHE)
+    given = [Row("in", 5, 1_000_000_007, 1000, b"k", b"v", (("a", b"b"),))]
+    (row, deleted), _ = host.task(0, 5, given)
+    assert deleted.value is None  # the first stream time is one to punctuate at
+    assert (row.topic, row.partition) == ("app-kept-changelog", 5)
+    assert row.value == b"v|a=b|in:5:1000000007|0_5"
+    with pytest.raises(Failed, match="does not read other:5"):
+        host.task(0, 5, [Row("other", 5, 0, 0, b"k", b"v")])
+
+
+def test_caches_hold_back_until_a_commit(host):
+    given = records("in", 300, step=100)
+    keys = len({row.key for row in given})
+    host.start("count", ONE_EACH, {"commit.interval.ms": "5000", "statestore.cache.max.bytes": "1000000"})
+    few, facts = host.task(0, 0, given)
+    assert facts["commits"] == str(1 + commits_of(given, 5000))
+    assert keys < len(few) <= keys * int(facts["commits"])
+    once, facts = host.task(0, 0, given, commit_ms="0")
+    assert (len(once), facts["commits"]) == (keys, "1")
+    every, facts = host.task(0, 0, given, cache_bytes="0")
+    assert len(every) == 300
+    by_count, facts = host.task(0, 0, given, commit_ms="0", commit_records="100")
+    assert facts["commits"] == "4"
+    assert last(few) == last(once) == last(every) == last(by_count)
+
+
+def sum_of(numbers):
+    return sum(numbers).to_bytes(8, "big")
+
+
+def commits_of(given, interval):
+    commits, since, latest = 0, given[0].timestamp, given[0].timestamp
+    for row in given:
+        latest = max(latest, row.timestamp)
+        if latest - since >= interval:
+            commits, since = commits + 1, latest
+    return commits
+
+
+def test_the_interval_of_commits_is_that_of_the_guarantee(host):
+    host.start("count", ONE_EACH)
+    assert host.hello["commit.ms"] == "30000"
+    host.start("exactly_once", ONE_EACH)
+    assert host.hello["commit.ms"] == "100"
+
+
+def test_only_the_last_rows_of_changelogs_in_the_order_of_writing(host):
+    given = records("in", 100)
+    host.start("count", ONE_EACH, NO_CACHE)
+    every, _ = host.task(0, 0, given)
+    ends, _ = host.task(0, 0, given, changelogs="last")
+    latest = {row.key: row for row in every}
+    assert ends == sorted(latest.values(), key=lambda row: row.offset)
+
+
+def test_the_library_chooses_between_partitions_whatever_comes_first(host):
+    left, right = records("in", 100), records("other", 100)
+    host.start("tables", ONE_EACH, NO_CACHE)
+    ways = [left + right, right + left, shuffled(left, right)]
+    first, *others = [by_topic(host.task(0, 0, way, 17, order="time", keep="all")[0]) for way in ways]
+    assert others == [first, first]
+    assert by_topic(host.task(0, 0, left + right, keep="all")[0]) != first
+
+
+@pytest.mark.parametrize("order", ["given", "time"])
+def test_what_a_program_throws_is_told_with_the_record(host, order):
+    given = [Row("in", 0, 100 + at, at, b"k", b"%d" % at) for at in range(20)]
+    host.start("throws", ONE_EACH)
+    with pytest.raises(Failed) as caught:
+        host.task(0, 0, given, order=order)
+    told = caught.value.told
+    assert (told["class"], told["message"]) == ("java.lang.ArithmeticException", "/ by zero")
+    assert (told["by"], told["phase"]) == ("program", "process")
+    assert (told["topic"], told["partition"], told["offset"]) == ("in", "0", "107")
+    written, _ = host.task(0, 0, given[:7])
+    assert [row.value for row in written] == [sum_of(range(7))]  # the next task begins afresh
+
+
+@pytest.mark.parametrize("order", ["given", "time"])
+def test_a_record_that_cannot_be_read_is_named(host, order):
+    given = [Row("in2", 0, at, at, b"k", b"x" if at == 3 else b"12345678") for at in range(6)]
+    host.start("unreadable", ONE_EACH)
+    with pytest.raises(Failed) as caught:
+        host.task(0, 0, given, order=order)
+    told = caught.value.told
+    assert told["class"] == "org.apache.kafka.common.errors.SerializationException"
+    assert (told["by"], told["phase"], told["topic"], told["offset"]) == ("program", "read", "in2", "3")
+
+
+def test_the_programs_handler_of_unreadable_records_is_asked(host):
+    given = [Row("in2", 0, at, at, b"k", b"x" if at == 3 else b"12345678") for at in range(6)]
+    handler = "org.apache.kafka.streams.errors.LogAndContinueExceptionHandler"
+    host.start("unreadable", ONE_EACH, {**NO_CACHE, "default.deserialization.exception.handler": handler})
+    written, facts = host.task(0, 0, given)
+    assert len(written) == 5
+    assert facts["skipped"] == "1"
+
+
+def test_requests_that_cannot_be_served_are_the_runners_to_refuse(host):
+    host.start("count", {"out": 1})
+    with pytest.raises(Failed, match="how many partitions the topic in has") as caught:
+        host.task(0, 0, [])
+    assert caught.value.told["by"] == "runner"
+    with pytest.raises(Failed, match="no sub-topology 7"):
+        host.task(7, 0, [])
+    host.start("count", ONE_EACH)
+    with pytest.raises(Failed, match="has a partition 1"):
+        host.task(0, 1, [])
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+def test_the_runner_may_be_loaded_beside_the_program(version):
+    jars, runner = jars_of_streams(version), runner_classes()
+    classes = compiled(LOADED_BESIDE, version, jars)
+    ask = frames.frame(frames.CONFIGURE, frames.encoded_map({"partitions.in": "1"}))
+    ask += frames.frame(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0", "cache.bytes": "0"}))
+    ask += frames.frame(frames.RECORDS, frames.encoded_batch(batch_of(records("in", 3)))) + frames.frame(frames.FINISH)
+    command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", class_path([*jars, classes]), LOADED_BESIDE.stem, str(runner)]
+    done = subprocess.run(command, input=ask, capture_output=True, check=True, timeout=60)
+    kinds, at = [], 0
+    while at < len(done.stdout):
+        length, kind = frames.HEAD.unpack_from(done.stdout, at)
+        at += frames.HEAD.size + length
+        kinds.append(kind)
+    assert kinds == [frames.HELLO, frames.DONE, frames.OUTPUT, frames.DONE, frames.DONE]
