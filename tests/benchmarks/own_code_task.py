@@ -19,7 +19,7 @@ import pyarrow
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from kops.formats.streams import runner_frames as frames
+from kops.formats import runner_frames as frames
 from support.own_code import Host
 
 ROWS = 20_000

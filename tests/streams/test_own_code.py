@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.murmur2 import partition_for
-from kops.formats.streams import runner_frames as frames
+from kops.formats import runner_frames as frames
 from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import require_jdk
 from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runner_classes
@@ -89,6 +89,53 @@ def test_a_task_writes_what_the_driver_says(host, program, memory):
     assert facts["processed"] == facts["records"] == str(len(given))
     assert facts["wall_clock_schedules"] == ("1" if program == "processor" else "0")
     assert facts["without_key"] == facts["unknown_partitions"] == ""
+
+
+def test_a_store_in_memory_is_not_told_from_one_in_rocksdb(host):
+    given = shuffled(records("in", 60), records("other", 60))
+    rows = []
+    for memory in ("true", "false"):
+        host.start("iterates", ONE_EACH, NO_CACHE)
+        rows.append(host.task(0, 0, given, memory=memory)[0])
+    assert rows[0] == rows[1]
+    assert len({row.value for row in rows[0] if row.key == b"seen"}) > 10
+
+
+def test_a_versioned_store(host):
+    if host.version < "3.5":
+        pytest.skip("from Kafka Streams 3.5 on")
+    given = records("in", 100)
+    expected = by_topic(host.driven("versioned", given, NO_CACHE))
+    host.start("versioned", ONE_EACH, NO_CACHE)
+    assert by_topic(host.task(0, 0, given, commit_records="1", keep="all")[0]) == expected
+    assert len(expected["app-versions-changelog"]) == 100
+
+
+@pytest.mark.parametrize("program", ["count", "window", "session", "tables"])
+def test_stores_with_headers(host, program):
+    if host.version < "4.3":
+        pytest.skip("from Kafka Streams 4.3 on")
+    config = {**NO_CACHE, "dsl.store.format": "headers"}
+    given = shuffled(*(records(topic, 120) for topic in INPUTS[program]))
+    expected = by_topic(host.driven(program, given, config))
+    host.start(program, ONE_EACH, config)
+    written, _ = host.task(0, 0, given, commit_records="1", keep="all")
+    assert by_topic(written) == expected
+
+
+def test_a_table_whose_topic_is_its_changelog_writes_none(host):
+    host.start("optimized", ONE_EACH, NO_CACHE)
+    written, facts = host.task(0, 0, records("in", 30))
+    assert (written, facts["dropped.out"]) == ([], "30")
+
+
+def test_a_pattern_is_of_the_topics_that_there_are(host):
+    host.start("pattern", {"in": 2, "in2": 1, "other": 1}, NO_CACHE)
+    assert host.hello["subtopology.0.sources"] == "in,in2"
+    written, _ = host.task(0, 0, shuffled(records("in", 20), records("in2", 20)))
+    assert len(written) == 40
+    [row], _ = host.task(0, 1, [Row("in", 1, 0, 0, b"k", b"v")])
+    assert row.partition == 1
 
 
 def test_global_stores_are_read_first(host):

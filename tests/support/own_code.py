@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from kops.config.paths import directories
-from kops.formats.streams import runner_frames as frames
+from kops.formats import runner_frames as frames
 from kops.gateways.machine.jars import class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
 from support import older_streams

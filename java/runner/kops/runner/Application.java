@@ -189,16 +189,12 @@ final class Application {
 
     /** The cache of one thread of the application, all of which a task may get. */
     long cacheBytes() {
-        long total = -1;
         Map<String, ?> given = config.originals();
-        for (String name : List.of("statestore.cache.max.bytes", "cache.max.bytes.buffering")) {
-            if (total < 0 && given.containsKey(name)) {
-                total = Long.parseLong(given.get(name).toString());
-            }
-        }
-        if (total < 0) {
-            total = config.getLong("cache.max.bytes.buffering");
-        }
+        String name = given.containsKey("statestore.cache.max.bytes") || !given.containsKey("cache.max.bytes.buffering")
+                ? "statestore.cache.max.bytes" // from 3.4 on; it goes before the other
+                : "cache.max.bytes.buffering";
+        boolean known = config.values().containsKey(name);
+        long total = config.getLong(known ? name : "cache.max.bytes.buffering");
         int threads = config.getInt(StreamsConfig.NUM_STREAM_THREADS_CONFIG) + (globalTask == null ? 0 : 1);
         return Math.max(0, total) / Math.max(1, threads);
     }
@@ -271,7 +267,7 @@ final class Application {
         delete(directory.toFile());
     }
 
-    private static void delete(File file) {
+    static void delete(File file) {
         File[] inside = file.listFiles();
         if (inside != null && !Files.isSymbolicLink(file.toPath())) {
             for (File one : inside) {

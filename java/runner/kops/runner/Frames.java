@@ -12,7 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Frames, as src/kops/formats/streams/runner_frames.py describes them: the length of the body (4 bytes), the kind (1 byte), the body.
+ * Frames, as src/kops/formats/runner_frames.py describes them: the length of the body (4 bytes), the kind (1 byte), the body.
  * All numbers are little-endian.
  */
 final class Frames {

@@ -5,9 +5,9 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -38,12 +38,13 @@ final class Output extends MockProducer<byte[], byte[]> {
     private final Partitions partitions;
     private final Set<String> kept;
     private final Set<String> compacted;
-    private final Map<Key, Row> lasts = new LinkedHashMap<>();
+    private final Map<Key, Row> lasts = new HashMap<>();
     private final Batch.Writer rows = new Batch.Writer();
     private final Map<String, Writer> writers = new HashMap<>();
     private final Map<String, Long> dropped = new TreeMap<>();
     private final Set<String> withoutKey = new TreeSet<>();
     private final Optional<Partitioner> partitioner;
+    private long written;
     private boolean open = true;
 
     /**
@@ -71,9 +72,8 @@ final class Output extends MockProducer<byte[], byte[]> {
             if (writer.kept) {
                 long timestamp = record.timestamp() == null ? -1 : record.timestamp();
                 if (writer.compacted) {
-                    Key key = new Key(writer, record.key());
-                    lasts.remove(key); // so that the order is that of the last writes
-                    lasts.put(key, new Row(to, writer.next(to), timestamp, record.value(), record.headers()));
+                    Row row = new Row(written++, to, writer.next(to), timestamp, record.value(), record.headers());
+                    lasts.put(new Key(writer, record.key()), row);
                 } else {
                     add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), record.headers());
                 }
@@ -111,7 +111,13 @@ final class Output extends MockProducer<byte[], byte[]> {
     /** Ends the output: what a program writes while it is closed does not belong to its state. */
     void shut() {
         open = false;
-        lasts.forEach((key, row) -> add(key.writer.topic, row.partition, row.offset, row.timestamp, key.bytes, row.value, row.headers));
+        List<Map.Entry<Key, Row>> inOrder = new ArrayList<>(lasts.entrySet());
+        inOrder.sort(Comparator.comparingLong(entry -> entry.getValue().written));
+        for (Map.Entry<Key, Row> entry : inOrder) {
+            Key key = entry.getKey();
+            Row row = entry.getValue();
+            add(key.writer.topic, row.partition, row.offset, row.timestamp, key.bytes, row.value, row.headers);
+        }
         lasts.clear();
     }
 
@@ -154,13 +160,15 @@ final class Output extends MockProducer<byte[], byte[]> {
     }
 
     private static final class Row {
+        private final long written;
         private final int partition;
         private final long offset;
         private final long timestamp;
         private final byte[] value;
         private final Iterable<Header> headers;
 
-        Row(int partition, long offset, long timestamp, byte[] value, Iterable<Header> headers) {
+        Row(long written, int partition, long offset, long timestamp, byte[] value, Iterable<Header> headers) {
+            this.written = written;
             this.partition = partition;
             this.offset = offset;
             this.timestamp = timestamp;

@@ -4,10 +4,10 @@ import java.util.Collection;
 import java.util.Optional;
 
 /**
- * Puts stores in memory in place of RocksDB ones, behind all the layers that cache, log and measure.
+ * Puts key-value stores in memory in place of RocksDB ones, behind all the layers that cache, log and measure.
  *
- * <p>What a store logs does not depend on where it keeps its bytes. What a program can see of the place: approximateNumEntries() is an
- * estimate in RocksDB; an open iterator over a RocksDB store does not see what is written meanwhile. Stores that are not known here stay.
+ * <p>Others stay where they are. RocksDB keeps windows and sessions by the segment: up to 3.3 a read still finds those of a segment whose
+ * last window has not expired, and one in memory does not; what is joined late would differ.
  */
 final class Stores {
     private static final String STATE = "org.apache.kafka.streams.state.internals.";
@@ -51,7 +51,7 @@ final class Stores {
         }
         String name = (String) Versions.call(store, "name");
         if (Versions.type(STATE + "RocksDBStore").isInstance(store)) {
-            return Optional.of(Versions.make(STATE + "InMemoryKeyValueStore", name));
+            return Optional.of(new MemoryStore(name));
         }
         return Optional.empty();
     }

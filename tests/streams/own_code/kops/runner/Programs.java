@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
@@ -28,7 +29,9 @@ import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.StreamPartitioner;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
@@ -36,6 +39,8 @@ import org.apache.kafka.streams.state.WindowStore;
 
 /** Small programs that compile for every version from 2.8 to 4.3. */
 final class Programs {
+    private static final Set<String> WITHOUT_STREAM =
+            Set.of("processor", "iterates", "foreign_key", "unreadable", "optimized", "pattern", "versioned");
     private static final Duration MINUTE = Duration.ofMinutes(1);
 
     private Programs() {}
@@ -54,7 +59,7 @@ final class Programs {
 
     static Topology build(String name) throws Exception {
         StreamsBuilder builder = new StreamsBuilder();
-        KStream<String, String> in = Set.of("processor", "foreign_key", "unreadable").contains(name) ? null : builder.stream("in");
+        KStream<String, String> in = WITHOUT_STREAM.contains(name) ? null : builder.stream("in");
         switch (name) {
             case "count":
             case "exactly_once":
@@ -122,8 +127,21 @@ final class Programs {
                 builder.stream("in2", Consumed.with(Serdes.String(), Serdes.Long()))
                         .groupByKey(Grouped.with(Serdes.String(), Serdes.Long())).count(Materialized.as("counts"));
                 break;
+            case "optimized": // the table's topic is its changelog
+                builder.<String, String>table("in", Materialized.as("values")).toStream().to("out");
+                Properties optimize = new Properties();
+                optimize.put("topology.optimization", "all");
+                return builder.build(optimize);
+            case "pattern":
+                builder.<String, String>stream(Pattern.compile("in.*")).groupByKey().count(longs("counts"));
+                break;
+            case "versioned":
+                builder.<String, String>table("in", versioned()).toStream().to("out");
+                break;
             case "processor":
-                return processor();
+                return processor(Keep::new);
+            case "iterates":
+                return processor(Iterates::new);
             default:
                 throw new IllegalArgumentException(name);
         }
@@ -138,18 +156,19 @@ final class Programs {
         return StreamJoined.<String, String, String>as("joined").withStoreName("joined");
     }
 
-    /** Keeps the last value, its headers and place; every minute of stream time writes what it holds, and forgets it. */
-    private static Topology processor() {
+    /** One processor with one store, which reads two topics. */
+    private static Topology processor(ProcessorSupplier<String, String, String, String> keep) {
         Topology topology = new Topology();
         topology.addSource("first", Serdes.String().deserializer(), Serdes.String().deserializer(), "in");
         topology.addSource("second", Serdes.String().deserializer(), Serdes.String().deserializer(), "other");
-        topology.addProcessor("keep", Keep::new, "first", "second");
+        topology.addProcessor("keep", keep, "first", "second");
         topology.addStateStore(
                 Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("kept"), Serdes.String(), Serdes.String()), "keep");
         topology.addSink("to", "out", Serdes.String().serializer(), Serdes.String().serializer(), "keep");
         return topology;
     }
 
+    /** Keeps the last value, its headers and place; every minute of stream time writes what it holds, and forgets it. */
     private static final class Keep implements Processor<String, String, String, String> {
         private ProcessorContext<String, String> context;
         private KeyValueStore<String, String> store;
@@ -184,6 +203,39 @@ final class Programs {
                 }
             }
         }
+    }
+
+    /** Changes the store under an open iterator: deletes each next key, and says what it saw. */
+    private static final class Iterates implements Processor<String, String, String, String> {
+        private KeyValueStore<String, String> store;
+
+        @Override
+        public void init(ProcessorContext<String, String> context) {
+            store = context.getStateStore("kept");
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            store.put(record.key(), record.value());
+            StringBuilder seen = new StringBuilder();
+            try (KeyValueIterator<String, String> all = store.all()) {
+                while (all.hasNext()) {
+                    KeyValue<String, String> one = all.next();
+                    seen.append(one.key).append(one.value.length());
+                    if (all.hasNext()) {
+                        store.delete(all.peekNextKey());
+                        store.put("z" + one.key.substring(0, 1), one.value);
+                    }
+                }
+            }
+            store.put("seen", seen.toString());
+        }
+    }
+
+    private static Materialized<String, String, KeyValueStore<Bytes, byte[]>> versioned() throws Exception { // from 3.5 on
+        return Materialized.as((KeyValueBytesStoreSupplier) Stores.class
+                .getMethod("persistentVersionedKeyValueStore", String.class, Duration.class)
+                .invoke(null, "versions", MINUTE));
     }
 
     /** By the last byte of the value; one method up to 3.x, and another one for several partitions in 4.x. */

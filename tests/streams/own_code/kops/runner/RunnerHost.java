@@ -5,6 +5,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
@@ -46,7 +47,8 @@ public final class RunnerHost {
 
     /** Records in, and at FINISH all that was written. */
     private static void drive(Topology topology, Properties settings, Frames frames) throws Exception {
-        settings.put("state.dir", Files.createTempDirectory("driver").toString());
+        Path state = Files.createTempDirectory("kops-driver");
+        settings.put("state.dir", state.toString());
         Frames.Frame frame = frames.read();
         frame.map().forEach((name, value) -> {
             if (name.startsWith("config.")) {
@@ -81,6 +83,8 @@ public final class RunnerHost {
                 }
             }
             rows.write(frames);
+        } finally {
+            Application.delete(state.toFile());
         }
     }
 }

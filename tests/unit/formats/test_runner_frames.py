@@ -6,7 +6,7 @@ import numpy
 import pyarrow
 import pytest
 
-from kops.formats.streams import runner_frames as frames
+from kops.formats import runner_frames as frames
 
 HEADERS = [(), (("a", b"1"), ("a", None), ("ü", b"")), ()]
 
