@@ -224,7 +224,8 @@ def test_records_have_their_offsets_and_the_task_its_partition(host):
     (row, deleted), _ = host.task(0, 5, given)
     assert deleted.value is None  # the first stream time is one to punctuate at
     assert (row.topic, row.partition) == ("app-kept-changelog", 5)
-    assert row.value == b"v|a=b|in:5:1000000007|0_5"
+    clock = b"" if host.version < "3.0" else b"0"
+    assert row.value == b"v|a=b|in:5:1000000007|0_5|" + clock
     with pytest.raises(Failed, match="does not read other:5"):
         host.task(0, 5, [Row("other", 5, 0, 0, b"k", b"v")])
 
@@ -295,6 +296,49 @@ def test_what_a_program_throws_is_told_with_the_record(host, order):
     assert (told["topic"], told["partition"], told["offset"]) == ("in", "0", "107")
     written, _ = host.task(0, 0, given[:7])
     assert [row.value for row in written] == [sum_of(range(7))]  # the next task begins afresh
+
+
+FAILURES = {
+    "throws_late": ("commit", "java.lang.IllegalStateException", "no more than 20", "19"),
+    "throws_punctuating": ("punctuate", "java.lang.IllegalStateException", "no more time", "6"),
+    "lacks_a_class": ("process", "java.lang.NoClassDefFoundError", "com/acme/Missing", "0"),
+}
+
+
+@pytest.mark.parametrize("program", FAILURES)
+def test_what_a_program_throws_is_told_with_what_was_done(host, program):
+    given = [Row("in", 0, at, 10_000 * at, b"k", b"v") for at in range(20)]
+    host.start(program, ONE_EACH)
+    with pytest.raises(Failed) as caught:
+        host.task(0, 0, given, commit_ms="0")
+    told = caught.value.told
+    assert (told["phase"], told["class"], told["message"], told["offset"]) == FAILURES[program]
+    assert told["by"] == "program"
+
+
+def test_a_program_that_does_not_start(host):
+    host.start("throws_starting", ONE_EACH)
+    with pytest.raises(Failed, match="no licence") as caught:
+        host.task(0, 0, [])
+    assert (caught.value.told["by"], caught.value.told["phase"]) == ("program", "start")
+    assert "topic" not in caught.value.told
+
+
+def test_the_clock_stands_where_it_is_told(host):
+    if host.version < "3.0":
+        pytest.skip("from Kafka Streams 3.0 on a processor can ask for it")
+    host.start("processor", ONE_EACH, NO_CACHE, wall_clock="1700000000123")
+    rows, _ = host.task(0, 0, records("in", 5))
+    assert all(row.value.endswith(b"|1700000000123") for row in rows if row.value)
+
+
+def test_a_partition_that_has_ended_is_not_waited_for(host):
+    host.start("tables", ONE_EACH, NO_CACHE)
+    host.ask(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0", "order": "time"}))
+    waits, _ = host.ask(frames.RECORDS, frames.encoded_batch(batch_of(records("in", 10))))
+    goes_on, _ = host.ask(frames.END, frames.encoded_map({"topic": "other"}))
+    left, facts = host.ask(frames.FINISH)
+    assert (len(waits), len(goes_on), len(left), facts["processed"]) == (0, 10, 0, "10")
 
 
 @pytest.mark.parametrize("order", ["given", "time"])

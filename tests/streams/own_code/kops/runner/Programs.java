@@ -40,7 +40,16 @@ import org.apache.kafka.streams.state.WindowStore;
 /** Small programs that compile for every version from 2.8 to 4.3. */
 final class Programs {
     private static final Set<String> WITHOUT_STREAM =
-            Set.of("processor", "iterates", "foreign_key", "unreadable", "optimized", "pattern", "versioned");
+            Set.of(
+                    "processor",
+                    "iterates",
+                    "throws_punctuating",
+                    "throws_starting",
+                    "foreign_key",
+                    "unreadable",
+                    "optimized",
+                    "pattern",
+                    "versioned");
     private static final Duration MINUTE = Duration.ofMinutes(1);
 
     private Programs() {}
@@ -127,6 +136,20 @@ final class Programs {
                 builder.stream("in2", Consumed.with(Serdes.String(), Serdes.Long()))
                         .groupByKey(Grouped.with(Serdes.String(), Serdes.Long())).count(Materialized.as("counts"));
                 break;
+            case "throws_late": // when the cache is flushed
+                in.groupByKey().count(longs("counts")).toStream().foreach((key, count) -> {
+                    throw new IllegalStateException("no more than " + count);
+                });
+                break;
+            case "lacks_a_class":
+                in.foreach((key, value) -> {
+                    throw new NoClassDefFoundError("com/acme/Missing");
+                });
+                break;
+            case "throws_punctuating":
+                return processor(Punctuates::new);
+            case "throws_starting":
+                return processor(Refuses::new);
             case "optimized": // the table's topic is its changelog
                 builder.<String, String>table("in", Materialized.as("values")).toStream().to("out");
                 Properties optimize = new Properties();
@@ -190,8 +213,16 @@ final class Programs {
                 headers.append(header.key()).append('=').append(header.value() == null ? "null" : new String(header.value()));
             }
             String place = context.recordMetadata().map(at -> at.topic() + ":" + at.partition() + ":" + at.offset()).orElse("nowhere");
-            store.put(record.key(), record.value() + "|" + headers + "|" + place + "|" + context.taskId());
+            store.put(record.key(), record.value() + "|" + headers + "|" + place + "|" + context.taskId() + "|" + clock());
             context.forward(record.withHeaders(record.headers().add("seen", new byte[] {1})));
+        }
+
+        private String clock() {
+            try { // from 3.0 on
+                return ProcessorContext.class.getMethod("currentSystemTimeMs").invoke(context).toString();
+            } catch (ReflectiveOperationException before30) {
+                return "";
+            }
         }
 
         private void forget(long time) {
@@ -202,6 +233,35 @@ final class Programs {
                     context.forward(new Record<>(one.key, one.value, time));
                 }
             }
+        }
+    }
+
+    /** Throws at the second punctuation, of which the first is at the first record. */
+    private static final class Punctuates implements Processor<String, String, String, String> {
+        @Override
+        public void init(ProcessorContext<String, String> context) {
+            context.schedule(MINUTE, PunctuationType.STREAM_TIME, time -> {
+                if (time >= MINUTE.toMillis()) {
+                    throw new IllegalStateException("no more time");
+                }
+            });
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            // only time counts
+        }
+    }
+
+    private static final class Refuses implements Processor<String, String, String, String> {
+        @Override
+        public void init(ProcessorContext<String, String> context) {
+            throw new IllegalStateException("no licence");
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            // it does not come to this
         }
     }
 
