@@ -45,7 +45,7 @@ Kind   Body      Meaning
 ``K``  map       done; after ``F``: ``records``, ``processed`` (in 3.0 and newer with those that cannot be read and are let go),
                  ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``,
                  ``dropped.TOPIC`` (records to topics that are not kept), ``without_key`` (topics with records whose partition is any),
-                 ``unknown_partitions`` (topics that were written, and nobody told the partitions of), ``close`` (what closing threw)
+                 ``unknown_partitions`` (topics that were written with an unknown number of partitions), ``close`` (what closing threw)
 ``X``  map       failed, and the task is gone; what it wrote counts no longer: ``by`` "program" or "runner", ``class`` and ``message``
                  of the first cause, ``outer_class``, ``outer_message``, ``trace``; of a program's also ``phase`` ("start", "global",
                  "read", "process", "punctuate", "commit"), and ``topic``, ``partition`` and ``offset`` of the record in hand, if there
@@ -222,7 +222,7 @@ def decoded_batch(body: bytes) -> Batch:
 
 
 def _texts(data: bytes, at: int, count: int) -> tuple[list[str], int]:
-    """Return so many texts, each with its length in front, and where they end."""
+    """Return this many texts, each with its length in front, and where they end."""
     texts = []
     for _ in range(count):
         (length,) = _LENGTH.unpack_from(data, at)
