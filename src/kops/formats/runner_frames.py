@@ -35,7 +35,8 @@ Kind   Body      Meaning
                  ``cache.bytes``; ``memory`` as above; ``keep``, "internal" topics (the default) or "all" that is written;
                  ``changelogs``, "all" rows (the default) or "last", where a changelog's rows come at the end, one for each key,
                  in the order of writing
-``R``  batch     records of its input partitions, each partition's in the order of its offsets
+``R``  batch     records of its input partitions, each partition's in the order of its offsets; with the order "time" those that came
+                 ahead of another partition's are held in memory
 ``E``  map       ``topic``: it has no more records (needed with the order "time" only)
 ``F``  empty     processes what is left, commits, closes. Answered with what happened
 ``Q``  empty     ends the conversation; so does the end of the stream

@@ -10,7 +10,14 @@ import java.io.StringWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Runs a program's tasks again, over records that come in frames; see Frames. */
+/**
+ * Runs a program's tasks again, over records that come in frames; see Frames.
+ *
+ * <p>It finds Kafka Streams through its own class loader, which is to be the one of the program's Topology or one below it. What differs
+ * from a thread of KafkaStreams: the clock stands still, punctuators on wall-clock time are not called, interceptors of the program's
+ * clients neither, and the configuration that a processor can ask for has another state.dir, max.task.idle.ms,
+ * buffered.records.per.partition, and at_least_once. What System.currentTimeMillis() and the like return to a program is not changed.
+ */
 public final class Runner {
     private Runner() {}
 
