@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
 DOCS_READY := $(VENV)/.docs-ready
-AGENT := src/kops/java/kops-agent.jar
+JARS := src/kops/java/kops-agent.jar
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Many tests start kops as a process: without bytecode each would compile kops again, which takes as long as all else that it does.
@@ -24,7 +24,7 @@ OF_NOUN = $(or $(shell find tests/unit -path '*$(NOUN)*' -name 'test_*.py'),$(er
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-setup: $(FETCHED) $(AGENT) ## Install kops and what is tested with it into .venv, and fetch the jars
+setup: $(FETCHED) $(JARS) ## Install kops and what is tested with it into .venv, and fetch the jars
 
 $(FETCHED): $(READY)
 	$(BIN)/kops doctor --fetch
@@ -38,7 +38,7 @@ $(READY): requirements.lock pyproject.toml setup.py
 	@touch $@
 
 # The editable install builds it too; this is for when its sources change.
-$(AGENT): $(READY) java/agent_jar.py $(wildcard java/agent/src/kops/*/*.java)
+$(JARS): $(READY) java/agent_jar.py $(wildcard java/agent/src/kops/*/*.java java/runner/kops/runner/*.java)
 	$(BIN)/python java/agent_jar.py
 	@touch $@
 

@@ -1,8 +1,9 @@
-"""Compile the Java parts of kops: ``src/kops/java/kops-agent.jar``, which ``make setup`` and the build of a wheel put there.
+"""Compile the Java parts of kops, ``kops-agent.jar`` and ``kops-runner.jar``: ``make setup`` and the build of a wheel put them there.
 
-A JDK is needed here, so that users need only a JRE. The agent rewrites one constructor with ASM (some 125 KB, without dependencies),
-which is fetched once from Maven Central, checked against a pinned digest, and put into the jar below ``private/``: no class loader of a
-program finds it there, so it cannot get in the way of another ASM.
+A JDK is needed here, so that users need only a JRE. The runner is compiled for the oldest Kafka Streams that it runs with, and has a jar
+of its own: the agent's is on the bootstrap class path, from where classes see no program's library. The agent rewrites one constructor
+with ASM (some 125 KB, without dependencies), which is fetched once from Maven Central, checked against a pinned digest, and put into the
+jar below ``private/``: no class loader of a program finds it there, so it cannot get in the way of another ASM.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ from pathlib import Path
 HERE = Path(__file__).parent
 _FETCHED = HERE.parent / "build" / "java"
 TARGET = HERE.parent / "src" / "kops" / "java" / "kops-agent.jar"
+RUNNER = TARGET.with_name("kops-runner.jar")
 RELEASE = "11"
 """The oldest Java on which programs are captured."""
 
 _ASM = "org/ow2/asm/asm/9.8/asm-9.8.jar"
 _ASM_SHA256 = "876eab6a83daecad5ca67eb9fcabb063c97b5aeb8cf1fca7a989ecde17522051"
+_KAFKA = {
+    "org/apache/kafka/kafka-clients/2.8.2/kafka-clients-2.8.2.jar": "0351de6b808f551e4c6cf230a83984d653e14776cc0f4621e7a3eab377e2f621",
+    "org/apache/kafka/kafka-streams/2.8.2/kafka-streams-2.8.2.jar": "ca8c6331e4e6861c87cf72ada1f18a238699574adb35710bc61025edfacd91d7",
+}
 _MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 _MANIFEST = "Manifest-Version: 1.0\r\nPremain-Class: kops.agent.Agent\r\nBoot-Class-Path: kops-agent.jar\r\n\r\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -43,12 +49,36 @@ def build(target: Path = TARGET) -> Path:
     if _made_of(target) == made_of:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    javac, asm = _javac(), _asm()
+    javac, asm = _javac(), _fetched(_ASM, _ASM_SHA256)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        _compile(javac, sources, asm, work / "classes")
+        _compile(javac, sources, [asm], work / "classes")
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         _pack(work / "classes", asm, made_of, fresh)
+        fresh.replace(target)
+    return target
+
+
+def build_runner(target: Path = RUNNER) -> Path:
+    """Make the runner's jar, in the same way.
+
+    :raises RuntimeError: without a JDK, or when Kafka Streams cannot be fetched
+    """
+    sources = sorted((HERE / "runner").rglob("*.java"))
+    made_of = _digest(sources)
+    if _made_of(target) == made_of:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    javac, jars = _javac(), [_fetched(*each) for each in _KAFKA.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        _compile(javac, sources, jars, work / "classes", strict=False)
+        fresh = target.with_name(f".{target.name}.{os.getpid()}")
+        with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
+            _put(archive, "META-INF/MANIFEST.MF", b"Manifest-Version: 1.0\r\n\r\n")
+            _put(archive, "META-INF/made-of", made_of.encode())
+            for file in sorted((work / "classes").rglob("*.class")):
+                _put(archive, file.relative_to(work / "classes").as_posix(), file.read_bytes())
         fresh.replace(target)
     return target
 
@@ -68,19 +98,19 @@ def _made_of(jar: Path) -> str | None:
         return None
 
 
-def _asm() -> Path:
-    jar = _FETCHED / _ASM.rpartition("/")[2]
-    if jar.exists() and hashlib.sha256(jar.read_bytes()).hexdigest() == _ASM_SHA256:
+def _fetched(place: str, sha256: str) -> Path:
+    jar = _FETCHED / place.rpartition("/")[2]
+    if jar.exists() and hashlib.sha256(jar.read_bytes()).hexdigest() == sha256:
         return jar
     repository = (os.environ.get("KOPS_MAVEN_REPOSITORY") or _MAVEN_CENTRAL).rstrip("/")
     try:
-        with urllib.request.urlopen(f"{repository}/{_ASM}", timeout=60) as answer:
+        with urllib.request.urlopen(f"{repository}/{place}", timeout=60) as answer:
             content = answer.read()
     except (OSError, ValueError) as error:
-        raise RuntimeError(f"cannot fetch {_ASM}: {error} (KOPS_MAVEN_REPOSITORY=URL names a mirror)") from None
+        raise RuntimeError(f"cannot fetch {place}: {error} (KOPS_MAVEN_REPOSITORY=URL names a mirror)") from None
     found = hashlib.sha256(content).hexdigest()
-    if found != _ASM_SHA256:
-        raise RuntimeError(f"{_ASM} is not the one kops is built with: its SHA-256 is {found}")
+    if found != sha256:
+        raise RuntimeError(f"{place} is not the one kops is built with: its SHA-256 is {found}")
     jar.parent.mkdir(parents=True, exist_ok=True)
     part = jar.with_name(f".{jar.name}.{os.getpid()}")
     part.write_bytes(content)
@@ -96,12 +126,17 @@ def _javac() -> str:
     return javac
 
 
-def _compile(javac: str, sources: list[Path], asm: Path, classes: Path) -> None:
-    options = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", RELEASE, "-Xlint:all", "-Werror"]
-    command = [javac, *options, "-cp", str(asm), "-d", str(classes), *map(str, sources)]
+def _compile(javac: str, sources: list[Path], jars: list[Path], classes: Path, *, strict: bool = True) -> None:
+    """Compile sources.
+
+    :param strict: no warning passes; the library itself gives some
+    """
+    warnings = ["-Xlint:all", "-Werror"] if strict else ["-nowarn"]
+    options = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", RELEASE, *warnings]
+    command = [javac, *options, "-cp", os.pathsep.join(map(str, jars)), "-d", str(classes), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"the agent does not compile:\n{done.stderr}")
+        raise RuntimeError(f"{sources[0].parent} does not compile:\n{done.stderr}")
 
 
 def _pack(classes: Path, asm: Path, made_of: str, target: Path) -> None:
@@ -127,5 +162,6 @@ def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 if __name__ == "__main__":
     try:
         print(build())
+        print(build_runner())
     except RuntimeError as problem:
         sys.exit(str(problem))

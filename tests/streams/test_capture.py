@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,6 @@ import yaml
 
 from kops.core.streams.capture import Processor, Windows
 from kops.core.streams.capture_file import read_capture
-from kops.gateways.machine.agent import _properties, _rules
 from kops.gateways.machine.jars import KAFKA_VERSION
 from support.captured import (
     SOURCES,
@@ -26,7 +24,6 @@ from support.captured import (
     manifest_jar,
     programs,
     quarkus_app,
-    runner,
 )
 from support.json_keys import keys_of
 
@@ -315,23 +312,6 @@ def test_the_agent_is_compiled_for_java_11(agent):
         own = [name for name in jar.namelist() if name.endswith(".class") and "objectweb" not in name]
         assert {int.from_bytes(jar.read(name)[6:8], "big") for name in own} == {55}
         assert not [name for name in jar.namelist() if name.startswith("org/")]
-
-
-@pytest.mark.parametrize("program", ["ManyStores", "ChildLoader"])
-def test_a_runner_is_handed_the_topology_in_place_of_a_capture(tmp_path, program):
-    """It speaks through the JVM's own streams, and what the program prints goes elsewhere."""
-    settings = {**_rules(), "mode": "run", "runner.jar": runner(), "runner.class": "EchoRunner"}
-    (tmp_path / "agent.properties").write_text(_properties(settings))
-    library, classes = programs(NEWEST)
-    both = f"{library}{os.pathsep}{classes}"
-    command = many(NEWEST) if program == "ManyStores" else java("-cp", launcher(), "ChildLoader", "ManyStores", both)
-    options = f"-javaagent:{built_agent()}={tmp_path}"
-    done = subprocess.run(
-        command, input="hello", capture_output=True, text=True, timeout=120, check=True, env={**os.environ, "JAVA_TOOL_OPTIONS": options}
-    )
-    assert done.stdout == "hello true java.util.Properties"
-    assert "about to start" in done.stderr
-    assert "\nstarted" not in done.stderr
 
 
 def test_the_fixture_of_the_unit_tests_is_what_the_agent_writes(captured_many):

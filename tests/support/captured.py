@@ -129,8 +129,3 @@ def quarkus_app(folder: Path) -> Path:
     index = compiled(SOURCES / "QuarkusIndex.java", QUARKUS.version, runner_jars)
     subprocess.run(java("-cp", class_path([*runner_jars, index]), "QuarkusIndex", folder, "ManyStores"), check=True)
     return thin_jar(folder / "quarkus-run.jar", class_path=boot, main="io.quarkus.bootstrap.runner.QuarkusEntryPoint", classes=False)
-
-
-@cache
-def runner() -> str:
-    return str(compiled(SOURCES / "EchoRunner.java", "none", []))

@@ -235,6 +235,7 @@ class Capture:
     :param description: what ``Topology.describe()`` prints
     :param class_path_sha256: over all entries; it does not depend on where they are
     :param unknown: what could not be read, and why
+    :param folder: where it was started
     """
 
     application: str
@@ -252,6 +253,7 @@ class Capture:
     class_path: tuple[ClassPathEntry, ...]
     class_path_sha256: str
     unknown: tuple[tuple[str, str], ...]
+    folder: str | None = None
 
     def subtopology_of(self, store: str) -> Subtopology | None:
         """Return the sub-topology whose tasks hold a store; None of a global store."""

@@ -22,6 +22,7 @@ from kops.core.errors import MissingRequirement, UsageProblem
 from kops.core.secret_shapes import HIDDEN, name_patterns, without_secret_words, without_secrets
 
 AGENT_JAR = Path(__file__).parents[2] / "java" / "kops-agent.jar"
+RUNNER_JAR = AGENT_JAR.with_name("kops-runner.jar")
 LAUNCH = "kops.agent.Launch"
 """The class of the agent that calls a static method in place of a program's main."""
 
@@ -75,15 +76,13 @@ def run_under_agent(
     jar = require_agent()
     with tempfile.TemporaryDirectory(prefix="kops-capture-") as name:  # of mode 0700
         folder = Path(name)
-        (folder / "agent.properties").write_text(_properties(_rules()), encoding="utf-8")
+        (folder / "agent.properties").write_text(properties_text(capture_rules()), encoding="utf-8")
         words = list(command)
         if properties is not None:
             given = folder / "given.properties"
             given.touch(mode=0o600)
-            given.write_text(_properties(properties), encoding="utf-8")
+            given.write_text(properties_text(properties), encoding="utf-8")
             words.append(str(given))
-        option = f"-javaagent:{jar}={folder}"
-        options = " ".join(filter(None, [environment.get("JAVA_TOOL_OPTIONS"), _quoted(option)]))
         with (folder / "output").open("wb") as output:
             try:
                 process = subprocess.Popen(
@@ -91,7 +90,7 @@ def run_under_agent(
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**environment, "JAVA_TOOL_OPTIONS": options},
+                    env=with_agent(environment, jar, folder),
                     start_new_session=True,
                 )
             except OSError as error:
@@ -99,25 +98,31 @@ def run_under_agent(
         try:
             ended = _wait(process, folder, time.monotonic() + seconds)
         finally:
-            _end(process)
+            end_session(process)
         return AgentRun(
-            _read(folder / "capture.json"),
-            _read(folder / "failure.json"),
+            read_note(folder / "capture.json"),
+            read_note(folder / "failure.json"),
             len(list(folder.glob("started-*.json"))),
             process.returncode if ended else None,
-            _tail(folder / "output"),
+            last_lines(folder / "output"),
         )
 
 
-def _rules() -> dict[str, str]:
+def capture_rules() -> dict[str, str]:
     secret, in_camels, no_secret = name_patterns()
     return {"mode": "capture", "secret": secret, "secret.in.camels": in_camels, "no.secret": no_secret, "hidden": HIDDEN}
 
 
-def _properties(values: Mapping[str, str]) -> str:
+def properties_text(values: Mapping[str, str]) -> str:
     import javaproperties
 
     return str(javaproperties.dumps(values, timestamp=False))
+
+
+def with_agent(environment: Mapping[str, str], jar: Path, folder: Path) -> dict[str, str]:
+    """Return an environment in which every JVM takes the agent."""
+    option = _quoted(f"-javaagent:{jar}={folder}")
+    return {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, [environment.get("JAVA_TOOL_OPTIONS"), option]))}
 
 
 def _quoted(option: str) -> str:
@@ -149,7 +154,7 @@ def _lives(group: int) -> bool:
     return True
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_session(process: subprocess.Popen[bytes]) -> None:
     """End the command with all that it started: they are a session, and so a group, of their own."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
@@ -165,14 +170,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _read(file: Path) -> dict[str, Any] | None:
+def read_note(file: Path) -> dict[str, Any] | None:
+    """Return what the agent wrote into a file; None: nothing."""
     if not file.exists():
         return None
     body: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return body
 
 
-def _tail(file: Path) -> str:
+def last_lines(file: Path) -> str:
+    """Return the last lines that a command printed, without what looks like a secret."""
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     return without_secrets("\n".join([line for line in lines if not line.startswith(_PICKED_UP)][-_LINES_SHOWN:]))
 

@@ -1,17 +1,14 @@
 package kops.agent;
 
-import java.io.BufferedInputStream;
-import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
-import java.io.ByteArrayInputStream;
-import java.io.FileDescriptor;
-import java.io.FileInputStream;
-import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.lang.reflect.Method;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
@@ -24,13 +21,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.stream.Stream;
 
 /** A folder that kops and the JVM share: settings in, what was found out. */
 final class Session {
     /** With which the JVM ends after a capture: no success, so that a script does not go on as if the program had ended by itself. */
     private static final int CAPTURED = 86;
     private static final int FAILED = 87;
-    private static final int BUFFER = 1 << 16;
+    private static final long LOOK_MILLISECONDS = 200;
 
     private final Path folder;
     private final Properties settings = new Properties();
@@ -55,10 +53,7 @@ final class Session {
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("pid", ProcessHandle.current().pid());
         write("started-" + ProcessHandle.current().pid() + ".json", facts);
-        if (runs()) { // the JVM's streams are the runner's, not the program's
-            System.setOut(System.err);
-            System.setIn(new ByteArrayInputStream(new byte[0]));
-        }
+        if (runs()) endWith(setting("processes").split(","));
     }
 
     void constructed(final Object topology, final Object config) {
@@ -71,15 +66,39 @@ final class Session {
         end(runs() ? 0 : CAPTURED);
     }
 
-    /** Hand the topology to the runner, which sees the program's classes, and speaks through the JVM's own streams. */
+    /**
+     * Hand the topology to the runner, which sees the program's classes, and answers over a connection to kops: the JVM's own streams are
+     * the program's, and of the scripts that started it.
+     */
     private void run(final Object topology, final Object config) throws Exception {
+        write("class-path.json", ClassPath.facts(
+            unknown -> { }, // said when it was captured
+            topology.getClass().getClassLoader(), Thread.currentThread().getContextClassLoader()));
         final URL[] jars = {Paths.get(setting("runner.jar")).toUri().toURL()};
         final ClassLoader loader = new URLClassLoader(jars, topology.getClass().getClassLoader());
         final Class<?> runner = Class.forName(setting("runner.class"), true, loader);
-        try (InputStream in = new BufferedInputStream(new FileInputStream(FileDescriptor.in), BUFFER);
-                OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), BUFFER)) {
-            runner.getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class).invoke(null, topology, config, in, out);
+        final Method method = runner.getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class);
+        try (Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), Integer.parseInt(setting("port")))) {
+            socket.setTcpNoDelay(true);
+            final OutputStream out = socket.getOutputStream();
+            out.write(setting("token").getBytes(StandardCharsets.US_ASCII)); // by which kops knows it: any process may connect
+            method.invoke(null, topology, config, socket.getInputStream(), out);
         }
+    }
+
+    /** End this JVM with any of the processes that want it, whatever the program is doing then. */
+    private void endWith(final String... processes) {
+        final Thread thread = new Thread(() -> {
+            try {
+                while (Files.exists(folder) && Stream.of(processes).allMatch(each -> ProcessHandle.of(Long.parseLong(each)).isPresent())) {
+                    Thread.sleep(LOOK_MILLISECONDS);
+                }
+            } catch (final InterruptedException noLonger) { // nobody can: the thread is not the program's
+            }
+            Runtime.getRuntime().halt(FAILED);
+        }, "kops-watch");
+        thread.setDaemon(true);
+        thread.start();
     }
 
     void fail(final String what, final Throwable error) {

@@ -1,0 +1,142 @@
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Properties;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+
+/** Applications as people write them, of which kops knows nothing but what it captures. */
+public final class Apps {
+    private Apps() {}
+
+    /** @param arguments the program, the brokers, the state's folder, application.id, and further settings as NAME=VALUE */
+    public static void main(final String[] arguments) throws Exception {
+        System.out.println("a program may print what it likes");
+        final Properties config = new Properties();
+        config.put("application.id", arguments[3]);
+        config.put("bootstrap.servers", arguments[1]);
+        config.put("state.dir", arguments[2]);
+        config.put("default.key.serde", Serdes.StringSerde.class);
+        config.put("default.value.serde", Serdes.StringSerde.class);
+        config.put("auto.offset.reset", "earliest");
+        config.put("commit.interval.ms", "100");
+        config.put("internal.leave.group.on.close", true); // otherwise the group has it until its session times out
+        for (int at = 4; at < arguments.length; at++) {
+            config.put(arguments[at].split("=", 2)[0], arguments[at].split("=", 2)[1]);
+        }
+        final String topics = arguments[3] + "-";
+        final KafkaStreams streams = new KafkaStreams(arguments[0].equals("texts") ? texts(topics) : seen(topics), config);
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            close(streams);
+            System.out.println("STOPPED");
+        }));
+        streams.start();
+        new java.util.concurrent.CountDownLatch(1).await();
+    }
+
+    /** Closes it and leaves the group, so that kops need not wait for its session to end; 2.8 knows only the setting above. */
+    private static void close(final KafkaStreams streams) {
+        try {
+            Class<?> type;
+            Object options;
+            try {
+                type = Class.forName("org.apache.kafka.streams.CloseOptions");
+                final Class<?> operation = Class.forName("org.apache.kafka.streams.CloseOptions$GroupMembershipOperation");
+                options = type.getMethod("groupMembershipOperation", operation).invoke(null, operation.getEnumConstants()[0]);
+            } catch (final ClassNotFoundException older) {
+                type = Class.forName("org.apache.kafka.streams.KafkaStreams$CloseOptions");
+                options = type.getConstructor().newInstance();
+                type.getMethod("leaveGroup", boolean.class).invoke(options, true);
+            }
+            KafkaStreams.class.getMethod("close", type).invoke(streams, options);
+        } catch (final ReflectiveOperationException none) {
+            streams.close(Duration.ofMinutes(1));
+        }
+    }
+
+    private static Topology texts(final String topics) {
+        final StreamsBuilder builder = new StreamsBuilder();
+        final KStream<String, String> in = builder.stream(topics + "in");
+        in.groupByKey().aggregate(() -> "", (key, value, held) -> joined(held, value), Materialized.as("texts"));
+        in.groupByKey().windowedBy(OwnWindows.tumbling(Duration.ofSeconds(30), Duration.ofSeconds(10))).count(Materialized.as("windows"));
+        in.groupBy((key, value) -> value.substring(0, 1), Grouped.as("letters")).count(Materialized.as("letters"))
+            .toStream().mapValues(String::valueOf).to(topics + "out");
+        return builder.build();
+    }
+
+    /** What no state file says: the last characters of all values; "delete" deletes. */
+    private static String joined(final String held, final String value) {
+        if (value.startsWith("!")) misbehave(value.split(":", 2)[0], Path.of(value.split(":", 2)[1]));
+        final String whole = held + "," + value;
+        return value.equals("delete") ? null : whole.substring(Math.max(0, whole.length() - 24));
+    }
+
+    /** Does what a record says, as long as its file is there; so the same record may be processed well before. */
+    private static void misbehave(final String how, final Path file) {
+        if (Files.exists(file)) {
+            if (how.equals("!throw")) throw new IllegalStateException("a value that cannot be joined");
+            if (how.equals("!halt")) Runtime.getRuntime().halt(3);
+        }
+        while (how.equals("!wait") && Files.exists(file)) {
+            try {
+                Files.writeString(file, Long.toString(ProcessHandle.current().pid()));
+                Thread.sleep(50);
+            } catch (final Exception problem) {
+                throw new IllegalStateException(problem);
+            }
+        }
+    }
+
+    private static Topology seen(final String topics) {
+        final Topology topology = new Topology();
+        topology.addSource("one", topics + "in").addSource("other", topics + "other");
+        topology.addProcessor("count", Seen::new, "one", "other");
+        topology.addStateStore(
+            Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("seen"), Serdes.String(), Serdes.Long()), "count");
+        topology.addSink("out", topics + "out", "count");
+        return topology;
+    }
+
+    /** Counts what comes from either topic; what comes from the other one counts twice. */
+    private static final class Seen implements Processor<String, String, String, String> {
+        private KeyValueStore<String, Long> store;
+        private ProcessorContext<String, String> context;
+
+        @Override
+        public void init(final ProcessorContext<String, String> given) {
+            context = given;
+            store = given.getStateStore("seen");
+            given.schedule(Duration.ofMinutes(1), PunctuationType.STREAM_TIME, this::sendAll);
+        }
+
+        /** Sends all that it holds; when, between which records, is up to the thread. */
+        private void sendAll(final long time) {
+            try (KeyValueIterator<String, Long> all = store.all()) {
+                while (all.hasNext()) {
+                    final var next = all.next();
+                    context.forward(new Record<>(next.key, String.valueOf(next.value), time));
+                }
+            }
+        }
+
+        @Override
+        public void process(final Record<String, String> record) {
+            final Long before = store.get(record.key());
+            final long now = (before == null ? 0 : before) + (context.recordMetadata().get().topic().endsWith("other") ? 2 : 1);
+            store.put(record.key(), now);
+            context.forward(record.withValue(String.valueOf(now)));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+"""Applications of ``Apps.java`` on a broker: run until all is processed, stopped, and captured."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from kops.gateways.machine.jars import KAFKA_VERSION, class_path
+from kops.gateways.machine.jdk import require_jdk
+from support.captured import SOURCES as CAPTURED
+from support.captured import apache_examples
+from support.own_code import TREE, jars_of_streams
+from support.programs import Record
+from support.streams import JVM_OPTIONS, Entry, compacted_view, compiled
+from support.streams_apps import SECONDS, Cluster, wait_for
+
+SOURCE = TREE / "tests" / "streams" / "own_code_apps" / "Apps.java"
+
+
+def classes(version: str = KAFKA_VERSION) -> Path:
+    windows = CAPTURED / ("windows28" if version < "3" else "windows") / "OwnWindows.java"
+    return compiled(SOURCE, version, jars_of_streams(version), [windows])
+
+
+FIRST_MS = (int(time.time()) // 3600 - 1) * 3_600_000
+"""The time of the first record: recent, since brokers delete windows from changelogs by the time of day, but at the start of an hour."""
+
+
+@dataclass
+class App:
+    """An application with topics of its own.
+
+    :param name: ``texts`` or ``seen``
+    :param application: its id, with which its topics begin
+    :param settings: further ones, as NAME=VALUE
+    """
+
+    cluster: Cluster
+    name: str
+    application: str
+    folder: Path
+    version: str = KAFKA_VERSION
+    settings: Sequence[str] = ()
+    classes: Path | None = None
+    inputs: Sequence[str] = field(default=("in",))
+    words: Sequence[str] = ()
+    last_words: ClassVar[str] = "STOPPED"
+
+    @property
+    def path(self) -> str:
+        return class_path([*jars_of_streams(self.version), self.classes or classes(self.version)])
+
+    @property
+    def command(self) -> list[str]:
+        """The command that starts it."""
+        state = str(self.folder / "state")
+        words = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.path, "Apps", self.name, self.cluster.servers, state]
+        return [*words, self.application, *self.settings]
+
+    def topic(self, name: str) -> str:
+        return f"{self.application}-{name}"
+
+    def run(self) -> None:
+        """Run it until all of its input, and of its repartition topics, is processed; then close it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log = self.folder / "log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            wait_for(f"{self.application} to process all", lambda: self._is_through(process, log))
+            process.terminate()
+            process.wait(SECONDS)
+            assert self.last_words in log.read_text(), log.read_text()[-3000:]
+        finally:
+            process.kill()
+            process.wait(SECONDS)
+
+    def _is_through(self, process: subprocess.Popen[bytes], log: Path) -> bool:
+        assert process.poll() is None, log.read_text()[-3000:]
+        committed = self.cluster.committed(self.application)
+        topics = [self.topic(name) for name in self.inputs] + [
+            topic for topic in self.cluster.topics(self.application) if topic.endswith("-repartition")
+        ]
+        ends = {(topic, at): end for topic in topics for at, (_, end) in self.cluster.ends(topic).items() if end}
+        return bool(ends) and all(committed.get(at, 0) >= end for at, end in ends.items())
+
+    def view(self, store: str) -> dict[bytes, Entry]:
+        return compacted_view(self.cluster.read(self.topic(f"{store}-changelog")))
+
+
+class Example(App):
+    """One of Apache's own examples, of which only the settings are given; its topics have names of their own."""
+
+    last_words = ""
+
+    @property
+    def command(self) -> list[str]:
+        given = self.folder / "example.properties"
+        given.parent.mkdir(parents=True, exist_ok=True)
+        settings = [f"application.id={self.application}", f"bootstrap.servers={self.cluster.servers}", f"state.dir={self.folder}/state"]
+        given.write_text("\n".join([*settings, "commit.interval.ms=100", "session.timeout.ms=6000"]))
+        path = apache_examples()
+        return [str(require_jdk().java), *JVM_OPTIONS, "-cp", path, f"org.apache.kafka.streams.examples.{self.name}", str(given)]
+
+    def topic(self, name: str) -> str:
+        output = "streams-wordcount-processor-output" if "Processor" in self.name else "streams-wordcount-output"
+        return {"in": "streams-plaintext-input", "out": output}.get(name) or super().topic(name)
+
+
+def records(count: int, *, seed: int = 1, keys: int = 60) -> list[Record]:
+    """Return records with a second between them, now and then one that deletes.
+
+    :param seed: with another one, the times are others too: of two records of one time, which comes first is not known
+    """
+    chosen = random.Random(seed)
+    return [
+        Record(
+            b"key-%d" % chosen.randrange(keys),
+            b"delete" if chosen.random() < 0.05 else b"%c%d" % (chosen.choice(b"abcdefgh"), at),
+            FIRST_MS + at * 1000 + seed,
+        )
+        for at in range(count)
+    ]

@@ -1,0 +1,35 @@
+"""What is said of what a program throws."""
+
+from kops.gateways.machine.program import thrown
+
+TRACE = """org.apache.kafka.streams.errors.StreamsException: Exception caught in process
+\tat org.apache.kafka.streams.processor.internals.StreamTask.process(StreamTask.java:1)
+Caused by: java.lang.IllegalStateException: no
+\tat java.base/java.util.Objects.check(Objects.java:1)
+\tat com.acme.Totals.add(Totals.java:12)
+\tat org.apache.kafka.streams.kstream.internals.KStreamAggregate.process(KStreamAggregate.java:1)
+"""
+TOLD = {"by": "program", "class": "java.lang.IllegalStateException", "message": "no", "phase": "process", "trace": TRACE}
+RECORD = {"topic": "in", "partition": "2", "offset": "17"}
+
+
+def test_the_exception_its_place_and_the_record_are_named():
+    error = thrown({**TOLD, **RECORD})
+    assert error.message == (
+        "the program threw java.lang.IllegalStateException: no in com.acme.Totals.add(Totals.java:12) while it was to process"
+        " at in:2 offset 17"
+    )
+    assert error.details["trace"] == TRACE
+
+
+def test_before_the_first_record():
+    assert thrown({**TOLD, "phase": "start"}).message.endswith("when its task was made")
+
+
+def test_a_missing_class_is_named():
+    error = thrown({**TOLD, **RECORD, "class": "java.lang.NoClassDefFoundError", "message": "com/acme/Money"})
+    assert error.message == "the program at in:2 offset 17: the class path lacks com.acme.Money"
+
+
+def test_what_the_runner_itself_throws_is_not_the_programs():
+    assert thrown({**TOLD, "by": "runner"}).message == "the runner of the program failed: java.lang.IllegalStateException: no"
