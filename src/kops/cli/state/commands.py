@@ -45,7 +45,8 @@ def group() -> None:
 def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument and the options that every verb has; the command gets the state file and ``how``."""
 
-    @click.argument("file", metavar="FILE", type=click.Path())
+    @click.argument("file", metavar="FILE", type=click.Path(), required=False)
+    @click.option("--app", metavar="CAPTURE", type=click.Path(), help="Compute by the program of `kops streams capture`, not by a FILE.")
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
     @click.option(
@@ -60,7 +61,8 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def wrapped(
         *,
-        file: str,
+        file: str | None,
+        app: str | None,
         stores: tuple[str, ...],
         at: str,
         archives: tuple[str, ...],
@@ -76,7 +78,14 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         from kops.operations.state.input_offsets import parse_cut
 
         session: Session = click.get_current_context().obj
-        state_file = read_state_file(file, stores)
+        program = None
+        if app is not None:
+            _refuse_with_app(file=file, at=at, archives=archives, snapshot=snapshot, on_error=on_error, **rest)
+            state_file, program = _of_program(session, app, stores)
+        elif file is None:
+            raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
+        else:
+            state_file = read_state_file(file, stores)
         compute_options = ComputeOptions(
             at=parse_cut(at, session.now()),
             skip_undecodable=on_error == "skip",
@@ -84,10 +93,43 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
             snapshot=snapshot,
             master=master,
             damaged=parse_damaged(damaged, state_file),
+            program=program,
         )
         return command(session, state_file, compute_options, **rest)
 
     return wrapped
+
+
+_NOT_WITH_APP = {
+    "file": "FILE",
+    "archives": "--from-archive",
+    "snapshot": "--from-snapshot",
+    "compared": "--snapshot",
+    "into": "--into",
+    "against": "--against",
+}
+
+
+def _refuse_with_app(**given: Any) -> None:
+    """Refuse what a program does not compute yet."""
+    found = [name for key, name in _NOT_WITH_APP.items() if given.get(key)]
+    found += [f"--at {given['at']}"] if given["at"] != "committed" else []
+    found += ["--on-error skip"] if given["on_error"] == "skip" else []
+    found += ["--write replace"] if given.get("way") == "replace" else []
+    if found:
+        raise click.UsageError(f"--app goes without {found[0]}")
+
+
+def _of_program(session: Session, path: str, stores: tuple[str, ...]) -> tuple[Any, Any]:
+    """Return a captured program's stores as a state file has them, and what runs it."""
+    from kops.operations.state.own_code import ProgramRun, program_state_file
+    from kops.operations.streams.capture import load_capture
+
+    capture = load_capture(path)
+    state_file, unfit = program_state_file(capture, path, stores)
+    for sentence in unfit:
+        session.note(f"note: {sentence}")
+    return state_file, ProgramRun(capture)
 
 
 @group.command("rebuild")

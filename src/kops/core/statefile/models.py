@@ -94,6 +94,8 @@ FLOATING = ("double", "float")
 INTEGRAL = ("long", "int", "short")
 
 KINDS = ("count", "sum", "min", "max", "last", "first", "reducer")
+PROGRAM = "program"
+"""The kind of what the application's own program computes, which no state file says."""
 TABLE = "table"
 """The kind of a store without an aggregate: a KTable of the topic itself."""
 

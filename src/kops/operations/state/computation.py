@@ -30,6 +30,7 @@ from kops.operations.state.input_offsets import (
     refuse_alive,
 )
 from kops.operations.state.judgement import judged_by_evidence, refuse_unplaced, refuse_unwritable
+from kops.operations.state.own_code import ProgramRun, compute_by_program
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
 
@@ -42,6 +43,7 @@ class ComputeOptions:
     :param accept_inexact: compute even what cannot be exact (classes C and D)
     :param archives: paths of archives of input topics, which are read before the topics
     :param damaged: store -> partitions of its changelog whose keys are not evidence; None: all of them
+    :param program: computes the stores; None: what the state file says does
     :param has_witnesses: the changelogs as they are show whether what was computed is right
     :param snapshot: path of a snapshot to start from, so that only what was read since is computed
     :param compared: path of a snapshot that is compared instead of the changelogs; stores are computed up to its offsets
@@ -57,6 +59,7 @@ class ComputeOptions:
     master: str | None = None
     damaged: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
     has_witnesses: bool = True
+    program: ProgramRun | None = None
 
 
 @dataclass(frozen=True)
@@ -109,15 +112,12 @@ def compute_all(
     facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=options.skip_undecodable) for found in facts]
     for used in (base, then):
         check_base(engine, state_file, used)
-    computed = compute_stores(
-        engine,
-        state_file,
-        facts,
-        cut,
-        skip_undecodable=options.skip_undecodable,
-        damaged=options.damaged,
-        apart=past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts},
-    )
+    apart = past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts}
+    if options.program is not None:
+        computed = compute_by_program(engine, state_file, options.program, facts, cut, damaged=options.damaged, apart=apart)
+    else:
+        skip, damaged = options.skip_undecodable, options.damaged
+        computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip, damaged=damaged, apart=apart)
     computed = [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))

@@ -183,7 +183,7 @@ def compute_stores(
     :param damaged: store -> partitions of its changelog that are not evidence; None: all of them
     :param apart: stores whose changelogs reflect other offsets, or another state, than what is computed: they are not evidence
     """
-    facts = [replace(found, damaged=_damaged(found, damaged or {})) for found in facts]
+    facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
     jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
     names = names_text((job.store.name for job in jobs), _NAMED, of="stores")
     sources = [engine.in_kafka(source) for job in jobs for source in job.sources]
@@ -201,7 +201,7 @@ def compute_stores(
                 pool.submit(_compute, kafka, found, job, stage, added_ms) for found, job, stage in zip(facts, jobs, stages, strict=True)
             ]
             computed = [future.result() for future in running]
-            return [_unproven(found) if found.facts.store.name in apart else found for found in computed]
+            return [unproven(found) if found.facts.store.name in apart else found for found in computed]
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         engine.cancel_jobs()
@@ -243,11 +243,11 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_
     )
 
 
-def _unproven(found: Computed) -> Computed:
+def unproven(found: Computed) -> Computed:
     return replace(found, proof=found.proof and Proof(found.counts.keys))
 
 
-def _damaged(facts: StoreFacts, damaged: Mapping[str, frozenset[int] | None]) -> frozenset[int]:
+def damaged_of(facts: StoreFacts, damaged: Mapping[str, frozenset[int] | None]) -> frozenset[int]:
     chosen = damaged.get(facts.store.name, frozenset())
     return frozenset(facts.changelog_bounds) if chosen is None else chosen
 

@@ -13,6 +13,7 @@ from kops.core.errors import Refused
 from kops.core.models import TopicPartition
 from kops.core.records.models import timestamp_text
 from kops.core.statefile import StateFile
+from kops.core.statefile.models import PROGRAM
 from kops.operations.engine.spark import Engine
 from kops.operations.records.formats import format_for
 from kops.operations.services import Services
@@ -137,6 +138,8 @@ def question_of(computed: Sequence[Computed]) -> str:
     if not names:
         return ""
     which = f"Nothing proves the keys of {', '.join(names)}"
+    if computed[0].facts.store.aggregate.kind == PROGRAM:
+        return f"{which}: they are right only if the captured program wrote them, and if no other tool has moved the application."
     return f"{which}: they are right only if the state file is, and if no other tool has moved the application."
 
 

@@ -16,6 +16,7 @@ from kops.core.errors import Refused
 from kops.core.models import TopicPartition
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import PROGRAM
 from kops.core.suffixes import suffix_lengths
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
@@ -49,7 +50,7 @@ def without_waiting(
     :raises Refused: when the waiting records cannot be determined
     """
     store = facts.store
-    if facts.held:  # a snapshot is only taken when nothing waits
+    if facts.held or store.aggregate.kind == PROGRAM:  # a snapshot is only taken when nothing waits; a program's tasks leave them out
         return facts
     waiting, places = _waiting(services, state_file, facts, cut)
     if not waiting:

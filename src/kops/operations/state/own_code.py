@@ -1,0 +1,409 @@
+"""Stores computed by the application's own program, which a capture of it names, instead of by what a state file says.
+
+The program runs in JVMs of this machine, one for each of Spark's Python workers, sub-topology by sub-topology. What is compared, staged,
+judged, written and read back is as with a state file; only what computes is another.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition, isolation_of
+from kops.core.records.models import OffsetRange
+from kops.core.secret_shapes import HIDDEN
+from kops.core.statefile import Form, StateFile
+from kops.core.statefile import Store as StateStore
+from kops.core.statefile.fields import nearest
+from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, PROGRAM, Aggregation, Windows
+from kops.core.statefile.models import SESSION as SESSIONS
+from kops.core.statefile.models import WINDOW as WINDOWS
+from kops.core.statefile.sources import LATEST, WALL_CLOCK, Source, Start
+from kops.core.streams import capture as captured
+from kops.core.streams.capture import Capture, Subtopology
+from kops.core.streams.program import count_of, doubts_about, global_topics, in_order, reason_against, tasks_of, topics_of
+from kops.gateways.machine.agent import LAUNCH
+from kops.gateways.machine.private_files import run_folder
+from kops.gateways.machine.program import ProgramStart
+from kops.operations.engine.spark import Engine, drop_stage, new_stage
+from kops.operations.state.compute import Computed, changelog_range, damaged_of, of_places, unproven
+from kops.operations.state.evidence import proof_of
+from kops.operations.state.evidence_doubts import of_emptied
+from kops.operations.state.exactness import Exactness, worst
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.input_offsets import InputOffsets, amount_text
+
+if TYPE_CHECKING:
+    from kops.spark.programs.jobs import Ran, StoreCounts
+    from kops.spark.programs.tasks import Key, ProgramTask, Run
+    from kops.spark.reading.batch_source import BatchSource, Piece
+    from kops.spark.reading.ranges import TopicRange
+
+_BYTES = Form("bytes")
+_AT_ONCE = "exactly_once"
+_WALL_CLOCK_EXTRACTOR = "org.apache.kafka.streams.processor.WallclockTimestampExtractor"
+_OWN_TIMES = (
+    "org.apache.kafka.streams.processor.FailOnInvalidTimestamp",
+    "org.apache.kafka.streams.processor.LogAndSkipOnInvalidTimestamp",
+    "org.apache.kafka.streams.processor.UsePartitionTimeOnInvalidTimestamp",
+)
+_TIME_AT = {WINDOWS: -12, SESSIONS: -16}
+"""Where in a key the start of a window, or the end of a session, stands: before a number of four bytes, or the start."""
+_SHORTEST_SEGMENT_MS = 60_000
+"""Stores of older versions drop whole segments, of half the retention or at least a minute (``Stores.defaultSegmentInterval``)."""
+_MOST_WAITING = 200_000
+_CATCH_UP = "start the application until it has caught up, and stop it again"
+_TYPES = {
+    captured.TIMESTAMPED_KEY_VALUE: KEY_VALUE,
+    captured.WINDOW: WINDOWS,
+    captured.TIMESTAMPED_WINDOW: WINDOWS,
+    captured.SESSION: SESSIONS,
+}
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A captured program that is to compute its stores.
+
+    :param seconds: how long it may take to construct KafkaStreams
+    """
+
+    capture: Capture
+    seconds: float = 120.0
+
+
+def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tuple[StateFile, list[str]]:
+    """Return a program's stores as a state file has them, and why others of its stores are left out, one sentence each.
+
+    :param path: of the capture
+    :param names: of the stores; all that can be rebuilt when empty
+    :raises UsageProblem: when it has no such store
+    :raises Refused: when one of them, or all, cannot be rebuilt, or the captured command cannot be started again
+    """
+    _refuse_command(capture, path)
+    known = {store.name: store for store in capture.stores}
+    for name in names:
+        if name not in known:
+            raise UsageProblem(f"{path} has no store {name}", hint=f"{nearest(name, known)}stores: {', '.join(known)}")
+    reasons = {name: reason_against(capture, store) for name, store in known.items()}
+    unfit = [f"store {name} is left as it is: {reason}" for name, reason in reasons.items() if reason and name not in names]
+    for name in names:
+        if reasons[name]:
+            raise Refused(f"store {name} cannot be rebuilt by its program: {reasons[name]}", hint="name others with --store")
+    chosen = [store for name, store in known.items() if not reasons[name] and (not names or name in names)]
+    if not chosen:
+        raise Refused(f"no store of {path} can be rebuilt by its program: {'; '.join(unfit) or 'it has none'}")
+    effective, consumer = capture.settings.effective, capture.settings.main_consumer or {}
+    committed = str(consumer.get("isolation.level")) == READ_COMMITTED
+    return (
+        StateFile(
+            path=path,
+            application=capture.application,
+            stores=tuple(_store(capture, store) for store in chosen),
+            guarantee=GUARANTEES[str(effective.get("processing.guarantee")).startswith(_AT_ONCE)],
+            isolation=READ_COMMITTED if committed else READ_UNCOMMITTED,
+            says_isolation=True,
+        ),
+        unfit,
+    )
+
+
+def _refuse_command(capture: Capture, path: str) -> None:
+    if any(HIDDEN in word for word in capture.command):
+        raise Refused(
+            f"the command of {path} had secrets, which are not in it, so it cannot be started again",
+            hint="give the program its secrets by variables or files, and capture it again",
+        )
+    if LAUNCH in capture.command:
+        raise Refused(f"{path} was captured with --topology-class, and not by a start command", hint="capture it by its start command")
+
+
+def _store(capture: Capture, store: captured.Store) -> StateStore:
+    found = capture.subtopology_of(store.name)
+    if found is None or store.changelog is None:
+        raise ValueError(store.name)
+    sources = [_source(capture, topic) for topic in topics_of(capture, found.number).external]
+    if not sources:
+        raise Refused(f"store {store.name} is filled from no topic", hint="name others with --store")
+    kind = _TYPES.get(store.kind or "", PLAIN)
+    window = None
+    if kind in (WINDOWS, SESSIONS):
+        size = store.window_size_ms or 0
+        window = Windows(SESSIONS if kind == SESSIONS else WINDOWS, size, max(1, size), store.grace_ms or 0, store.retention_ms or 0)
+    return StateStore(
+        name=store.name,
+        source=sources[0],
+        others=tuple(sources[1:]),
+        aggregate=Aggregation(PROGRAM, _BYTES),
+        key_form=_BYTES,
+        changelog=store.changelog,
+        repartition_topic=next((topic.name for topic in found.repartition_topics), None),
+        custom_partitioner=True,
+        type=kind,
+        window=window,
+    )
+
+
+def _source(capture: Capture, topic: str) -> Source:
+    """Return a topic with what the program says of its times, and of where it began to read."""
+    nodes = [node for node in capture.nodes if isinstance(node, captured.Source) and topic in node.topics]
+    default = str(capture.settings.effective.get("default.timestamp.extractor") or _OWN_TIMES[0])
+    extractor = next((node.timestamp_extractor for node in nodes if node.timestamp_extractor), default)
+    resets = [node.reset.get(topic) for node in nodes]
+    reset = next((each for each in resets if each), None) or (capture.settings.main_consumer or {}).get("auto.offset.reset") or "earliest"
+    return Source(
+        topic,
+        _BYTES,
+        _BYTES,
+        start=None if str(reset).lower() == "earliest" else Start(LATEST),
+        timestamp=WALL_CLOCK if extractor == _WALL_CLOCK_EXTRACTOR else None if extractor in _OWN_TIMES else extractor,
+    )
+
+
+def compute_by_program(
+    engine: Engine,
+    state_file: StateFile,
+    program: ProgramRun,
+    facts: Sequence[StoreFacts],
+    cut: InputOffsets,
+    *,
+    damaged: Mapping[str, frozenset[int] | None],
+    apart: Collection[str],
+) -> list[Computed]:
+    """Run the tasks that fill some stores, and stage what their changelogs lack.
+
+    :param damaged: and ``apart``: as in ``compute.compute_stores``
+    :raises Refused: where Spark's tasks do not run on this machine, or cannot read whole record batches
+    :raises OperationFailed: when the program throws, or its JVM ends
+    """
+    batches = engine.kafka().batches
+    if batches is None:
+        raise Refused(
+            f"a program runs only where Spark does on this machine (here: {engine.master}), over a connection that kops itself can open",
+            hint="leave out --master",
+        )
+    facts = [replace(found, damaged=damaged_of(found, damaged)) for found in facts]
+    plan = _Plan(engine, state_file, program.capture, facts, cut)
+    inputs = [wanted for number in plan.needed for wanted in plan.inputs(number)]
+    changelogs = [changelog_range(state_file, found) for found in facts]
+    names = ", ".join(plan.stages)
+    engine.services.progress.step(
+        f"running {len(plan.needed)} sub-topologies for {names} over {amount_text(engine.services, inputs, changelogs)}"
+    )
+    try:
+        with _folder(engine) as folder, engine.reading(*inputs, *changelogs):
+            run = plan.run(program, folder)
+            ran = {number: _ran(batches, run, plan.tasks(number)) for number in plan.needed}
+            computed = [_judged(engine, program.capture, found, ran, plan) for found in facts]
+        return [unproven(found) if found.facts.store.name in apart else found for found in computed]
+    except BaseException:
+        engine.cancel_jobs()
+        for stage in plan.stages.values():
+            drop_stage(stage)
+        raise
+
+
+def _ran(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
+    from kops.spark.programs.jobs import run_subtopology
+
+    return run_subtopology(batches, run, tasks)
+
+
+@contextmanager
+def _folder(engine: Engine) -> Iterator[str]:
+    """Give a private folder; with it the programs of this run end."""
+    folder = tempfile.mkdtemp(prefix="program-", dir=run_folder(engine.services.directories.state / "spark"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Plan:
+    """Which tasks there are, and what each reads.
+
+    :raises Refused: when a topic of the program does not exist
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        state_file: StateFile,
+        capture: Capture,
+        facts: Sequence[StoreFacts],
+        cut: InputOffsets,
+    ) -> None:
+        self._services, self._state_file, self._capture, self._cut = engine.services, state_file, capture, cut
+        self.stages = {found.store.name: new_stage(engine.services, state_file.application) for found in facts}
+        self._facts = {found.store.name: found for found in facts}
+        wanted = {found.number for name in self._facts if (found := capture.subtopology_of(name))}
+        upstream = {number for each in wanted for number in topics_of(capture, each).upstream}
+        self.needed = [number for number in in_order(capture) if number in wanted | upstream]
+        self._tasks = tasks_of(capture)
+        self.partitions = self._partitions()
+        self._bounds = {place: bound for found in facts for place, bound in found.input_bounds.items()}
+        self._waiting = self._read_waiting()
+
+    def _partitions(self) -> dict[str, int]:
+        """Return the number of partitions of all topics that the program names and that exist."""
+        named = {topic for node in self._capture.nodes if isinstance(node, captured.Source) for topic in node.topics}
+        named |= {topic for each in self._tasks.values() for topic in each.sink_topics or ()}
+        named |= {topic.name for each in self._tasks.values() for topic in (*each.repartition_topics, *each.changelogs)}
+        found = {name: len(topic.partitions) for name, topic in self._services.kafka.topics.existing(named).items()}
+        read = {topic.name for number in self.needed for topic in self._tasks[number].repartition_topics}
+        missing = sorted((read | set(global_topics(self._capture))) - found.keys())
+        if missing:
+            raise Refused(
+                f"{', '.join(missing)}, which {self._state_file.application} reads, {'does' if len(missing) == 1 else 'do'} not exist",
+                hint="Kafka Streams makes its repartition topics when the application starts",
+            )
+        return found
+
+    def run(self, program: ProgramRun, folder: str) -> Run:
+        """Return what all tasks have in common.
+
+        :param folder: private to this run
+        """
+        from kops.spark.programs.tasks import Run
+
+        capture = program.capture
+        directory = capture.folder if capture.folder and Path(capture.folder).is_dir() else str(Path.cwd())
+        entries = tuple((Path(entry.path).name, entry.sha256) for entry in capture.class_path)
+        start = ProgramStart(capture.command, directory, folder, os.getpid(), entries, capture.class_path_sha256, program.seconds)
+        settings = {f"partitions.{topic}": str(count) for topic, count in self.partitions.items()}
+        now = str(int(self._services.now().timestamp() * 1000))
+        return Run(start, {**settings, "wall_clock": now, "state.dir": folder}, capture.application, tuple(self._global_pieces()))
+
+    def _global_pieces(self) -> Iterator[Piece]:
+        from kops.spark.reading.batch_source import Piece
+
+        places = [TopicPartition(name, number) for name in global_topics(self._capture) for number in range(self.partitions[name])]
+        bounds = self._services.kafka.offsets.bounds(places, isolation=self._state_file.isolation) if places else {}
+        for place, bound in bounds.items():
+            if bound.log_start_offset < bound.log_end_offset:
+                committed = self._state_file.reads_committed
+                yield Piece(place.topic, place.partition, bound.log_start_offset, bound.log_end_offset, committed)
+
+    def inputs(self, number: int) -> list[TopicRange]:
+        """Return what the tasks of a sub-topology read of its topics."""
+        from kops.spark.reading.ranges import TopicRange
+
+        found = []
+        for topic in self._tasks[number].source_topics or ():
+            ranges = {place.partition: self._range(place, bound) for place, bound in self._bounds.items() if place.topic == topic}
+            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed))
+        return found
+
+    def _range(self, place: TopicPartition, bound: Bounds) -> tuple[int, int]:
+        return bound.log_start_offset, max(bound.log_start_offset, self._cut.offsets[place])
+
+    def tasks(self, number: int) -> list[ProgramTask]:
+        from kops.spark.programs.tasks import ProgramTask
+
+        here = self._tasks[number]
+        repartition = [topic.name for topic in here.repartition_topics]
+        needed = {topic.name for each in self.needed for topic in self._tasks[each].repartition_topics}
+        inputs = self.inputs(number)
+        return [
+            ProgramTask(
+                number,
+                partition,
+                tuple(piece for each in inputs if (piece := _piece(each, partition))),
+                tuple(topic for topic in repartition if partition < self.partitions[topic]),
+                {topic: self._waiting[topic, partition] for topic in repartition if (topic, partition) in self._waiting},
+                tuple(self._store_tasks(here, partition)),
+                tuple(sorted(needed & set(here.sink_topics or ()))),
+            )
+            for partition in range(count_of(self._capture, number, self.partitions))
+        ]
+
+    def _store_tasks(self, here: Subtopology, partition: int) -> Iterator[Any]:
+        from kops.spark.programs.tasks import StoreTask
+
+        for name, found in self._facts.items():
+            if self._capture.subtopology_of(name) == here:
+                held, window = _piece(changelog_range(self._state_file, found), partition), found.store.window
+                time_at = 0 if window is None else _TIME_AT[window.kind]
+                expires_ms = 0 if window is None else window.retention_ms + max(window.retention_ms // 2, _SHORTEST_SEGMENT_MS)
+                yield StoreTask(name, found.store.changelog, held, self.stages[name], time_at, expires_ms)
+
+    def _read_waiting(self) -> dict[tuple[str, int], list[Key]]:
+        """Read the records of repartition topics that the application has yet to process."""
+        topics = sorted({topic.name for number in self.needed for topic in self._tasks[number].repartition_topics})
+        places = [TopicPartition(topic, number) for topic in topics for number in range(self.partitions[topic])]
+        isolation = isolation_of(committed=self._state_file.reads_committed)
+        ranges = {}
+        for place, bound in self._services.kafka.offsets.bounds(places, isolation=isolation).items() if places else ():
+            committed = self._cut.committed.get(place)
+            start = max(committed.offset if committed else 0, bound.log_start_offset)
+            if start < bound.log_end_offset:
+                ranges[place] = OffsetRange(start, bound.log_end_offset)
+        found: dict[tuple[str, int], list[Key]] = {}
+        for count, record in enumerate(
+            record for batch in (self._services.kafka.records.read(ranges, isolation=isolation) if ranges else ()) for record in batch
+        ):
+            if count >= _MOST_WAITING:
+                raise Refused(f"{record.topic} holds more than {_MOST_WAITING:,} records not processed by the application", hint=_CATCH_UP)
+            found.setdefault((record.topic, record.partition), []).append((record.key, record.value, record.timestamp or 0))
+        return found
+
+
+def _piece(wanted: TopicRange, partition: int) -> Piece | None:
+    from kops.spark.reading.batch_source import Piece
+
+    start, end = wanted.ranges.get(partition, (0, 0))
+    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed) if end > start else None
+
+
+def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[int, Ran], plan: _Plan) -> Computed:
+    """Return a store with its class: A only where one partition feeds each task, and only the library's own processors fill it."""
+    from kops.spark.stores.jobs import Counts
+
+    store = next(each for each in capture.stores if each.name == facts.store.name)
+    found = capture.subtopology_of(store.name)
+    if found is None:
+        raise ValueError(store.name)
+    concerned = [found.number, *topics_of(capture, found.number).upstream]
+    here: StoreCounts = ran[found.number].stores[store.name]
+    counts = Counts(
+        read=sum(ran[number].records for number in concerned),
+        dropped={},
+        keys=here.keys,
+        mixed=0,
+        noted={"expired": here.expired},
+        live=here.live,
+        staged=here.staged,
+    )
+    reasons = [*doubts_about(capture, store, plan.partitions), *_seen(facts, [ran[number] for number in concerned])]
+    lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > 0]
+    exactness = worst(
+        [
+            facts.exactness,
+            Exactness("C", tuple(reasons)) if reasons else Exactness("A"),
+            Exactness("D", (f"the oldest records of {', '.join(lost[:3])} are gone",)) if lost else Exactness("A"),
+        ]
+    )
+    actions = here.staged.actions
+    proof = proof_of(live=here.live, expected=here.keys, actions=actions, damaged=facts.damaged, whole=facts.whole, lossy=facts.lossy)
+    emptied = of_emptied(facts.store, [number for number in facts.emptied if not actions.get(number)])
+    places = of_places(engine.session, facts, plan.stages[store.name], actions, facts.damaged)
+    return Computed(facts, plan.stages[store.name], counts, worst([exactness, emptied, places]), worst([exactness, emptied]).grade, proof)
+
+
+def _seen(facts: StoreFacts, ran: Sequence[Ran]) -> list[str]:
+    """Return what was seen while the program ran that makes its result doubtful."""
+    schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
+    any_partition = sorted({topic for each in ran for topic in each.without_key})
+    late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"
+    return [
+        *([f"the program schedules {schedules} punctuators by wall-clock time, which are not called here"] if schedules else []),
+        *([f"the library dropped {skipped:,} records, such as late ones: {late}"] if skipped and facts.store.window else []),
+        *([f"records without a key go to any partition of {', '.join(any_partition)}"] if any_partition else []),
+    ]

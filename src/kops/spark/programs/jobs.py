@@ -1,0 +1,97 @@
+"""The jobs that run an application's own program: one for each sub-topology, after those that write into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
+from kops.spark.driver.failures import explained, raise_hidden_interrupt
+from kops.spark.programs.tasks import SCHEMA, ProgramTask, Run, run_task
+from kops.spark.staging.stage import Staged, make_folder, staged_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from kops.spark.reading.batch_source import BatchSource, Read
+
+_KINDS = {kind.slug: kind for kind in (OperationFailed, Refused, TimedOut, UsageProblem)}
+
+
+@dataclass(frozen=True)
+class StoreCounts:
+    """A store that was computed, and its staged difference.
+
+    :param live: live keys of its changelog by partition
+    :param expired: windows that are neither expected nor written
+    """
+
+    staged: Staged
+    keys: int
+    live: Mapping[int, int]
+    expired: int
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a sub-topology.
+
+    :param records: how many were given to its tasks
+    :param skipped: how many the library dropped, such as late ones
+    :param wall_clock_schedules: how many punctuators wait for wall-clock time
+    :param without_key: repartition topics with records whose partition is any
+    """
+
+    stores: Mapping[str, StoreCounts]
+    records: int
+    skipped: int
+    wall_clock_schedules: int
+    without_key: tuple[str, ...]
+
+
+def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
+    """Run all tasks of a sub-topology.
+
+    :raises KopsError: what the first task that failed met: the program threw, its JVM ended, its class path is another
+    """
+    for stage in {store.stage for task in tasks for store in task.stores}:
+        make_folder(stage)
+
+    def give(number: int, read: Read) -> Iterator[pyarrow.Table]:
+        yield run_task(run, tasks[number], read)
+
+    what = f"run sub-topology {tasks[0].subtopology} of {run.application}"
+    with explained(what):
+        try:
+            rows = batches.by_task(len(tasks), SCHEMA, give).collect()
+        except Exception as error:
+            raise_hidden_interrupt(error)
+            told = run.failure()
+            if told is None:
+                raise
+            raise _as_error(told) from error
+    by_task = {each["task"]: each for each in (json.loads(row.facts) for row in rows)}
+    found = [(task, by_task[task.name]) for task in tasks]
+    names = [store.name for store in tasks[0].stores] if tasks else []
+    return Ran(
+        {name: _counts([(task, facts["stores"][name]) for task, facts in found]) for name in names},
+        records=sum(facts["records"] for _, facts in found),
+        skipped=sum(facts["skipped"] for _, facts in found),
+        wall_clock_schedules=sum(facts["wall_clock_schedules"] for _, facts in found),
+        without_key=tuple(sorted({name for _, facts in found for name in facts["without_key"]})),
+    )
+
+
+def _counts(found: Sequence[tuple[ProgramTask, Mapping[str, Any]]]) -> StoreCounts:
+    from pyspark.sql import Row
+
+    rows = [Row(**sums) for _, facts in found for sums in facts["sums"]]
+    keys, expired = (sum(facts[name] for _, facts in found) for name in ("keys", "expired"))
+    return StoreCounts(staged_of(rows), keys, {task.partition: facts["held"] for task, facts in found}, expired)
+
+
+def _as_error(told: Mapping[str, Any]) -> KopsError:
+    kind = _KINDS.get(told["code"], OperationFailed)
+    return kind(told["message"], hint=told.get("hint"), **told.get("details", {}))

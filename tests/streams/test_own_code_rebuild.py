@@ -1,0 +1,173 @@
+"""`kops state rebuild --app`: applications that kops knows only by a capture run on a broker, lose their state, and get it back."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from support.captured import built_agent
+from support.own_apps import FIRST_MS, App, Example, records
+from support.programs import Record
+from support.streams_apps import SECONDS, wait_for
+
+RETENTION_MS = 40_000
+"""Of the windows of ``Apps.texts``, size and grace, from 3.0 on."""
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def agent():
+    return built_agent()
+
+
+@pytest.fixture
+def app(cluster, prefix, tmp_path, request):
+    """Run an application over its input, to the end."""
+
+    def run(name, partitions=3, inputs=("in",), count=600, also=(), **more):
+        made = (Example if "." in name else App)(cluster, name, prefix, tmp_path / "app", inputs=inputs, **more)
+        topics = {made.topic(each): partitions for each in (*inputs, "out")}
+        request.addfinalizer(lambda: cluster.delete_all(cluster.topics().keys() & topics.keys()))
+        cluster.create_all(topics)
+        for seed, each in enumerate(inputs):
+            cluster.produce(made.topic(each), [*records(count, seed=seed), *also])
+        made.run()
+        return made
+
+    return run
+
+
+@pytest.fixture
+def captured(run_kops, tmp_path):
+    def run(app):
+        out = tmp_path / "capture.json"
+        run_kops("streams", "capture", "--out", out, "--", *app.command).ok()
+        return out
+
+    return run
+
+
+def verified(run_kops, cluster, capture, *more):
+    """Return of each store whether it is equal, its class, and the reasons."""
+    done = run_kops("state", "verify", "--app", capture, *more, "-B", cluster.servers, "-o", "json")
+    return {row["store"]: (row["status"], row["exactness"], " ".join(row["reasons"])) for row in done.json}
+
+
+def rebuilt(run_kops, cluster, capture, *more):
+    arguments = ("--app", capture, "--yes", *more, "-B", cluster.servers, "-o", "json")
+    return run_kops("state", "rebuild", *arguments).ok()
+
+
+def check(before, after):
+    """Compare views of changelogs. Windows that have expired in the store, which their changelog still had, need not come back."""
+    windows, kept = before.pop("windows"), after.pop("windows")
+    assert after == before
+    assert kept.items() <= windows.items()
+    latest = {}
+    for key, entry in windows.items():
+        latest[entry.partition] = max(latest.get(entry.partition, 0), start_of(key))
+    held = {key for key, entry in windows.items() if start_of(key) >= latest[entry.partition] - RETENTION_MS}
+    assert len(held) > len(latest)
+    assert held <= kept.keys()
+
+
+def start_of(key):
+    """Return the start of the window of a key: before its number of four bytes."""
+    return int.from_bytes(key[-12:-4], "big")
+
+
+def test_a_program_with_a_repartition_comes_back(app, captured, run_kops, cluster):
+    made = app("texts")
+    capture = captured(made)
+    before = {store: made.view(store) for store in ("texts", "windows", "letters")}
+    committed = cluster.committed(made.application)
+    seen = verified(run_kops, cluster, capture)
+    assert seen["texts"] == seen["windows"] == ("equal", "A", "")
+    assert seen["letters"][:2] == ("equal", "C")
+    assert f"3 tasks write into {made.topic('letters-repartition')}" in seen["letters"][2]
+    for store in before:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    rebuilt(run_kops, cluster, capture, "--accept-inexact")
+    check(before, {store: made.view(store) for store in before})
+    assert cluster.committed(made.application) == committed
+
+
+def test_a_processors_store_comes_back(app, captured, run_kops, cluster):
+    made = app("seen", inputs=("in", "other"))
+    capture = captured(made)
+    before = made.view("seen")
+    cluster.empty(made.topic("seen-changelog"))
+    refused = run_kops("state", "rebuild", "--app", capture, "--yes", "-B", cluster.servers)
+    assert refused.code == 5
+    assert "count (Apps$Seen)" in refused.err
+    rebuilt(run_kops, cluster, capture, "--accept-inexact")
+    assert made.view("seen") == before
+
+
+@pytest.mark.parametrize(("name", "grade"), [("wordcount.WordCountDemo", "A"), ("wordcount.WordCountProcessorDemo", "C")])
+def test_apaches_examples_come_back(app, captured, run_kops, cluster, name, grade):
+    made = app(name, partitions=1)
+    capture = captured(made)
+    (store,) = [each["name"] for each in json.loads(capture.read_text())["stores"]]
+    before = made.view(store)
+    assert len(before) > 50
+    seen = verified(run_kops, cluster, capture, "--wait-empty", "60s")
+    assert seen[store][:2] == ("equal", grade), seen
+    cluster.empty(made.topic(f"{store}-changelog"))
+    done = rebuilt(run_kops, cluster, capture, *(["--accept-inexact"] if grade == "C" else []))
+    assert made.view(store) == before, done.err
+
+
+def test_what_goes_wrong_leaves_the_changelogs_and_no_program(app, captured, run_kops, kops_process, cluster, tmp_path):
+    thrown, waited = tmp_path / "throw", tmp_path / "wait"
+    also = [Record(b"key-1", b"!%s:%s" % (file.name.encode(), str(file).encode()), FIRST_MS + 900_000) for file in (thrown, waited)]
+    made = app("texts", also=also)
+    before = made.view("texts")
+    cluster.empty(made.topic("texts-changelog"))
+    emptied = cluster.ends(made.topic("texts-changelog"))
+    arguments = ("state", "rebuild", "--app", captured(made), "--store", "texts", "--yes", "-B", cluster.servers)
+
+    thrown.touch()
+    failed = run_kops(*arguments)
+    assert failed.code == 1
+    at = next(record for record in cluster.read(made.topic("in")) if record.value == also[0].value)
+    assert "the program threw java.lang.IllegalStateException: a value that cannot be joined in Apps.misbehave(Apps.java" in failed.err
+    assert f"while it was to process at {made.topic('in')}:{at.partition} offset {at.offset}" in failed.err
+    thrown.unlink()
+
+    waited.touch()
+    working = kops_process(*arguments)
+    os.kill(held(waited), signal.SIGKILL)
+    assert "was ended by signal 9 while kops ran its tasks" in working.communicate(timeout=SECONDS)[1]
+    assert working.returncode == 1
+
+    waited.write_text("")
+    working = kops_process(*arguments)
+    program = held(waited)
+    working.kill()
+    wait_for("the program to end", lambda: not Path(f"/proc/{program}").exists())
+    assert cluster.ends(made.topic("texts-changelog")) == emptied
+    waited.unlink()
+    run_kops(*arguments).ok()
+    assert made.view("texts") == before
+
+
+def held(file):
+    """Return the id of the process that waits as long as a file is there."""
+    wait_for("the program to meet the record that makes it wait", file.read_text)
+    return int(file.read_text())
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "3.9.1"])
+def test_exactly_once_of_older_versions(app, captured, run_kops, cluster, version):
+    guarantee = "exactly_once" if version == "2.8.2" else "exactly_once_v2"
+    made = app("texts", version=version, settings=[f"processing.guarantee={guarantee}"])
+    capture = captured(made)
+    before = {store: made.view(store) for store in ("texts", "windows", "letters")}
+    for store in before:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    rebuilt(run_kops, cluster, capture, "--accept-inexact", "--wait-empty", "90s")
+    check(before, {store: made.view(store) for store in before})
