@@ -136,22 +136,25 @@ def test_only_the_core_is_installed(small):
     assert CORE <= small.distributions <= CORE | older
 
 
-def test_the_java_agent_is_in_the_wheel(small):
-    (agent,) = small.folder.glob("lib/python*/site-packages/kops/java/kops-agent.jar")
-    assert agent.read_bytes() == built_agent().read_bytes()
+def test_the_java_agent_and_the_runner_are_in_the_wheel(small):
+    (folder,) = small.folder.glob("lib/python*/site-packages/kops/java")
+    agent = built_agent()
+    for name in ("kops-agent.jar", "kops-runner.jar"):
+        assert (folder / name).read_bytes() == agent.with_name(name).read_bytes()
 
 
 def test_without_a_jdk_all_but_the_agent_is_built(tmp_path):
-    """An agent of other sources is left out too."""
+    """An agent, or a runner, of other sources is left out too."""
     source = source_copy(tmp_path)
-    (source / "src/kops/java/kops-agent.jar").write_bytes(b"of other sources")
+    for name in ("kops-agent.jar", "kops-runner.jar"):
+        (source / "src/kops/java" / name).write_bytes(b"of other sources")
     (tmp_path / "no-java").mkdir()
     environment = {"PATH": str(tmp_path / "no-java"), "KOPS_MAVEN_REPOSITORY": "http://127.0.0.1:1"}
     command = [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", tmp_path / "built"]
     done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=120)
-    assert "kops is built without its Java agent, so `kops streams capture` will not work: there is no javac" in done.stderr
+    assert "kops is built without its Java agent, so `kops streams capture` and --app will not work: there is no javac" in done.stderr
     assert (tmp_path / "built/kops/cli/streams/capture.py").is_file()
-    assert not (tmp_path / "built/kops/java/kops-agent.jar").exists()
+    assert not list((tmp_path / "built/kops/java").glob("*.jar"))
 
 
 def test_everyday_verbs_work_and_import_nothing_else(run):

@@ -19,7 +19,7 @@ from kops.gateways.machine.jdk import require_jdk
 from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runner_classes
 from support.streams import JVM_OPTIONS, compiled
 
-VERSIONS = ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1", "4.3.1")
+VERSIONS = ("2.8.2", *(pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.6.2", "3.9.1", "4.1.1")), "4.3.1")
 NO_CACHE = {"statestore.cache.max.bytes": "0", "cache.max.bytes.buffering": "0"}
 ONE_EACH = dict.fromkeys(("in", "in2", "other", "out", "orders", "customers"), 1)
 LOADED_BESIDE = Path(__file__).parent / "own_code_loader" / "LoadedBeside.java"

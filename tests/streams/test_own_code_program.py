@@ -22,7 +22,7 @@ from support.streams_apps import wait_for
 pytestmark = pytest.mark.streams
 
 NEWEST = "4.3.1"
-VERSIONS = ("2.8.2", "3.9.1", NEWEST)
+VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.9.1")), NEWEST)
 PARTITIONS = {"app-in": 1, "app-letters-repartition": 3}
 
 
@@ -75,6 +75,7 @@ def run(program, *values):
     return {row.topic: row for batch in batches for row in rows_of(batch)}
 
 
+@pytest.mark.long
 def test_a_program_that_a_launchers_class_loader_loads(app, start):
     """As that of a fat jar does: the runner finds the library that the topology is of."""
     made = app()

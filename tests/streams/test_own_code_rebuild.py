@@ -95,6 +95,7 @@ def test_a_program_with_a_repartition_comes_back(app, captured, run_kops, cluste
     assert cluster.committed(made.application) == committed
 
 
+@pytest.mark.long
 def test_a_processors_store_comes_back(app, captured, run_kops, cluster):
     made = app("seen", inputs=("in", "other"))
     capture = captured(made)
@@ -107,6 +108,7 @@ def test_a_processors_store_comes_back(app, captured, run_kops, cluster):
     assert made.view("seen") == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "grade"), [("wordcount.WordCountDemo", "A"), ("wordcount.WordCountProcessorDemo", "C")])
 def test_apaches_examples_come_back(app, captured, run_kops, cluster, name, grade):
     made = app(name, partitions=1)
@@ -121,19 +123,30 @@ def test_apaches_examples_come_back(app, captured, run_kops, cluster, name, grad
     assert made.view(store) == before, done.err
 
 
-def test_what_goes_wrong_leaves_the_changelogs_and_no_program(app, captured, run_kops, kops_process, cluster, tmp_path):
-    thrown, waited = tmp_path / "throw", tmp_path / "wait"
-    also = [Record(b"key-1", b"!%s:%s" % (file.name.encode(), str(file).encode()), FIRST_MS + 900_000) for file in (thrown, waited)]
-    made = app("texts", also=also)
-    before = made.view("texts")
-    cluster.empty(made.topic("texts-changelog"))
+@pytest.fixture
+def misbehaving(app, captured, cluster, tmp_path):
+    """Run an application with records at which it throws, or waits, as long as a file is there; empty its changelog."""
+
+    def make(*how):
+        files = [tmp_path / each for each in how]
+        also = [Record(b"key-1", b"!%s:%s" % (file.name.encode(), str(file).encode()), FIRST_MS + 900_000) for file in files]
+        made = app("texts", also=also)
+        before = made.view("texts")
+        cluster.empty(made.topic("texts-changelog"))
+        arguments = ("state", "rebuild", "--app", captured(made), "--store", "texts", "--yes", "-B", cluster.servers)
+        return made, before, arguments, files
+
+    return make
+
+
+def test_what_goes_wrong_leaves_the_changelogs(misbehaving, run_kops, kops_process, cluster):
+    made, before, arguments, (thrown, waited) = misbehaving("throw", "wait")
     emptied = cluster.ends(made.topic("texts-changelog"))
-    arguments = ("state", "rebuild", "--app", captured(made), "--store", "texts", "--yes", "-B", cluster.servers)
 
     thrown.touch()
     failed = run_kops(*arguments)
     assert failed.code == 1
-    at = next(record for record in cluster.read(made.topic("in")) if record.value == also[0].value)
+    at = next(record for record in cluster.read(made.topic("in")) if record.value and record.value.startswith(b"!throw"))
     assert "the program threw java.lang.IllegalStateException: a value that cannot be joined in Apps.misbehave(Apps.java" in failed.err
     assert f"while it was to process at {made.topic('in')}:{at.partition} offset {at.offset}" in failed.err
     thrown.unlink()
@@ -143,8 +156,17 @@ def test_what_goes_wrong_leaves_the_changelogs_and_no_program(app, captured, run
     os.kill(held(waited), signal.SIGKILL)
     assert "was ended by signal 9 while kops ran its tasks" in working.communicate(timeout=SECONDS)[1]
     assert working.returncode == 1
+    assert cluster.ends(made.topic("texts-changelog")) == emptied
+    waited.unlink()
+    run_kops(*arguments).ok()
+    assert made.view("texts") == before
 
-    waited.write_text("")
+
+@pytest.mark.long
+def test_no_program_outlives_kops(misbehaving, run_kops, kops_process, cluster):
+    made, before, arguments, (waited,) = misbehaving("wait")
+    emptied = cluster.ends(made.topic("texts-changelog"))
+    waited.touch()
     working = kops_process(*arguments)
     program = held(waited)
     working.kill()
@@ -161,6 +183,7 @@ def held(file):
     return int(file.read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", ["2.8.2", "3.9.1"])
 def test_exactly_once_of_older_versions(app, captured, run_kops, cluster, version):
     guarantee = "exactly_once" if version == "2.8.2" else "exactly_once_v2"

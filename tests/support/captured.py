@@ -32,13 +32,14 @@ NEEDED = ("kafka-streams-", "kafka-clients-", "rocksdbjni-", "slf4j-api-")
 
 @cache
 def built_agent() -> Path:
-    """Return the agent's jar; compile it when its sources have changed."""
+    """Return the agent's jar, with the runner's beside it; compile them when their sources have changed."""
     spec = importlib.util.spec_from_file_location("agent_jar", ROOT / "java" / "agent_jar.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     made: Path = module.build()
+    module.build_runner()
     return made
 
 
