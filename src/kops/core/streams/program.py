@@ -1,13 +1,25 @@
-"""What follows from a capture for running the program's tasks again: their order, their inputs, and what cannot be claimed. Pure."""
+"""What follows from a capture for running the program's tasks again: their order, their inputs, which stores cannot be rebuilt. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kops.core.streams.capture import BUFFER, LIST, VERSIONED, Capture, Processor, Source, Store, Subtopology
+from kops.core.streams.capture import (
+    BUFFER,
+    LIST,
+    SESSION,
+    TIMESTAMPED_WINDOW,
+    VERSIONED,
+    WINDOW,
+    Capture,
+    Sink,
+    Source,
+    Store,
+    Subtopology,
+)
 
-_WALL_CLOCK, _STREAM_TIME = "WALL_CLOCK_TIME", "STREAM_TIME"
+_WITH_TIMES = (WINDOW, TIMESTAMPED_WINDOW, SESSION)
 _HEADERS = "the records of its changelog have headers"
 
 
@@ -29,8 +41,9 @@ def tasks_of(capture: Capture) -> dict[int, Subtopology]:
 
 
 def writers(capture: Capture, topic: str) -> list[int]:
-    """Return which sub-topologies write into a repartition topic."""
-    return [number for number, each in tasks_of(capture).items() if topic in (each.sink_topics or ())]
+    """Return which sub-topologies write into a repartition topic, also those whose own topics are given by a pattern."""
+    sinks = {node.name for node in capture.nodes if isinstance(node, Sink) and node.topic == topic}
+    return [number for number, each in tasks_of(capture).items() if topic in (each.sink_topics or ()) or sinks & set(each.nodes)]
 
 
 def in_order(capture: Capture) -> list[int]:
@@ -68,6 +81,29 @@ def global_topics(capture: Capture) -> list[str]:
     return sorted({topic for node in capture.nodes if isinstance(node, Source) and node.name in nodes for topic in node.topics})
 
 
+def has_windows(capture: Capture, numbers: Collection[int]) -> bool:
+    """Return whether some sub-topologies have stores for which records may come too late."""
+    timed = [store.name for store in capture.stores if store.kind in (*_WITH_TIMES, LIST, BUFFER, VERSIONED)]
+    return any(found.number in numbers for name in timed if (found := capture.subtopology_of(name)))
+
+
+def topology_facts(capture: Capture) -> dict[str, str]:
+    """Return what the runner has to say of a program that is as it was captured; topics that a pattern names are left out."""
+    found = {}
+    for number, each in tasks_of(capture).items():
+        if each.source_topics is None:
+            continue
+        repartition = [topic.name for topic in each.repartition_topics]
+        for what, topics in (
+            ("sources", [*each.source_topics, *repartition]),
+            ("repartition", repartition),
+            ("changelogs", [topic.name for topic in each.changelogs]),
+            ("sinks", each.sink_topics or ()),
+        ):
+            found[f"subtopology.{number}.{what}"] = ",".join(sorted(topics))
+    return found
+
+
 def reason_against(capture: Capture, store: Store) -> str:
     """Return why the changelog of a store cannot be rebuilt by its program; empty when it can."""
     found = capture.subtopology_of(store.name)
@@ -78,46 +114,22 @@ def reason_against(capture: Capture, store: Store) -> str:
         return f"{store.changelog}, which the program reads, is its changelog itself"
     if store.headers or store.kind in by_kind:
         return _HEADERS if store.headers else by_kind[store.kind or ""]
+    if store.kind in _WITH_TIMES and store.retention_ms is None:
+        return "how long it keeps its windows could not be read"
+    return _reason_of_topics(capture, found.number)
+
+
+def _reason_of_topics(capture: Capture, number: int) -> str:
+    """Return why a sub-topology, with those before it, cannot be run by itself; empty when it can."""
     tasks = tasks_of(capture)
-    concerned = (found.number, *topics_of(capture, found.number).upstream)
-    if any(tasks[number].source_topics is None for number in concerned):
+    concerned = (number, *topics_of(capture, number).upstream)
+    if any(tasks[each].source_topics is None for each in concerned):
         return "its topics are given by a pattern"
-    in_circle = found.number not in in_order(capture)
+    unwritten = [topic.name for each in concerned for topic in tasks[each].repartition_topics if not writers(capture, topic.name)]
+    if unwritten:
+        return f"what writes into {unwritten[0]} is not known"
+    in_circle = number not in in_order(capture)
     return "sub-topologies that fill it write into each other, as in a foreign-key join" if in_circle else ""
-
-
-def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) -> list[str]:
-    """Return why what the program writes for a store may not be what it wrote, one sentence each; none: it is the same.
-
-    :param partitions: of topics that are read
-    """
-    found = capture.subtopology_of(store.name)
-    if found is None:
-        return []
-    concerned = (found.number, *topics_of(capture, found.number).upstream)
-    return [
-        *_of_order(capture, found.number, partitions),
-        *_of_own_processors(capture, concerned),
-        *_of_global_stores(capture),
-        *_of_numbered_records(store),
-    ]
-
-
-def _of_order(capture: Capture, number: int, partitions: Mapping[str, int]) -> list[str]:
-    """Name what feeds a task in an order that no log has, here or in a sub-topology before it."""
-    here = tasks_of(capture)[number]
-    several = [*(here.source_topics or ()), *(topic.name for topic in here.repartition_topics)]
-    reasons = []
-    if len(several) > 1:
-        reasons.append(f"each task of sub-topology {number} reads {' and '.join(several)}, and in which order they met is not known")
-    for topic in here.repartition_topics:
-        before = writers(capture, topic.name)
-        tasks = sum(count_of(capture, writer, partitions) for writer in before)
-        if tasks > 1:
-            reasons.append(f"{tasks} tasks write into {topic.name}, and in which order its records were is not known")
-        for writer in before:
-            reasons += _of_order(capture, writer, partitions)
-    return list(dict.fromkeys(reasons))
 
 
 def count_of(capture: Capture, number: int, partitions: Mapping[str, int]) -> int:
@@ -125,28 +137,3 @@ def count_of(capture: Capture, number: int, partitions: Mapping[str, int]) -> in
     here = tasks_of(capture)[number]
     topics = [*(here.source_topics or ()), *(topic.name for topic in here.repartition_topics)]
     return max((partitions.get(topic, 0) for topic in topics), default=0)
-
-
-def _of_own_processors(capture: Capture, concerned: Sequence[int]) -> list[str]:
-    nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
-    found = [node for node in capture.nodes if isinstance(node, Processor) and node.name in nodes and node.program_class]
-    own = [f"{node.name} ({node.processor})" for node in found]
-    clocked = [node.name for node in found if _WALL_CLOCK in node.mentions]
-    timed = [node.name for node in found if _STREAM_TIME in node.mentions]
-    beside = "these processors are the program's own, and what they read besides their records is not known"
-    return [
-        *([f"{beside}: {', '.join(own)}"] if own else []),
-        *([f"these may act on wall-clock time, which they are not given here: {', '.join(clocked)}"] if clocked else []),
-        *([f"these may act on stream time, between other records than those here: {', '.join(timed)}"] if timed else []),
-    ]
-
-
-def _of_global_stores(capture: Capture) -> list[str]:
-    names = ", ".join(store.name for store in capture.global_stores)
-    return [f"the program has global stores ({names}), and how far they were when a record was read is not known"] if names else []
-
-
-def _of_numbered_records(store: Store) -> list[str]:
-    if store.kind == LIST or store.retain_duplicates:
-        return ["its keys end with a number that counts from 0 again each time an instance of the application starts"]
-    return []

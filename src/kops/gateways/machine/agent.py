@@ -30,6 +30,7 @@ _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 5.0
 _LINES_SHOWN = 20
 _SHOWN = 100
+_BUILD = "install a release file of kops; or run `python java/agent_jar.py` in a clone, which says what it lacks, and install that"
 _PICKED_UP = "Picked up JAVA_TOOL_OPTIONS:"
 
 
@@ -57,11 +58,18 @@ def require_agent() -> Path:
     :raises MissingRequirement: when kops was installed without it
     """
     if not AGENT_JAR.is_file():
-        raise MissingRequirement(
-            "this kops was built without its Java agent",
-            hint="install a release file of kops; or run `python java/agent_jar.py` in a clone, which says what it lacks, and install that",
-        )
+        raise MissingRequirement("this kops was built without its Java agent", hint=_BUILD)
     return AGENT_JAR
+
+
+def require_runner() -> Path:
+    """Return the jar of the runner, which the agent hands a program's topology to.
+
+    :raises MissingRequirement: when kops was installed without it
+    """
+    if not RUNNER_JAR.is_file():
+        raise MissingRequirement("this kops was built without the runner of programs", hint=_BUILD)
+    return RUNNER_JAR
 
 
 def run_under_agent(

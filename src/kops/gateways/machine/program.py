@@ -22,7 +22,6 @@ from typing import Any
 from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.agent import (
-    RUNNER_JAR,
     capture_rules,
     command_text,
     end_session,
@@ -30,6 +29,7 @@ from kops.gateways.machine.agent import (
     properties_text,
     read_note,
     require_agent,
+    require_runner,
     with_agent,
 )
 
@@ -45,7 +45,7 @@ class ProgramStart:
     """How a program is started.
 
     :param directory: where the command is run
-    :param folder: of this run: private, and gone when nothing needs the program any more, at which it ends
+    :param folder: of this run: private, and gone when nothing needs the program, which ends then
     :param process: id of a process with which it ends too, beside the one that starts it
     :param class_path: name and digest of each entry of the captured class path
     :param class_path_sha256: over all of them
@@ -129,7 +129,7 @@ class Program:
         settings = {
             **capture_rules(),
             "mode": "run",
-            "runner.jar": str(RUNNER_JAR),
+            "runner.jar": str(require_runner()),
             "runner.class": "kops.runner.Runner",
             "port": str(port),
             "token": token,
@@ -244,20 +244,20 @@ def _refuse_another_class_path(start: ProgramStart, found: Mapping[str, Any]) ->
     )
 
 
-def thrown(told: Mapping[str, str]) -> OperationFailed:
+def thrown(failure: Mapping[str, str]) -> OperationFailed:
     """Return the error for a frame ``FAILED``: what the program threw, where, and at which record."""
-    name, message = told["class"], told["message"]
-    at = f" at {told['topic']}:{told['partition']} offset {told['offset']}" if "topic" in told else ""
+    name, message = failure["class"], failure["message"]
+    at = f" at {failure['topic']}:{failure['partition']} offset {failure['offset']}" if "topic" in failure else ""
     if name in _LACKING:
         return _lacking(f"the program{at}", message.replace("/", "."))
     what = f"{name}: {message}" if message != "null" else name
-    if told.get("by") != "program":
-        return OperationFailed(f"the runner of the program failed{at}: {what}", trace=told.get("trace", ""))
+    if failure.get("by") != "program":
+        return OperationFailed(f"the runner of the program failed{at}: {what}", trace=failure.get("trace", ""))
     during = {"start": "when its task was made", "global": "while a global store was read", "close": "while it was closed"}
-    phase = during.get(told.get("phase", ""), f"while it was to {told.get('phase')}")
-    where = _place(told.get("trace", ""))
+    phase = during.get(failure.get("phase", ""), f"while it was to {failure.get('phase')}")
+    where = _place(failure.get("trace", ""))
     hint = "as in production, the application would not get past this record" if at else None
-    return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=told.get("trace", ""))
+    return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=failure.get("trace", ""))
 
 
 def _place(trace: str) -> str:

@@ -28,8 +28,9 @@ from kops.core.statefile.models import WINDOW as WINDOWS
 from kops.core.statefile.sources import LATEST, WALL_CLOCK, Source, Start
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture, Subtopology
-from kops.core.streams.program import count_of, doubts_about, global_topics, in_order, reason_against, tasks_of, topics_of
-from kops.gateways.machine.agent import LAUNCH
+from kops.core.streams.program import count_of, global_topics, has_windows, in_order, reason_against, tasks_of, topics_of, topology_facts
+from kops.core.streams.program_doubts import doubts_about
+from kops.gateways.machine.agent import LAUNCH, require_agent, require_runner
 from kops.gateways.machine.private_files import run_folder
 from kops.gateways.machine.program import ProgramStart
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
@@ -58,6 +59,11 @@ _TIME_AT = {WINDOWS: -12, SESSIONS: -16}
 """Where in a key the start of a window, or the end of a session, stands: before a number of four bytes, or the start."""
 _SHORTEST_SEGMENT_MS = 60_000
 """Stores of older versions drop whole segments, of half the retention or at least a minute (``Stores.defaultSegmentInterval``)."""
+_AT_EACH_RECORD = (
+    "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__",
+    "__emit.interval.ms.kstreams.windowed.aggregation__",
+)
+"""Settings for how often, by the clock, outer joins and windows that close send results: here it stands still, so they would not."""
 _MOST_WAITING = 200_000
 _CATCH_UP = "start the application until it has caught up, and stop it again"
 _TYPES = {
@@ -86,7 +92,10 @@ def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tup
     :param names: of the stores; all that can be rebuilt when empty
     :raises UsageProblem: when it has no such store
     :raises Refused: when one of them, or all, cannot be rebuilt, or the captured command cannot be started again
+    :raises MissingRequirement: when kops was installed without its Java parts
     """
+    require_agent()
+    require_runner()
     _refuse_command(capture, path)
     known = {store.name: store for store in capture.stores}
     for name in names:
@@ -123,6 +132,12 @@ def _refuse_command(capture: Capture, path: str) -> None:
         )
     if LAUNCH in capture.command:
         raise Refused(f"{path} was captured with --topology-class, and not by a start command", hint="capture it by its start command")
+    if capture.settings.main_consumer is None:
+        raise Refused(
+            f"{path} does not say where the program begins to read, nor whether it reads aborted records: the settings of its consumers"
+            " could not be read",
+            hint="`unknown` in it says why; capture the program again",
+        )
 
 
 def _store(capture: Capture, store: captured.Store) -> StateStore:
@@ -193,6 +208,7 @@ def compute_by_program(
     plan = _Plan(engine, state_file, program.capture, facts, cut)
     inputs = [wanted for number in plan.needed for wanted in plan.inputs(number)]
     changelogs = [changelog_range(state_file, found) for found in facts]
+    facts = [replace(found, tasks=plan.tasks_of(found)) for found in facts]
     names = ", ".join(plan.stages)
     engine.services.progress.step(
         f"running {len(plan.needed)} sub-topologies for {names} over {amount_text(engine.services, inputs, changelogs)}"
@@ -266,6 +282,20 @@ class _Plan:
             )
         return found
 
+    def tasks_of(self, facts: StoreFacts) -> int:
+        """Return how many tasks fill a store.
+
+        :raises Refused: when its changelog has more or fewer partitions, with which the application would not start
+        """
+        found = self._capture.subtopology_of(facts.store.name)
+        tasks, there = count_of(self._capture, found.number, self.partitions) if found else 0, len(facts.changelog_bounds)
+        if there != tasks:
+            raise Refused(
+                f"store {facts.store.name}: {facts.store.changelog} has {there} partitions, and the program has {tasks} tasks that fill it",
+                hint="see which of its topics was altered; Kafka Streams itself refuses to start so",
+            )
+        return tasks
+
     def run(self, program: ProgramRun, folder: str) -> Run:
         """Return what all tasks have in common.
 
@@ -279,7 +309,9 @@ class _Plan:
         start = ProgramStart(capture.command, directory, folder, os.getpid(), entries, capture.class_path_sha256, program.seconds)
         settings = {f"partitions.{topic}": str(count) for topic, count in self.partitions.items()}
         now = str(int(self._services.now().timestamp() * 1000))
-        return Run(start, {**settings, "wall_clock": now, "state.dir": folder}, capture.application, tuple(self._global_pieces()))
+        settings |= {f"config.{name}": "0" for name in _AT_EACH_RECORD}
+        settings |= {"wall_clock": now, "state.dir": folder}
+        return Run(start, settings, capture.application, topology_facts(capture), tuple(self._global_pieces()))
 
     def _global_pieces(self) -> Iterator[Piece]:
         from kops.spark.reading.batch_source import Piece
@@ -381,7 +413,8 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[in
         live=here.live,
         staged=here.staged,
     )
-    reasons = [*doubts_about(capture, store, plan.partitions), *_seen(facts, [ran[number] for number in concerned])]
+    seen = _seen([ran[number] for number in concerned], windows=has_windows(capture, concerned))
+    reasons = [*doubts_about(capture, store, plan.partitions), *seen]
     lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > 0]
     exactness = worst(
         [
@@ -397,13 +430,16 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[in
     return Computed(facts, plan.stages[store.name], counts, worst([exactness, emptied, places]), worst([exactness, emptied]).grade, proof)
 
 
-def _seen(facts: StoreFacts, ran: Sequence[Ran]) -> list[str]:
-    """Return what was seen while the program ran that makes its result doubtful."""
+def _seen(ran: Sequence[Ran], *, windows: bool) -> list[str]:
+    """Return what was seen while the program ran that makes its result doubtful.
+
+    :param windows: whether records may have come too late for something
+    """
     schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
     any_partition = sorted({topic for each in ran for topic in each.without_key})
     late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"
     return [
         *([f"the program schedules {schedules} punctuators by wall-clock time, which are not called here"] if schedules else []),
-        *([f"the library dropped {skipped:,} records, such as late ones: {late}"] if skipped and facts.store.window else []),
+        *([f"the library dropped {skipped:,} records, such as late ones: {late}"] if skipped and windows else []),
         *([f"records without a key go to any partition of {', '.join(any_partition)}"] if any_partition else []),
     ]

@@ -91,6 +91,8 @@ def is_connected(session: Any) -> bool:
 
 _PARTS = ("core", "formats", "plugins", "config", "gateways/wire", "spark")
 _FILES = ("__init__.py", "gateways/__init__.py")
+_STAYS = "spark/programs"
+"""What runs programs of this machine."""
 
 
 def ship_kops(session: SparkSession) -> None:
@@ -104,5 +106,6 @@ def ship_kops(session: SparkSession) -> None:
             content.write(package / name, f"kops/{name}")
         for part in _PARTS:
             for file in sorted((package / part).rglob("*.py")):
-                content.write(file, f"kops/{file.relative_to(package)}")
+                if not file.is_relative_to(package / _STAYS):
+                    content.write(file, f"kops/{file.relative_to(package)}")
     session.addArtifacts(str(archive), pyfile=True)

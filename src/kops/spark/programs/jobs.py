@@ -68,10 +68,10 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
             rows = batches.by_task(len(tasks), SCHEMA, give).collect()
         except Exception as error:
             raise_hidden_interrupt(error)
-            told = run.failure()
-            if told is None:
+            failure = run.failure()
+            if failure is None:
                 raise
-            raise _as_error(told) from error
+            raise _as_error(failure) from error
     by_task = {each["task"]: each for each in (json.loads(row.facts) for row in rows)}
     found = [(task, by_task[task.name]) for task in tasks]
     names = [store.name for store in tasks[0].stores] if tasks else []
@@ -92,6 +92,6 @@ def _counts(found: Sequence[tuple[ProgramTask, Mapping[str, Any]]]) -> StoreCoun
     return StoreCounts(staged_of(rows), keys, {task.partition: facts["held"] for task, facts in found}, expired)
 
 
-def _as_error(told: Mapping[str, Any]) -> KopsError:
-    kind = _KINDS.get(told["code"], OperationFailed)
-    return kind(told["message"], hint=told.get("hint"), **told.get("details", {}))
+def _as_error(failure: Mapping[str, Any]) -> KopsError:
+    kind = _KINDS.get(failure["code"], OperationFailed)
+    return kind(failure["message"], hint=failure.get("hint"), **failure.get("details", {}))

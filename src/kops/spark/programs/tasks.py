@@ -48,12 +48,14 @@ class Run:
     :param settings: of the frame that configures the runner
     :param global_pieces: what is read of the topics of global stores
     :param application: which the program must be
+    :param topology: what the runner must say of it
     :param repartitioned: folder of what goes through repartition topics
     """
 
     start: ProgramStart
     settings: Mapping[str, str]
     application: str
+    topology: Mapping[str, str]
     global_pieces: tuple[Piece, ...] = ()
 
     @property
@@ -153,7 +155,7 @@ def _program(run: Run, read: Read) -> Program:
     program = Program(run.start)
     try:
         _, hello = program.ask(frames.CONFIGURE, frames.encoded_map(run.settings))
-        _refuse_another(run, hello["application"])
+        _refuse_another(run, hello)
         for piece in run.global_pieces:
             for columns in read(piece):
                 program.ask(frames.GLOBAL, frames.encoded_batch(_of_columns(piece.topic, piece.partition, columns)))
@@ -164,9 +166,16 @@ def _program(run: Run, read: Read) -> Program:
     return program
 
 
-def _refuse_another(run: Run, application: str) -> None:
-    if application != run.application:
-        raise Refused(f"the program is now {application}, and {run.application} was captured", hint="capture it again")
+def _refuse_another(run: Run, hello: Mapping[str, str]) -> None:
+    """Refuse a program that is another than the captured one although its class path is the same: by its variables, say."""
+    again = "start it with the settings and variables of then, or capture it again"
+    if hello["application"] != run.application:
+        raise Refused(f"the program is now {hello['application']}, and {run.application} was captured", hint=again)
+    for name, topics in run.topology.items():
+        if hello.get(name) != topics:
+            _, number, what = name.split(".")
+            text = f"the {what} of its sub-topology {number} are {hello.get(name) or 'none'}, and were {topics or 'none'}"
+            raise Refused(f"the program {run.application} has another topology than when it was captured: {text}", hint=again)
 
 
 def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.streams.capture_file import read_capture
-from kops.core.streams.program import count_of, doubts_about, global_topics, in_order, reason_against, topics_of
+from kops.core.streams.program import count_of, global_topics, has_windows, in_order, reason_against, topics_of, topology_facts, writers
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 PARTITIONS = {"clicks": 4, "views": 4, "many-by-value-repartition": 4, "many-apart-repartition": 7, "users": 2, "orders": 1}
@@ -56,23 +56,43 @@ def test_which_stores_cannot_be_rebuilt(capture, name, reason):
     assert reason_against(capture, store(capture, name)) == reason
 
 
-def test_what_feeds_a_task_in_an_unknown_order_is_named(capture):
-    doubts = " ".join(doubts_about(capture, store(capture, "windows"), PARTITIONS))
-    assert "4 tasks write into many-by-value-repartition" in doubts
-    assert "each task of sub-topology 0 reads clicks and views" in doubts
-    assert "global stores (settings-store)" in doubts
+def test_windows_of_which_it_is_not_known_how_long_they_are_kept(capture):
+    windows = replace(store(capture, "windows"), retention_ms=None)
+    assert reason_against(capture, windows) == "how long it keeps its windows could not be read"
 
 
-def test_one_partition_and_the_librarys_processors_leave_no_doubt(capture):
-    here = next(each for each in capture.subtopologies if each.number == 0)
-    alone = replace(here, source_topics=("clicks",))
-    without = replace(capture, global_stores=(), subtopologies=tuple(alone if each.number == 0 else each for each in capture.subtopologies))
-    assert doubts_about(without, store(capture, "counts"), PARTITIONS) == []
-    of_one = {**PARTITIONS, "clicks": 1, "many-by-value-repartition": 1}
-    assert doubts_about(without, store(capture, "windows"), of_one) == []
+def pattern(capture, *, writes=True):
+    """Return the capture of a program whose sub-topology 0 reads what a pattern names: the library says nothing of its topics then."""
+    without = lambda each: replace(each, source_topics=None, sink_topics=None) if each.number == 0 else each  # noqa: E731
+    nodes = (
+        capture.nodes if writes else tuple(node for node in capture.nodes if getattr(node, "topic", None) != "many-by-value-repartition")
+    )
+    return replace(capture, subtopologies=tuple(map(without, capture.subtopologies)), nodes=nodes)
 
 
-def test_the_programs_own_processors_and_their_clocks_are_named(capture):
-    doubts = " ".join(doubts_about(capture, store(capture, "seen"), PARTITIONS))
-    assert "dedup (ManyStores$Dedup)" in doubts
-    assert "these may act on wall-clock time" in doubts
+def test_what_a_pattern_feeds_is_not_rebuilt_without_it(capture):
+    """Also where only a sub-topology before it has the pattern."""
+    assert writers(pattern(capture), "many-by-value-repartition") == [0]
+    assert reason_against(pattern(capture), store(capture, "counts")) == "its topics are given by a pattern"
+    assert reason_against(pattern(capture), store(capture, "windows")) == "its topics are given by a pattern"
+
+
+def test_a_repartition_topic_that_nothing_known_fills(capture):
+    windows = store(capture, "windows")
+    assert reason_against(pattern(capture, writes=False), windows) == "what writes into many-by-value-repartition is not known"
+
+
+def test_for_which_sub_topologies_records_may_come_too_late(capture):
+    assert has_windows(capture, [0])  # sessions, joins
+    assert has_windows(capture, [2, 1])
+    assert not has_windows(capture, [2])
+
+
+def test_what_the_runner_has_to_say_of_a_program_as_it_was_captured(capture):
+    facts = topology_facts(capture)
+    assert facts["subtopology.0.sources"] == "clicks,views"
+    assert facts["subtopology.1.sources"] == facts["subtopology.1.repartition"] == "many-by-value-repartition"
+    assert facts["subtopology.1.changelogs"] == "many-final-store-changelog,many-windows-changelog"
+    assert facts["subtopology.1.sinks"] == "windowed"
+    assert not [name for name in facts if name.startswith("subtopology.5.")]  # the global store's
+    assert not [name for name in topology_facts(pattern(capture)) if name.startswith("subtopology.0.")]

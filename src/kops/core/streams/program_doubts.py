@@ -1,0 +1,158 @@
+"""Why what a program writes, when it is run again, may not be what it wrote: what its capture shows of that. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from kops.core.streams.capture import LIST, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
+from kops.core.streams.program import count_of, tasks_of, topics_of, writers
+
+OLDEST, NEWEST = (2, 8), (4, 3)
+"""The lines of Kafka Streams that programs have been run with."""
+_WALL_CLOCK, _STREAM_TIME = "WALL_CLOCK_TIME", "STREAM_TIME"
+_LIBRARY = "org.apache.kafka."
+_DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
+_ON_CLOSE = "ON_WINDOW_CLOSE"
+
+
+def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) -> list[str]:
+    """Return why what the program writes for a store may not be what it wrote, one sentence each; none: it is the same.
+
+    :param partitions: of topics that are read
+    """
+    found = capture.subtopology_of(store.name)
+    if found is None:
+        return []
+    concerned = (found.number, *topics_of(capture, found.number).upstream)
+    deciding, sending = _nodes_before(capture, store)
+    return [
+        *_of_order(capture, found.number, partitions),
+        *_of_held_back(capture, sending),
+        *_of_own_processors(capture, concerned),
+        *_of_partitioners(capture, concerned),
+        *_of_stores(capture, store, deciding),
+        *_of_global_stores(capture),
+        *_of_numbered_records(store),
+        *_of_version(capture),
+    ]
+
+
+def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:
+    """Return the nodes that may decide what a store holds, and those of them that send records to others of them.
+
+    A node decides it if it uses the store, or a store that another deciding node uses, or sends records to a deciding node.
+    """
+    nodes = {node.name: node for node in capture.nodes}
+    found, sending, left = set[str](), set[str](), set(store.processors or ())
+    while left:
+        name = left.pop()
+        node = nodes.get(name)
+        if node is None or name in found:
+            continue
+        found.add(name)
+        before = set(_sinks_into(capture, node.topics) if isinstance(node, Source) else node.predecessors)
+        sending |= before
+        left |= before
+        left |= {user for each in capture.stores if name in (each.processors or ()) for user in each.processors or ()}
+    return found, sending
+
+
+def _sinks_into(capture: Capture, topics: Sequence[str]) -> list[str]:
+    return [node.name for node in capture.nodes if isinstance(node, Sink) and node.internal and node.topic in topics]
+
+
+def _of_order(capture: Capture, number: int, partitions: Mapping[str, int]) -> list[str]:
+    """Name what feeds a task in an order that no log has, here or in a sub-topology before it."""
+    here = tasks_of(capture)[number]
+    several = [*(here.source_topics or ()), *(topic.name for topic in here.repartition_topics)]
+    reasons = []
+    if len(several) > 1:
+        reasons.append(f"each task of sub-topology {number} reads {' and '.join(several)}, and in which order they met is not known")
+    for topic in here.repartition_topics:
+        before = writers(capture, topic.name)
+        tasks = sum(count_of(capture, writer, partitions) for writer in before)
+        if tasks > 1:
+            reasons.append(f"{tasks} tasks write into {topic.name}, and in which order its records were is not known")
+        for writer in before:
+            reasons += _of_order(capture, writer, partitions)
+    return list(dict.fromkeys(reasons))
+
+
+def _of_held_back(capture: Capture, sending: set[str]) -> list[str]:
+    """Name what holds results back until the time of day says so: they are merged, or sent in another order."""
+
+    def sends(store: Store) -> bool:
+        return bool(sending & set(store.processors or ()))
+
+    caches = [store.name for store in capture.stores if store.caching is not False and sends(store)]
+    lists = {user for store in capture.stores if store.kind == LIST and sends(store) for user in store.processors or ()}
+    closing = {node.name for node in capture.nodes if isinstance(node, Processor) and node.emit == _ON_CLOSE}
+    timed = sorted((lists | closing) & sending)
+    flushed = "pass on what their caches hold whenever these are flushed, and when that was is not known"
+    return [
+        *([f"the stores {', '.join(caches)} {flushed}"] if caches else []),
+        *([f"results are sent when the time of day says so, not by each record, which nothing has: {', '.join(timed)}"] if timed else []),
+    ]
+
+
+def _of_own_processors(capture: Capture, concerned: Sequence[int]) -> list[str]:
+    nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
+    found = [node for node in capture.nodes if isinstance(node, Processor) and node.name in nodes and node.program_class]
+    own = [f"{node.name} ({node.processor})" for node in found]
+    clocked = [node.name for node in found if _WALL_CLOCK in node.mentions]
+    timed = [node.name for node in found if _STREAM_TIME in node.mentions]
+    beside = "these processors are the program's own, and what they read besides their records is not known"
+    return [
+        *([f"{beside}: {', '.join(own)}"] if own else []),
+        *([f"these may act on wall-clock time, which they are not given here: {', '.join(clocked)}"] if clocked else []),
+        *([f"these may act on stream time, between other records than those here: {', '.join(timed)}"] if timed else []),
+    ]
+
+
+def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:
+    """Name what chooses partitions of repartition topics, where it may go by more than the record."""
+    tasks = tasks_of(capture)
+    read = {topic.name for number in concerned for topic in tasks[number].repartition_topics}
+    sinks = [node for node in capture.nodes if isinstance(node, Sink) and node.topic in read]
+    chosen = {f"{node.topic} by {node.partitioner}" for node in sinks if node.partitioner and not node.partitioner.startswith(_LIBRARY)}
+    by_default = sorted(node.topic for node in sinks if node.topic and not node.partitioner)
+    producer = (capture.settings.producer or {}).get("partitioner.class")
+    if by_default and producer and producer != _DEFAULT_PARTITIONER:
+        chosen |= {f"{topic} by {producer}" for topic in by_default}
+    doubts = [f"partitions are chosen by the program's settings, which may go by more than the record: {', '.join(sorted(chosen))}"]
+    unknown = ["the settings of the program's producer could not be read, nor whether they name a partitioner"]
+    return [*(doubts if chosen else []), *(unknown if by_default and capture.settings.producer is None else [])]
+
+
+def _of_stores(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
+    """Name stores that do not hold what was put into them, or may not."""
+    here = [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
+    lost = [each.name for each in here if each.changelog is None]
+    limited = [f"{each.name} ({each.capacity:,})" for each in here if each.capacity is not None]
+    own = [each.name for each in here if each.kind is None or not all(layer.startswith(_LIBRARY) for layer in each.layers)]
+    return [
+        *([f"these stores have no changelog, and an instance that lost them has begun them again: {', '.join(lost)}"] if lost else []),
+        *([f"these stores keep a limited number of keys, and a restart changes which: {', '.join(limited)}"] if limited else []),
+        *([f"these stores are of the program's own classes: {', '.join(own)}"] if own else []),
+    ]
+
+
+def _of_global_stores(capture: Capture) -> list[str]:
+    names = ", ".join(store.name for store in capture.global_stores)
+    return [f"the program has global stores ({names}), and how far they were when a record was read is not known"] if names else []
+
+
+def _of_numbered_records(store: Store) -> list[str]:
+    if store.kind == LIST or (store.kind in (WINDOW, TIMESTAMPED_WINDOW) and store.retain_duplicates is not False):
+        return ["its keys end with a number that counts from 0 again each time an instance of the application starts"]
+    return []
+
+
+def _of_version(capture: Capture) -> list[str]:
+    text = capture.streams_version or ""
+    found = re.match(r"(\d+)\.(\d+)", text)
+    if found and OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
+        return []
+    tried = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
+    return [f"programs of Kafka Streams {tried} have been run so, and this one is of {text or 'a version that its jar does not say'}"]

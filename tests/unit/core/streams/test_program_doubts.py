@@ -1,0 +1,144 @@
+"""Why what a program writes, when it is run again, may not be what it wrote: none is a certainty that has to be right."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kops.core.streams.capture import Processor, Sink
+from kops.core.streams.capture_file import read_capture
+from kops.core.streams.program_doubts import doubts_about
+
+CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
+PARTITIONS = {"clicks": 4, "views": 4, "many-by-value-repartition": 4, "many-apart-repartition": 7, "users": 2, "orders": 1}
+OF_ONE = {**PARTITIONS, "clicks": 1, "views": 1, "many-by-value-repartition": 1}
+
+
+@pytest.fixture
+def capture():
+    return read_capture(CAPTURED, "c.json")
+
+
+@pytest.fixture
+def sure(capture):
+    """The capture of a program that leaves no doubt: each task reads one topic, and there are no global stores."""
+    alone = lambda each: replace(each, source_topics=("clicks",)) if each.number == 0 else each  # noqa: E731
+    settings = replace(capture.settings, producer={})
+    return replace(capture, global_stores=(), settings=settings, subtopologies=tuple(map(alone, capture.subtopologies)))
+
+
+def store(capture, name):
+    return next(each for each in capture.stores if each.name == name)
+
+
+def altered(capture, name, **changed):
+    """Return a capture in which a store, or a node, is another."""
+    change = lambda each: replace(each, **changed) if each.name == name else each  # noqa: E731
+    return replace(capture, stores=tuple(map(change, capture.stores)), nodes=tuple(map(change, capture.nodes)))
+
+
+def doubts(capture, name, partitions=OF_ONE):
+    return doubts_about(capture, store(capture, name), partitions)
+
+
+def test_one_partition_and_the_librarys_processors_leave_no_doubt(sure):
+    assert doubts(sure, "counts", PARTITIONS) == []
+    assert doubts(sure, "windows") == []
+
+
+def test_what_feeds_a_task_in_an_unknown_order_is_named(capture):
+    said = " ".join(doubts(capture, "windows", PARTITIONS))
+    assert "4 tasks write into many-by-value-repartition" in said
+    assert "each task of sub-topology 0 reads clicks and views" in said
+    assert "global stores (settings-store)" in said
+
+
+def test_the_programs_own_processors_and_their_clocks_are_named(capture):
+    said = " ".join(doubts(capture, "seen"))
+    assert "dedup (ManyStores$Dedup)" in said
+    assert "these may act on wall-clock time" in said
+
+
+def test_a_store_that_keeps_a_limited_number_of_keys(capture):
+    assert "these stores keep a limited number of keys, and a restart changes which: seen (100)" in doubts(capture, "seen")
+
+
+def test_what_a_lost_store_without_a_changelog_decided(capture):
+    said = "these stores have no changelog, and an instance that lost them has begun them again: recent"
+    assert said in doubts(capture, "seen")
+
+
+def behind(capture, first, second):
+    """Return a capture in which what one store's processor sends on reaches the processor of another."""
+    (sends,) = store(capture, first).processors
+    (takes,) = store(capture, second).processors
+    return altered(capture, takes, predecessors=(sends,))
+
+
+def test_what_a_cache_passes_on_is_not_known(sure):
+    """The store with the cache holds what it should; how many results reached the store behind it, no log has."""
+    both = behind(sure, "counts", "sessions")
+    assert doubts(both, "counts") == []
+    said = ["the stores counts pass on what their caches hold whenever these are flushed, and when that was is not known"]
+    assert doubts(both, "sessions") == said
+    assert doubts(altered(both, "counts", caching=False), "sessions") == []
+    assert doubts(altered(both, "counts", caching=None), "sessions") == said
+
+
+def test_what_a_cache_passes_on_through_a_repartition_topic(sure):
+    (sends,) = store(sure, "counts").processors
+    sink = next(node for node in sure.nodes if isinstance(node, Sink) and node.topic == "many-by-value-repartition")
+    assert "the stores counts pass on" in " ".join(doubts(altered(sure, sink.name, predecessors=(sends,)), "windows"))
+
+
+def test_what_windows_send_when_they_close(sure):
+    both = altered(behind(sure, "sessions", "counts"), "sessions", caching=False)
+    (sends,) = store(both, "sessions").processors
+    assert doubts(both, "counts") == []
+    (said,) = doubts(altered(both, sends, emit="ON_WINDOW_CLOSE"), "counts")
+    assert said == f"results are sent when the time of day says so, not by each record, which nothing has: {sends}"
+
+
+def test_what_an_outer_join_sends(sure):
+    left, _ = store(sure, "pairs-left-shared-join-store").processors
+    (takes,) = store(sure, "counts").processors
+    joined = altered(sure, takes, predecessors=(left,))
+    assert f"results are sent when the time of day says so, not by each record, which nothing has: {left}" in doubts(joined, "counts")
+
+
+@pytest.mark.parametrize("name", ["pairs-this-join-store", "pairs-left-shared-join-store"])
+def test_the_stores_of_joins_have_numbers_in_their_keys(sure, name):
+    assert "its keys end with a number that counts from 0 again each time an instance of the application starts" in doubts(sure, name)
+
+
+def test_windows_of_which_it_is_not_known_whether_their_keys_have_numbers(sure):
+    assert len(doubts(altered(sure, "windows", retain_duplicates=None), "windows")) == 1
+
+
+def test_who_chooses_partitions(sure):
+    (said,) = (each for each in doubts(sure, "lengths", {**OF_ONE, "many-apart-repartition": 1}))
+    assert said.endswith("which may go by more than the record: many-apart-repartition by ManyStores$First")
+    by = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
+    round_robin = replace(sure, settings=replace(sure.settings, producer={"partitioner.class": by}))
+    (said,) = doubts(round_robin, "windows")
+    assert said.endswith(f": many-by-value-repartition by {by}")
+    default = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"  # as 2.8 says
+    assert doubts(replace(sure, settings=replace(sure.settings, producer={"partitioner.class": default})), "windows") == []
+    (said,) = doubts(replace(sure, settings=replace(sure.settings, producer=None)), "windows")
+    assert said.startswith("the settings of the program's producer could not be read")
+
+
+@pytest.mark.parametrize("changed", [{"kind": None}, {"layers": ("com.acme.OwnStore",)}])
+def test_stores_of_the_programs_own_classes(sure, changed):
+    assert doubts(altered(sure, "counts", **changed), "counts") == ["these stores are of the program's own classes: counts"]
+
+
+@pytest.mark.parametrize(("version", "known"), [("2.7.2", False), ("2.8.2", True), ("4.3.1", True), ("4.4.0", False), (None, False)])
+def test_versions_that_programs_have_been_run_with(sure, version, known):
+    assert (doubts(replace(sure, streams_version=version), "counts") == []) is known
+
+
+def test_every_processor_of_the_fixture_that_is_the_programs_own_is_seen(capture):
+    own = [node.name for node in capture.nodes if isinstance(node, Processor) and node.program_class]
+    assert own == ["dedup"]

@@ -1,0 +1,51 @@
+"""A task before it runs: the program that was started has to be the captured one."""
+
+import json
+
+import pytest
+
+from kops.core.errors import Refused
+from kops.gateways.machine.program import ProgramStart
+from kops.spark.programs import tasks
+
+HELLO = {"application": "app", "subtopology.0.sources": "in", "subtopology.0.changelogs": "app-counts-changelog"}
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """Play a program that says this of itself; return what runs a task of it, and whether it was ended."""
+    ended = []
+
+    def make(**hello):
+        class Program:
+            def __init__(self, start):
+                assert start.folder == str(tmp_path)
+
+            def ask(self, kind, body=b""):
+                return [], {**HELLO, **hello}
+
+            def close(self):
+                ended.append(True)
+
+        monkeypatch.setattr(tasks, "Program", Program)
+        start = ProgramStart(("java",), "/", str(tmp_path), 1, (), "digest", 60)
+        topology = {name: topics for name, topics in HELLO.items() if name != "application"}
+        return tasks.Run(start, {}, "app", topology), ended
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "said"),
+    [
+        ("application", "other", "the program is now other, and app was captured"),
+        ("subtopology.0.sources", "in,more", "the sources of its sub-topology 0 are in,more, and were in"),
+        ("subtopology.0.changelogs", "", "the changelogs of its sub-topology 0 are none, and were app-counts-changelog"),
+    ],
+)
+def test_a_program_that_is_another_by_its_settings_is_refused_and_ended(started, name, now, said):
+    run, ended = started(**{name: now})
+    with pytest.raises(Refused, match=said):
+        tasks.run_task(run, tasks.ProgramTask(0, 0, ()), lambda _piece: iter(()))
+    assert ended == [True]
+    assert said in json.loads((run.folder / tasks.FAILURE).read_text())["message"]
