@@ -111,13 +111,13 @@ _NOT_WITH_APP = {
 
 
 def _refuse_with_app(**given: Any) -> None:
-    """Refuse what a program does not compute yet."""
+    """Refuse what a program does not compute."""
     found = [name for key, name in _NOT_WITH_APP.items() if given.get(key)]
     found += [f"--at {given['at']}"] if given["at"] != "committed" else []
     found += ["--on-error skip"] if given["on_error"] == "skip" else []
     found += ["--write replace"] if given.get("way") == "replace" else []
     if found:
-        raise click.UsageError(f"--app goes without {found[0]}")
+        raise click.UsageError(f"--app goes without {found[0]}: leave out one of them")
 
 
 def _of_program(session: Session, path: str, stores: tuple[str, ...]) -> tuple[Any, Any]:

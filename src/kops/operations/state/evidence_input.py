@@ -96,7 +96,7 @@ def doubts_of_times(
     if state_file.library == FAUST or cut.is_new or facts.base is not None or facts.waiting:
         return []
     may_skip = found.counts.dropped.get("undecodable", 0) > 0
-    doubts = []
+    doubts: list[Doubt] = []
     for source in facts.store.inputs:
         read = {
             TopicPartition(source.topic, number): (start, end)
@@ -115,7 +115,9 @@ def doubts_of_times(
             compared = [(source.topic, max(known.values(), default=UNKNOWN_TIME), found.counts.latest)]
         else:
             continue
-        doubts += [doubt for where, seen_by_it, by_kops in compared for doubt in _compared(where, seen_by_it, by_kops, may_skip=may_skip)]
+        from_elsewhere = f"it takes times from elsewhere{'' if state_file.is_of_program else ' (see `timestamp`)'}"
+        for where, seen_by_it, by_kops in compared:
+            doubts += _compared(where, seen_by_it, by_kops, from_elsewhere, may_skip=may_skip)
     return doubts
 
 
@@ -126,19 +128,20 @@ def _partition_time(committed: Committed | None) -> int:
         return UNKNOWN_TIME
 
 
-def _compared(where: str, known: int, latest: int | None, *, may_skip: bool) -> Iterator[Doubt]:
+def _compared(where: str, known: int, latest: int | None, from_elsewhere: str, *, may_skip: bool) -> Iterator[Doubt]:
     """Compare two times of a partition, or of a whole topic.
 
     :param known: what Kafka Streams has seen
     :param latest: what kops has seen; None: nothing
+    :param from_elsewhere: where its times may come from, in words
     """
     if latest is None or known in (UNKNOWN_TIME, latest) or (may_skip and known < latest):
         return
     what = f"Kafka Streams has seen the time {time_text(known)} in {where}, and the latest record there is of {time_text(latest)}"
     if known > latest:
-        yield Doubt("", f"{what}: it takes times from elsewhere (see `timestamp`), or has read records that are gone", shows=True)
+        yield Doubt("", f"{what}: {from_elsewhere}, or has read records that are gone", shows=True)
     else:
-        yield Doubt("", f"{what}: it takes times from elsewhere (see `timestamp`), or that record never counted")
+        yield Doubt("", f"{what}: {from_elsewhere}, or that record never counted")
 
 
 @dataclass(frozen=True)

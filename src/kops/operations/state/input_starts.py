@@ -44,7 +44,8 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
             continue
         if source.start.kind == LATEST:
             reason = f"where it began is not known: the application began to read {source.topic} at what was its end then (start: latest)"
-            judged.append(Exactness("D", (f"{reason}; the offsets or the time of then, as `start`, make it sure",)))
+            sure = "" if state_file.is_of_program else "; the offsets or the time of then, as `start`, make it sure"
+            judged.append(Exactness("D", (f"{reason}{sure}",)))
         elif source.start.kind == TIME:
             found, doubt = _at_time(services, source.topic, source.start.value, here)
             offsets |= found

@@ -137,10 +137,9 @@ def question_of(computed: Sequence[Computed]) -> str:
     names = [_unproven(found) for found in computed if found.must_write and found.grade.endswith(IF_RIGHT)]
     if not names:
         return ""
-    which = f"Nothing proves the keys of {', '.join(names)}"
-    if computed[0].facts.store.aggregate.kind == PROGRAM:
-        return f"{which}: they are right only if the captured program wrote them, and if no other tool has moved the application."
-    return f"{which}: they are right only if the state file is, and if no other tool has moved the application."
+    of_program = computed[0].facts.store.aggregate.kind == PROGRAM
+    what = "the captured program wrote them" if of_program else "the state file is"
+    return f"Nothing proves the keys of {', '.join(names)}: they are right only if {what}, and if no other tool has moved the application."
 
 
 def _unproven(found: Computed) -> str:

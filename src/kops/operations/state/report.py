@@ -71,7 +71,7 @@ def report_of_verify(services: Services, state_file: StateFile, engine: Engine, 
         title=f"The state of {state_file.application}",
         verdict=f"{verdict} Nothing was changed.",
         tone=BAD if differing else GOOD,
-        facts=_facts(services, state_file.path),
+        facts=_facts(services, state_file),
         notes=(),
         sections=sections,
         footer=_footer(),
@@ -87,7 +87,7 @@ def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan[Stat
     results = {result.target: result for result in entry.item_results} if entry else {}
     by_name = {store.name: store for store in state_file.stores}
     sections = [_rebuilt(engine, by_name[name], store, plan, results) for name, store in plan.arguments.stores.items()]
-    facts = [*_facts(services, state_file.path), ("what", plan.summary)]
+    facts = [*_facts(services, state_file), ("what", plan.summary)]
     if entry:
         facts += [("journal", entry.id), ("carried out by", f"{entry.user}@{entry.host}"), ("from", entry.started), ("to", entry.ended)]
         facts += _next_command(entry)
@@ -214,9 +214,9 @@ def _keys(engine: Engine, store: Store, stage: str) -> list[Table]:
     return [Table(f"The first {len(rows)} keys that differed", KEY_COLUMNS, rows)] if rows else []
 
 
-def _facts(services: Services, path: str) -> list[tuple[str, Any]]:
+def _facts(services: Services, state_file: StateFile) -> list[tuple[str, Any]]:
     return [
-        ("state file", path),
+        ("capture" if state_file.is_of_program else "state file", state_file.path),
         ("cluster", f"{services.kafka.cluster().cluster_id} ({services.connection.label})"),
         ("time", time_text(to_milliseconds(services.now()))),
     ]

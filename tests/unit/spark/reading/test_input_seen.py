@@ -101,7 +101,7 @@ def doubts(seen, known, *, start=0, made=(), undecodable=0, timestamp=None, is_n
     is_seen = seen is not None
     engine = SimpleNamespace(seen=lambda *place: InputSeen((), seen) if is_seen and place == ("in", 0, start, 20) else None)
     cut = InputOffsets({AT: 20}, {AT: Committed(20, metadata)}, is_new=is_new)
-    return doubts_of_times(engine, SimpleNamespace(library="kafka-streams"), found, cut, dict.fromkeys(made))
+    return doubts_of_times(engine, SimpleNamespace(library="kafka-streams", is_of_program=False), found, cut, dict.fromkeys(made))
 
 
 @pytest.mark.parametrize("timestamp", [None, "value.at"])

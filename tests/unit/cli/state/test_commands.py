@@ -1,0 +1,110 @@
+"""What ``--app`` is given with, before anything is connected or started."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kops.core.secret_shapes import HIDDEN
+
+CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """Be in a folder with jars and a capture, with no broker to be found."""
+    for name, jar in (("AGENT_JAR", "kops-agent.jar"), ("RUNNER_JAR", "kops-runner.jar")):
+        (tmp_path / jar).touch()
+        monkeypatch.setattr(f"kops.gateways.machine.agent.{name}", tmp_path / jar)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def capture(home):
+    def write(**changed):
+        (home / "c.json").write_text(json.dumps({**CAPTURED, **changed}), encoding="utf-8")
+        return "c.json"
+
+    return write
+
+
+@pytest.fixture
+def said(run_kops, home):
+    """Run a command that is refused; return its one line."""
+
+    def run(code, *arguments):
+        before = sorted(home.iterdir())
+        done = run_kops("state", *arguments, "-B", "127.0.0.1:1")
+        assert (done.code, done.out) == (code, "")
+        assert sorted(home.iterdir()) == before
+        (line,) = [line for line in done.err.splitlines() if line.startswith("kops: error: ")]
+        return line.removeprefix("kops: error: ")
+
+    return run
+
+
+OPTIONS = {
+    ("rebuild", "state.yaml"): "FILE",
+    ("rebuild", "--at", "end"): "--at end",
+    ("rebuild", "--at", "@-1h"): "--at @-1h",
+    ("rebuild", "--from-archive", "folder"): "--from-archive",
+    ("rebuild", "--from-snapshot", "folder"): "--from-snapshot",
+    ("rebuild", "--on-error", "skip"): "--on-error skip",
+    ("rebuild", "--into", "other"): "--into",
+    ("rebuild", "--write", "replace"): "--write replace",
+    ("verify", "state.yaml"): "FILE",
+    ("verify", "--snapshot", "folder"): "--snapshot",
+    ("verify", "--at", "end"): "--at end",
+    ("diff", "--against", "other"): "--against",
+    ("diff", "--from-archive", "folder"): "--from-archive",
+}
+
+
+@pytest.mark.parametrize("arguments", OPTIONS, ids=" ".join)
+def test_what_a_program_does_not_compute_is_refused(said, capture, arguments):
+    line = said(2, *arguments, "--app", capture())
+    assert line == f"--app goes without {OPTIONS[arguments]}: leave out one of them"
+
+
+@pytest.mark.parametrize("verb", ["rebuild", "verify", "diff"])
+def test_without_a_capture_a_state_file_is_needed(said, verb):
+    assert said(2, verb).startswith("Missing argument 'FILE'")
+
+
+def test_a_store_that_the_program_does_not_have(said, capture):
+    assert said(2, "verify", "--app", capture(), "--store", "count").startswith("c.json has no store count")
+
+
+@pytest.mark.parametrize(
+    ("store", "why"),
+    [
+        ("final-store", "the records of its changelog have headers"),
+        ("recent", "it has no changelog"),
+        ("of-users", "sub-topologies that fill it write into each other, as in a foreign-key join"),
+    ],
+)
+def test_a_store_that_cannot_be_computed_so(said, capture, store, why):
+    assert said(5, "rebuild", "--app", capture(), "--store", store) == f"store {store} cannot be rebuilt by its program: {why}"
+
+
+def test_a_capture_whose_command_cannot_be_started_again(said, capture):
+    assert "had secrets, which are not in it" in said(5, "rebuild", "--app", capture(command=["java", f"--password={HIDDEN}"]))
+    assert "was captured with --topology-class" in said(5, "rebuild", "--app", capture(command=["java", "kops.agent.Launch", "a.B::c"]))
+
+
+def test_a_capture_without_the_settings_of_its_consumers(said, capture):
+    assert "the settings of its consumers could not be read" in said(
+        5, "rebuild", "--app", capture(config={**CAPTURED["config"], "main_consumer": None})
+    )
+
+
+def test_a_file_that_is_no_capture(said, home):
+    (home / "state.yaml").write_text("application: a", encoding="utf-8")
+    said(2, "verify", "--app", "state.yaml")
+
+
+@pytest.mark.parametrize(("jar", "what"), [("kops-agent.jar", "its Java agent"), ("kops-runner.jar", "the runner of programs")])
+def test_a_kops_that_was_built_without_java(said, capture, home, jar, what):
+    (home / jar).unlink()
+    assert said(2, "verify", "--app", capture()) == f"this kops was built without {what}"
