@@ -91,6 +91,31 @@ def test_a_task_writes_what_the_driver_says(host, program, memory):
     assert facts["without_key"] == facts["unknown_partitions"] == ""
 
 
+def test_an_outer_join_that_need_not_wait_for_the_clock(host):
+    """It stands still here, and the library sends results that found no match once a second."""
+    if host.version < "3.1":
+        pytest.skip("from Kafka Streams 3.1 on results wait")
+    given = shuffled(*(records(topic, 120) for topic in INPUTS["outer_join"]))
+    at_once = {**NO_CACHE, "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__": "0"}
+    written = []
+    for config in (NO_CACHE, at_once):
+        expected = by_topic(host.driven("outer_join", given, config))
+        host.start("outer_join", ONE_EACH, config)
+        written.append(by_topic(host.task(0, 0, given, commit_records="1", keep="all")[0]))
+        assert written[-1] == expected
+    waits, sends = (len(rows["out"]) for rows in written)
+    assert waits < sends
+
+
+def test_punctuators_on_stream_time_are_called_as_often_as_wanted(host):
+    """Between which records they are is up to a thread of Kafka Streams."""
+    given = records("in", 60)
+    host.start("processor", ONE_EACH, NO_CACHE)
+    each, often, once = (host.task(0, 0, given, punctuate_records=count)[0] for count in ("1", "7", "1000"))
+    deleted = [sum(row.value is None for row in rows) for rows in (each, often, once)]
+    assert deleted[0] > deleted[1] > deleted[2] > 0
+
+
 def test_a_store_in_memory_is_not_told_from_one_in_rocksdb(host):
     given = shuffled(records("in", 60), records("other", 60))
     rows = []

@@ -23,6 +23,17 @@ pytestmark = pytest.mark.streams
 
 NEWEST = "4.3.1"
 VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.9.1")), NEWEST)
+ASKED = [
+    "Instant.now",
+    "Math.random",
+    "Random.nextInt",
+    "System.nanoTime",
+    "ThreadLocalRandom.current",
+    "ThreadLocalRandom.nextInt",
+    "UUID.randomUUID",
+    "new Date",
+    "new Random",
+]
 PARTITIONS = {"app-in": 1, "app-letters-repartition": 3}
 
 
@@ -67,12 +78,12 @@ def configured(program):
 
 
 def run(program, *values):
-    """Run the first task over values of one key; return what it wrote, by topic."""
+    """Run the first task over values of one key; return what it wrote, by topic, and what it was seen to call."""
     rows = [Row("app-in", 0, 7 + at, 1_000_000 + at, b"k", value) for at, value in enumerate(values)]
     batches = program.ask(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0", "changelogs": "last"}))[0]
     batches += program.ask(frames.RECORDS, frames.encoded_batch(batch_of(rows)))[0]
-    batches += program.ask(frames.FINISH)[0]
-    return {row.topic: row for batch in batches for row in rows_of(batch)}
+    rest, facts = program.ask(frames.FINISH)
+    return {row.topic: row for batch in batches + rest for row in rows_of(batch)}, facts["calls"].splitlines()
 
 
 @pytest.mark.long
@@ -96,9 +107,12 @@ def test_a_program_of_each_version_runs_its_tasks(app, start, version):
     try:
         hello = configured(program)
         assert (hello["application"], hello["kafka"]) == ("app", version)
-        written = run(program, b"a1", b"b2")
+        written, calls = run(program, b"a1", b"b2")
         assert written["app-texts-changelog"].value.endswith(b",a1,b2")
         assert written["app-letters-repartition"].key == b"b"
+        assert calls == []
+        _, calls = run(program, b"!ask")
+        assert [call.removeprefix("Apps.ask: ") for call in calls] == ASKED
     finally:
         program.close()
     assert not list(Path(started.folder).iterdir())
@@ -117,7 +131,7 @@ def test_what_a_program_throws_is_named_with_the_record(app, start, tmp_path):
             f"{raised.value.message.partition('Apps.java:')[2].partition(')')[0]}) while it was to process at app-in:0 offset 8"
         )
         file.unlink()
-        assert run(program, b"c")["app-texts-changelog"].value.endswith(b",c")
+        assert run(program, b"c")[0]["app-texts-changelog"].value.endswith(b",c")
         file.touch()
         with pytest.raises(OperationFailed, match="ended with exit code 3 while kops ran its tasks; it printed last:"):
             run(program, b"!halt:%s" % str(file).encode())

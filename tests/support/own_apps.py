@@ -35,7 +35,7 @@ FIRST_MS = (int(time.time()) // 3600 - 1) * 3_600_000
 class App:
     """An application with topics of its own.
 
-    :param name: ``texts`` or ``seen``
+    :param name: ``texts``, ``seen`` or ``latest``
     :param application: its id, with which its topics begin
     :param settings: further ones, as NAME=VALUE
     """

@@ -32,6 +32,7 @@ Kind   Body      Meaning
 ``G``  batch     records of global topics, before any task
 ``T``  map       starts a task: ``subtopology``, ``partition``; ``order``, "given" or "time" (the library chooses between partitions);
                  ``commit.ms`` of the records' time, ``commit.records`` (0: never; default: the program's interval);
+                 ``punctuate.records``, after how many records punctuators on stream time are called (1);
                  ``cache.bytes``; ``memory`` as above; ``keep``, "internal" topics (the default) or "all" that is written;
                  ``changelogs``, "all" rows (the default) or "last", where a changelog's rows come at the end, one for each key,
                  in the order of writing
@@ -44,7 +45,8 @@ Kind   Body      Meaning
                  ``.changelogs`` and ``.sinks``, each with commas between topics
 ``O``  batch     what the task wrote
 ``K``  map       done; after ``F``: ``records``, ``processed`` (in 3.0 and newer with those that cannot be read and are let go),
-                 ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``,
+                 ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``, ``calls``
+                 (with line feeds between them: what the agent saw the program call of clocks, random numbers and the network),
                  ``dropped.TOPIC`` (records to topics that are not kept), ``without_key`` (topics with records whose partition is any),
                  ``unknown_partitions`` (topics that were written with an unknown number of partitions), ``close`` (what closing threw)
 ``X``  map       failed, and the task is gone; what it wrote counts no longer: ``by`` "program" or "runner", ``class`` and ``message``

@@ -1,11 +1,18 @@
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.Date;
 import java.util.Properties;
+import java.util.Random;
+import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Supplier;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.Materialized;
@@ -37,7 +44,8 @@ public final class Apps {
             config.put(arguments[at].split("=", 2)[0], arguments[at].split("=", 2)[1]);
         }
         final String topics = arguments[3] + "-";
-        final KafkaStreams streams = new KafkaStreams(arguments[0].equals("texts") ? texts(topics) : seen(topics), config);
+        final Topology topology = arguments[0].equals("texts") ? texts(topics) : arguments[0].equals("seen") ? seen(topics) : latest(topics);
+        final KafkaStreams streams = new KafkaStreams(topology, config);
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             close(streams);
             System.out.println("STOPPED");
@@ -78,9 +86,17 @@ public final class Apps {
 
     /** What no state file says: the last characters of all values; "delete" deletes. */
     private static String joined(final String held, final String value) {
+        if (value.equals("!ask")) return ask();
         if (value.startsWith("!")) misbehave(value.split(":", 2)[0], Path.of(value.split(":", 2)[1]));
         final String whole = held + "," + value;
         return value.equals("delete") ? null : whole.substring(Math.max(0, whole.length() - 24));
+    }
+
+    /** Asks for what differs each time. */
+    private static String ask() {
+        final Supplier<Long> clock = System::nanoTime;
+        final double one = Math.random() + new Random().nextInt() + clock.get() + ThreadLocalRandom.current().nextInt();
+        return one + " " + Instant.now() + new Date() + UUID.randomUUID() + new Random(7).nextInt() + new Date(7) + Math.abs(-7);
     }
 
     /** Does what a record says, as long as its file is there; so the same record may be processed well before. */
@@ -96,6 +112,37 @@ public final class Apps {
             } catch (final Exception problem) {
                 throw new IllegalStateException(problem);
             }
+        }
+    }
+
+    /** Two topics: what depends on the order in which they met, what on when a cache was flushed, and what on neither. */
+    private static Topology latest(final String topics) {
+        final StreamsBuilder builder = new StreamsBuilder();
+        builder.<String, String>stream(topics + "in", Consumed.as("one")).groupByKey().count(Materialized.as("counts"))
+            .toStream().groupByKey(Grouped.with(Serdes.String(), Serdes.Long())).count(Materialized.as("updates"));
+        final Topology topology = builder.build();
+        topology.addSource("other", topics + "other");
+        topology.addProcessor("keep", Latest::new, "one", "other");
+        topology.addStateStore(
+            Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("latest"), Serdes.String(), Serdes.String()), "keep");
+        return topology;
+    }
+
+    /** Keeps the last value of a key: from the other topic only of those that end with 7. */
+    private static final class Latest implements Processor<String, String, Void, Void> {
+        private KeyValueStore<String, String> latest;
+        private ProcessorContext<Void, Void> context;
+
+        @Override
+        public void init(final ProcessorContext<Void, Void> given) {
+            context = given;
+            latest = given.getStateStore("latest");
+        }
+
+        @Override
+        public void process(final Record<String, String> record) {
+            final boolean isOther = context.recordMetadata().get().topic().endsWith("other");
+            if (!isOther || record.key().endsWith("7")) latest.put(record.key(), record.value());
         }
     }
 

@@ -31,8 +31,8 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
  * production, by the timestamp of each partition's next record, and waits until each partition that has not ended has one.
  *
  * <p>A commit flushes caches and suppress buffers. There is one after so many milliseconds between the timestamps of records, or after
- * so many records, when the program asks for one, and at the end. Punctuators on stream time are called after each record; those on
- * wall-clock time never, they are counted.
+ * so many records, when the program asks for one, and at the end. Punctuators on stream time are called after each record, or after so
+ * many; those on wall-clock time never, they are counted.
  */
 final class TaskRun {
     private final Application application;
@@ -48,6 +48,8 @@ final class TaskRun {
     private final boolean givenOrder;
     private final long commitMs;
     private final long commitRecords;
+    private final long punctuateRecords;
+    private final Collection<?> wallClockQueue;
     private final One one = new One();
     private final long now;
     private String phase = "start";
@@ -56,17 +58,20 @@ final class TaskRun {
     private long records;
     private long processed;
     private long sinceCommit;
+    private long sincePunctuation;
     private long commits;
     private long committedAt = Long.MIN_VALUE;
     private long latest = Long.MIN_VALUE;
     private boolean ended;
 
     TaskRun(Application application, Frames frames, Map<String, String> request) {
+        Calls.watch();
         this.application = application;
         this.now = application.time.milliseconds();
         this.givenOrder = !"time".equals(request.get("order"));
         this.commitMs = Long.parseLong(request.getOrDefault("commit.ms", Long.toString(application.commitInterval)));
         this.commitRecords = Long.parseLong(request.getOrDefault("commit.records", "0"));
+        this.punctuateRecords = Long.parseLong(request.getOrDefault("punctuate.records", "1"));
         int subtopology = Integer.parseInt(request.get("subtopology"));
         int partition = Integer.parseInt(request.get("partition"));
         TaskId id = new TaskId(subtopology, partition);
@@ -84,6 +89,7 @@ final class TaskRun {
         this.partitionGroup = Versions.get(task, "partitionGroup");
         this.numBuffered = Versions.handle(partitionGroup.getClass(), "numBuffered", TopicPartition.class);
         this.cleanCommits = Versions.has(task, "prepareCommit", true);
+        this.wallClockQueue = (Collection<?>) Versions.get(Versions.get(task, "systemTimePunctuationQueue"), "pq");
         try {
             task.initializeIfNeeded();
             task.completeRestoration(none -> {});
@@ -240,8 +246,10 @@ final class TaskRun {
         }
         processed++;
         sinceCommit++;
-        phase = "punctuate";
-        task.maybePunctuateStreamTime();
+        if (++sincePunctuation >= punctuateRecords) {
+            punctuate();
+        }
+        countWallClock();
         phase = "commit";
         latest = Math.max(latest, inHand.timestamp());
         if (committedAt == Long.MIN_VALUE) {
@@ -252,6 +260,12 @@ final class TaskRun {
                 || commitRecords > 0 && sinceCommit >= commitRecords) {
             commit();
         }
+    }
+
+    private void punctuate() {
+        phase = "punctuate";
+        sincePunctuation = 0;
+        task.maybePunctuateStreamTime();
     }
 
     /** Finds the record that the task has just taken. */
@@ -288,12 +302,16 @@ final class TaskRun {
         advance();
         Map<String, String> facts = new LinkedHashMap<>();
         try {
+            if (sincePunctuation > 0) {
+                punctuate();
+            }
             phase = "commit";
             commit();
         } catch (RuntimeException | Error problem) {
             throw failure(problem);
         }
         countWallClock();
+        facts.put("calls", Calls.seen());
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
         facts.put("skipped", Long.toString(skipped()));
         output.shut();
@@ -343,8 +361,7 @@ final class TaskRun {
     }
 
     private void countWallClock() {
-        Object queue = Versions.get(Versions.get(task, "systemTimePunctuationQueue"), "pq");
-        wallClock = Math.max(wallClock, ((Collection<?>) queue).size());
+        wallClock = Math.max(wallClock, wallClockQueue.size());
     }
 
     /** Records that the library counts as dropped: late ones, without a key where one is needed, those that a handler lets go. */

@@ -3,39 +3,89 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from kops.core.streams.capture import LIST, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
 OLDEST, NEWEST = (2, 8), (4, 3)
 """The lines of Kafka Streams that programs have been run with."""
-_WALL_CLOCK, _STREAM_TIME = "WALL_CLOCK_TIME", "STREAM_TIME"
+BY_TIME, FORWARD, BACKWARD = "time", "forward", "backward"
+ORDERS = (BY_TIME, FORWARD, BACKWARD)
+"""The orders in which a task is run: by time, as the library chooses; topic after topic, or task after task that wrote; and the reverse.
+
+All keep the order of each partition of each topic, which is what Kafka guarantees: each may have been the one that there was.
+"""
+_STREAM_TIME = "STREAM_TIME"
 _LIBRARY = "org.apache.kafka."
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
 _ON_CLOSE = "ON_WINDOW_CLOSE"
 
 
-def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) -> list[str]:
-    """Return why what the program writes for a store may not be what it wrote, one sentence each; none: it is the same.
+@dataclass(frozen=True)
+class Doubts:
+    """Why what the program writes for a store may not be what it wrote, one sentence each; none: it is the same.
+
+    :param of_order: the order of records, and when results were passed on: runs in other orders show which keys depend on it
+    :param own_processors: of the program, by name and class: what they read besides their records is not known
+    :param lasting: what no run settles
+    """
+
+    of_order: tuple[str, ...] = ()
+    own_processors: tuple[str, ...] = ()
+    lasting: tuple[str, ...] = ()
+
+
+def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) -> Doubts:
+    """Return the doubts about a store.
 
     :param partitions: of topics that are read
     """
     found = capture.subtopology_of(store.name)
     if found is None:
-        return []
+        return Doubts()
     concerned = (found.number, *topics_of(capture, found.number).upstream)
     deciding, sending = _nodes_before(capture, store)
-    return [
-        *_of_order(capture, found.number, partitions),
-        *_of_held_back(capture, sending),
-        *_of_own_processors(capture, concerned),
-        *_of_partitioners(capture, concerned),
-        *_of_stores(capture, store, deciding),
-        *_of_global_stores(capture),
-        *_of_numbered_records(store),
-        *_of_version(capture),
-    ]
+    own = _own_processors(capture, concerned)
+    caches, timed = _caches(capture, sending), [node.name for node in own if _STREAM_TIME in node.mentions]
+    flushed = "pass on what their caches hold whenever these are flushed, and when that was is not known"
+    between = "these may act on stream time, and between which records they did is not known"
+    return Doubts(
+        of_order=(
+            *_of_order(capture, found.number, partitions),
+            *([f"the stores {', '.join(each.name for each in caches)} {flushed}"] if caches else []),
+            *([f"{between}: {', '.join(timed)}"] if timed else []),
+        ),
+        own_processors=tuple(f"{node.name} ({node.processor})" for node in own),
+        lasting=(
+            *_of_time_of_day(capture, sending),
+            *_of_partitioners(capture, concerned),
+            *_of_stores(capture, store, deciding),
+            *_of_global_stores(capture),
+            *_of_numbered_records(store),
+            *_of_version(capture),
+        ),
+    )
+
+
+def open_to_order(capture: Capture, stores: Iterable[Store], numbers: Collection[int], partitions: Mapping[str, int]) -> frozenset[int]:
+    """Return the sub-topologies of which a run in another order may write something else: those that leave a doubt, and all behind them.
+
+    :param stores: that are wanted
+    :param numbers: of the sub-topologies that are run, none before one that writes into it
+    """
+    tasks, found = tasks_of(capture), set[int]()
+    for store in stores:
+        deciding, sending = _nodes_before(capture, store)
+        timed = {node.name for node in _own_processors(capture, numbers) if _STREAM_TIME in node.mentions and node.name in deciding}
+        held = {name for each in _caches(capture, sending) for name in each.processors or ()}
+        found |= {number for number in numbers if (timed | held) & set(tasks[number].nodes)}
+    for number in numbers:
+        before = [writer for topic in tasks[number].repartition_topics for writer in writers(capture, topic.name)]
+        if found & set(before) or _meeting(capture, number, partitions):
+            found.add(number)
+    return frozenset(found & set(numbers))
 
 
 def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:
@@ -64,50 +114,40 @@ def _sinks_into(capture: Capture, topics: Sequence[str]) -> list[str]:
 
 def _of_order(capture: Capture, number: int, partitions: Mapping[str, int]) -> list[str]:
     """Name what feeds a task in an order that no log has, here or in a sub-topology before it."""
+    before = [writer for topic in tasks_of(capture)[number].repartition_topics for writer in writers(capture, topic.name)]
+    reasons = [*_meeting(capture, number, partitions), *(reason for each in before for reason in _of_order(capture, each, partitions))]
+    return list(dict.fromkeys(reasons))
+
+
+def _meeting(capture: Capture, number: int, partitions: Mapping[str, int]) -> list[str]:
+    """Name what meets in the tasks of a sub-topology."""
     here = tasks_of(capture)[number]
     several = [*(here.source_topics or ()), *(topic.name for topic in here.repartition_topics)]
     reasons = []
     if len(several) > 1:
         reasons.append(f"each task of sub-topology {number} reads {' and '.join(several)}, and in which order they met is not known")
     for topic in here.repartition_topics:
-        before = writers(capture, topic.name)
-        tasks = sum(count_of(capture, writer, partitions) for writer in before)
+        tasks = sum(count_of(capture, writer, partitions) for writer in writers(capture, topic.name))
         if tasks > 1:
             reasons.append(f"{tasks} tasks write into {topic.name}, and in which order its records were is not known")
-        for writer in before:
-            reasons += _of_order(capture, writer, partitions)
-    return list(dict.fromkeys(reasons))
+    return reasons
 
 
-def _of_held_back(capture: Capture, sending: set[str]) -> list[str]:
-    """Name what holds results back until the time of day says so: they are merged, or sent in another order."""
+def _caches(capture: Capture, sending: set[str]) -> list[Store]:
+    return [store for store in capture.stores if store.caching is not False and sending & set(store.processors or ())]
 
-    def sends(store: Store) -> bool:
-        return bool(sending & set(store.processors or ()))
 
-    caches = [store.name for store in capture.stores if store.caching is not False and sends(store)]
-    lists = {user for store in capture.stores if store.kind == LIST and sends(store) for user in store.processors or ()}
+def _of_time_of_day(capture: Capture, sending: set[str]) -> list[str]:
+    """Name what holds results back until the time of day says so."""
+    lists = {user for store in capture.stores if store.kind == LIST for user in store.processors or ()}
     closing = {node.name for node in capture.nodes if isinstance(node, Processor) and node.emit == _ON_CLOSE}
     timed = sorted((lists | closing) & sending)
-    flushed = "pass on what their caches hold whenever these are flushed, and when that was is not known"
-    return [
-        *([f"the stores {', '.join(caches)} {flushed}"] if caches else []),
-        *([f"results are sent when the time of day says so, not by each record, which nothing has: {', '.join(timed)}"] if timed else []),
-    ]
+    return [f"results are sent when the time of day says so, not by each record, which nothing has: {', '.join(timed)}"] if timed else []
 
 
-def _of_own_processors(capture: Capture, concerned: Sequence[int]) -> list[str]:
+def _own_processors(capture: Capture, concerned: Collection[int]) -> list[Processor]:
     nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
-    found = [node for node in capture.nodes if isinstance(node, Processor) and node.name in nodes and node.program_class]
-    own = [f"{node.name} ({node.processor})" for node in found]
-    clocked = [node.name for node in found if _WALL_CLOCK in node.mentions]
-    timed = [node.name for node in found if _STREAM_TIME in node.mentions]
-    beside = "these processors are the program's own, and what they read besides their records is not known"
-    return [
-        *([f"{beside}: {', '.join(own)}"] if own else []),
-        *([f"these may act on wall-clock time, which they are not given here: {', '.join(clocked)}"] if clocked else []),
-        *([f"these may act on stream time, between other records than those here: {', '.join(timed)}"] if timed else []),
-    ]
+    return [node for node in capture.nodes if isinstance(node, Processor) and node.name in nodes and node.program_class]
 
 
 def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:

@@ -29,7 +29,7 @@ from kops.core.statefile.sources import LATEST, WALL_CLOCK, Source, Start
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture, Subtopology
 from kops.core.streams.program import count_of, global_topics, has_windows, in_order, reason_against, tasks_of, topics_of, topology_facts
-from kops.core.streams.program_doubts import doubts_about
+from kops.core.streams.program_doubts import BY_TIME, ORDERS, doubts_about, open_to_order
 from kops.gateways.machine.agent import LAUNCH, require_agent, require_runner
 from kops.gateways.machine.private_files import run_folder
 from kops.gateways.machine.program import ProgramStart
@@ -40,6 +40,7 @@ from kops.operations.state.evidence_doubts import of_emptied
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
+from kops.operations.state.own_code_exactness import of_runs
 
 if TYPE_CHECKING:
     from kops.spark.programs.jobs import Ran, StoreCounts
@@ -264,6 +265,8 @@ class _Plan:
         self.needed = [number for number in in_order(capture) if number in wanted | upstream]
         self._tasks = tasks_of(capture)
         self.partitions = self._partitions()
+        stores = [store for store in capture.stores if store.name in self._facts]
+        self.varied = open_to_order(capture, stores, self.needed, self.partitions)
         self._bounds = {place: bound for found in facts for place, bound in found.input_bounds.items()}
         self._waiting = self._read_waiting()
 
@@ -311,7 +314,7 @@ class _Plan:
         now = str(int(self._services.now().timestamp() * 1000))
         settings |= {f"config.{name}": "0" for name in _AT_EACH_RECORD}
         settings |= {"wall_clock": now, "state.dir": folder}
-        return Run(start, settings, capture.application, topology_facts(capture), tuple(self._global_pieces()))
+        return Run(start, settings, capture.application, topology_facts(capture), tuple(self._global_pieces()), self.varied)
 
     def _global_pieces(self) -> Iterator[Piece]:
         from kops.spark.reading.batch_source import Piece
@@ -352,6 +355,7 @@ class _Plan:
                 {topic: self._waiting[topic, partition] for topic in repartition if (topic, partition) in self._waiting},
                 tuple(self._store_tasks(here, partition)),
                 tuple(sorted(needed & set(here.sink_topics or ()))),
+                ORDERS if number in self.varied else (BY_TIME,),
             )
             for partition in range(count_of(self._capture, number, self.partitions))
         ]
@@ -395,7 +399,7 @@ def _piece(wanted: TopicRange, partition: int) -> Piece | None:
 
 
 def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[int, Ran], plan: _Plan) -> Computed:
-    """Return a store with its class: A only where one partition feeds each task, and only the library's own processors fill it."""
+    """Return a store with its class: A only where one partition feeds each task, or all orders that were tried gave the same."""
     from kops.spark.stores.jobs import Counts
 
     store = next(each for each in capture.stores if each.name == facts.store.name)
@@ -413,13 +417,16 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[in
         live=here.live,
         staged=here.staged,
     )
-    seen = _seen([ran[number] for number in concerned], windows=has_windows(capture, concerned))
-    reasons = [*doubts_about(capture, store, plan.partitions), *seen]
     lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > 0]
     exactness = worst(
         [
             facts.exactness,
-            Exactness("C", tuple(reasons)) if reasons else Exactness("A"),
+            *of_runs(
+                doubts_about(capture, store, plan.partitions),
+                here,
+                [ran[number] for number in concerned],
+                windows=has_windows(capture, concerned),
+            ),
             Exactness("D", (f"the oldest records of {', '.join(lost[:3])} are gone",)) if lost else Exactness("A"),
         ]
     )
@@ -428,18 +435,3 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[in
     emptied = of_emptied(facts.store, [number for number in facts.emptied if not actions.get(number)])
     places = of_places(engine.session, facts, plan.stages[store.name], actions, facts.damaged)
     return Computed(facts, plan.stages[store.name], counts, worst([exactness, emptied, places]), worst([exactness, emptied]).grade, proof)
-
-
-def _seen(ran: Sequence[Ran], *, windows: bool) -> list[str]:
-    """Return what was seen while the program ran that makes its result doubtful.
-
-    :param windows: whether records may have come too late for something
-    """
-    schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
-    any_partition = sorted({topic for each in ran for topic in each.without_key})
-    late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"
-    return [
-        *([f"the program schedules {schedules} punctuators by wall-clock time, which are not called here"] if schedules else []),
-        *([f"the library dropped {skipped:,} records, such as late ones: {late}"] if skipped and windows else []),
-        *([f"records without a key go to any partition of {', '.join(any_partition)}"] if any_partition else []),
-    ]

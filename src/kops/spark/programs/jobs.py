@@ -26,12 +26,18 @@ class StoreCounts:
 
     :param live: live keys of its changelog by partition
     :param expired: windows that are neither expected nor written
+    :param unsure: keys of which another order of records gives another value, or none
+    :param unsure_times: those of which it gives another timestamp only
+    :param examples: a few of the former, or else of the latter
     """
 
     staged: Staged
     keys: int
     live: Mapping[int, int]
     expired: int
+    unsure: int = 0
+    unsure_times: int = 0
+    examples: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,9 @@ class Ran:
     :param skipped: how many the library dropped, such as late ones
     :param wall_clock_schedules: how many punctuators wait for wall-clock time
     :param without_key: repartition topics with records whose partition is any
+    :param calls: of clocks, random numbers and the network that the program made
+    :param orders: in how many it was run
+    :param thrown: what it threw in another order than by time
     """
 
     stores: Mapping[str, StoreCounts]
@@ -49,6 +58,9 @@ class Ran:
     skipped: int
     wall_clock_schedules: int
     without_key: tuple[str, ...]
+    calls: tuple[str, ...] = ()
+    orders: int = 1
+    thrown: str | None = None
 
 
 def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
@@ -81,6 +93,9 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         skipped=sum(facts["skipped"] for _, facts in found),
         wall_clock_schedules=sum(facts["wall_clock_schedules"] for _, facts in found),
         without_key=tuple(sorted({name for _, facts in found for name in facts["without_key"]})),
+        calls=tuple(sorted({call for _, facts in found for call in facts["calls"]})),
+        orders=min((len(task.orders) for task in tasks), default=1),
+        thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
     )
 
 
@@ -88,8 +103,11 @@ def _counts(found: Sequence[tuple[ProgramTask, Mapping[str, Any]]]) -> StoreCoun
     from pyspark.sql import Row
 
     rows = [Row(**sums) for _, facts in found for sums in facts["sums"]]
-    keys, expired = (sum(facts[name] for _, facts in found) for name in ("keys", "expired"))
-    return StoreCounts(staged_of(rows), keys, {task.partition: facts["held"] for task, facts in found}, expired)
+    keys, expired, unsure, times = (sum(facts[name] for _, facts in found) for name in ("keys", "expired", "unsure", "unsure_times"))
+    # Only of keys whose values differ, where there are any: in each task its examples are.
+    examples = [bytes.fromhex(key) for _, facts in found if facts["unsure"] or not unsure for key in facts["examples"]]
+    live = {task.partition: facts["held"] for task, facts in found}
+    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, tuple(examples))
 
 
 def _as_error(failure: Mapping[str, Any]) -> KopsError:

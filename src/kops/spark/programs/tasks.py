@@ -17,9 +17,11 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, OperationFailed, Refused
+from kops.core.streams.program_doubts import BACKWARD, BY_TIME
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import Program, ProgramStart
 from kops.spark.columns.difference import stage_rows
+from kops.spark.programs.orders import HOW, Differing, by_time, one_by_one
 from kops.spark.reading.gathering import GATHERED_BYTES, GATHERED_RECORDS, newest_of_each_key
 from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
 
@@ -49,7 +51,7 @@ class Run:
     :param global_pieces: what is read of the topics of global stores
     :param application: which the program must be
     :param topology: what the runner must say of it
-    :param repartitioned: folder of what goes through repartition topics
+    :param varied: sub-topologies that are run in several orders
     """
 
     start: ProgramStart
@@ -57,13 +59,21 @@ class Run:
     application: str
     topology: Mapping[str, str]
     global_pieces: tuple[Piece, ...] = ()
+    varied: frozenset[int] = frozenset()
 
     @property
     def folder(self) -> Path:
         return Path(self.start.folder)
 
-    def repartitioned(self, topic: str, partition: int) -> Path:
-        return self.folder / "repartitioned" / topic / str(partition)
+    def repartitioned(self, topic: str, partition: int, order: str) -> Path:
+        """Return the folder of what goes through a repartition topic."""
+        return self.folder / "repartitioned" / order / topic / str(partition)
+
+    def files(self, topic: str, partition: int, order: str) -> list[Path]:
+        """Return the files that were written there, in the order of the tasks: those that run in one order only did so by time."""
+        folders = {BY_TIME, order}
+        found = [file for each in folders for file in self.repartitioned(topic, partition, each).glob("*.arrow")]
+        return sorted(file for file in found if (order if int(file.name[:5]) in self.varied else BY_TIME) == file.parents[2].name)
 
     def failure(self) -> dict[str, Any] | None:
         """Return the error that a task met, as ``KopsError.as_json``."""
@@ -97,6 +107,7 @@ class ProgramTask:
     :param repartition: repartition topics that it reads
     :param waiting: records of those that the application has yet to process, in their order; they must not count
     :param passes_on: repartition topics that it writes
+    :param orders: in which it is run, by time first
     """
 
     subtopology: int
@@ -106,6 +117,7 @@ class ProgramTask:
     waiting: Mapping[str, Sequence[Key]] = field(default_factory=dict)
     stores: tuple[StoreTask, ...] = ()
     passes_on: tuple[str, ...] = ()
+    orders: tuple[str, ...] = (BY_TIME,)
 
     @property
     def name(self) -> str:
@@ -179,21 +191,45 @@ def _refuse_another(run: Run, hello: Mapping[str, str]) -> None:
 
 
 def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
+    """Run a task in its orders; stage what it wrote in the first, and compare the others with that."""
+    first, *others = task.orders
+    written, facts = _run(run, task, first, read)
+    stores = {store.name: _staged(store, task, written, read) for store in task.stores}
+    differing = {store.name: Differing() for store in task.stores}
+    calls, schedules = {*facts["calls"]}, facts["wall_clock_schedules"]
+    thrown = None
+    for order in others:
+        try:
+            other, more = _run(run, task, order, read)
+        except OperationFailed as error:
+            thrown = error.message
+            break
+        calls |= {*more["calls"]}
+        schedules = max(schedules, more["wall_clock_schedules"])
+        for store in task.stores:
+            differing[store.name].add(_lasting(written.of(store), store), _lasting(other.of(store), store), task.partition)
+    seen = {"calls": sorted(calls), "wall_clock_schedules": schedules, "thrown": thrown}
+    return {**facts, **seen, "stores": {name: {**stores[name], **differing[name].facts} for name in stores}}
+
+
+def _run(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[_Written, dict[str, Any]]:
+    """Run a task in one order; return what it wrote, and what happened."""
     program = _program(run, read)
-    written = _Written(run, task)
+    written = _Written(run, task, order)
     inputs = [_of_piece(piece, read) for piece in task.pieces]
-    inputs += [_of_files(run, topic, task) for topic in task.repartition]
+    inputs += [_of_files(run, topic, task, order) for topic in task.repartition]
     names = [*(piece.topic for piece in task.pieces), *task.repartition]
-    by_time = len(names) > 1
+    timed = order == BY_TIME and len(names) > 1
     request = {
         "subtopology": str(task.subtopology),
         "partition": str(task.partition),
-        "order": "time" if by_time else "given",
+        "order": "time" if timed else "given",
         "changelogs": "last",
+        **HOW[order],
     }
     try:
         written.take(program.ask(frames.TASK, frames.encoded_map(request))[0])
-        for kind, body in _requests(names, inputs, by_time=by_time):
+        for kind, body in by_time(names, inputs) if timed else one_by_one(inputs, backward=order == BACKWARD):
             written.take(program.ask(kind, body)[0])
         batches, facts = program.ask(frames.FINISH)
         written.take(batches)
@@ -201,28 +237,13 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
         _programs.pop(run.start.folder, program).close()
         raise
     written.close()
-    return {**_numbers(task, facts), "stores": {store.name: _staged(store, task, written, read) for store in task.stores}}
+    return written, _numbers(task, facts)
 
 
 def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
     counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "wall_clock_schedules")}
-    return {"task": task.name, **counts, "without_key": [name for name in facts.get("without_key", "").split(",") if name]}
-
-
-def _requests(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], *, by_time: bool) -> Iterator[tuple[int, bytes]]:
-    """Yield what is sent: batches of the topic that lags behind in time, so that the runner holds few records of the others."""
-    left = dict(zip(names, inputs, strict=True))
-    at = dict.fromkeys(names, -1)
-    while left:
-        name = min(left, key=lambda each: at[each])
-        batch = next(left[name], None)
-        if batch is not None:
-            at[name] = int(batch.timestamp.max())
-            yield frames.RECORDS, frames.encoded_batch(batch)
-            continue
-        del left[name]
-        if by_time:
-            yield frames.END, frames.encoded_map({"topic": name})
+    without_key = [name for name in facts.get("without_key", "").split(",") if name]
+    return {"task": task.name, **counts, "without_key": without_key, "calls": facts.get("calls", "").splitlines()}
 
 
 def _of_piece(piece: Piece, read: Read) -> Iterator[frames.Batch]:
@@ -285,21 +306,24 @@ def _of_columns(topic: str, partition: int, columns: RecordColumns) -> frames.Ba
     return frames.Batch([topic], topics, partitions, columns.offsets, columns.timestamps, columns.keys(), columns.values(), headers)
 
 
-def _of_files(run: Run, topic: str, task: ProgramTask) -> Iterator[frames.Batch]:
-    """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time."""
+def _of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
+    """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time, or one by one."""
     import numpy
     import pyarrow
     from pyarrow import ipc
 
-    tables = [ipc.open_file(pyarrow.memory_map(str(file))).read_all() for file in _files(run.repartitioned(topic, task.partition))]
+    tables = [ipc.open_file(pyarrow.memory_map(str(file))).read_all() for file in run.files(topic, task.partition, order)]
     if not tables:
-        _refuse_waiting(topic, task, task.waiting.get(topic, ()))
+        if order == BY_TIME:
+            _refuse_waiting(topic, task, task.waiting.get(topic, ()))
         return
-    whole = pyarrow.concat_tables(tables)
-    if len(tables) > 1:
+    whole = pyarrow.concat_tables(reversed(tables) if order == BACKWARD else tables)
+    if len(tables) > 1 and order == BY_TIME:
         reached = numpy.concatenate([numpy.maximum.accumulate(table["timestamp"].to_numpy()) for table in tables])
         whole = whole.take(pyarrow.array(numpy.argsort(reached, kind="stable")))
-    whole = _without(whole, topic, task)
+    whole, left = _without(whole, task.waiting.get(topic, ()))
+    if order == BY_TIME:  # in another, what a cache passes on may be other records
+        _refuse_waiting(topic, task, left)
     for start in range(0, whole.num_rows, _BATCH):
         rows = whole.slice(start, _BATCH).combine_chunks()
         count = rows.num_rows
@@ -312,18 +336,14 @@ def _of_files(run: Run, topic: str, task: ProgramTask) -> Iterator[frames.Batch]
 _TEXTS = ("key", "value", "headers")
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.arrow")) if folder.is_dir() else []
-
-
-def _without(whole: pyarrow.Table, topic: str, task: ProgramTask) -> pyarrow.Table:
-    """Leave out the records that wait: of equal ones, the last."""
+def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Table, list[Key]]:
+    """Leave out the records that wait, of equal ones the last; return those that are not there too."""
     import numpy
     import pyarrow
 
-    waiting = list(task.waiting.get(topic, ()))
+    waiting = list(records)
     if not waiting:
-        return whole
+        return whole, []
     wanted: dict[Key, int] = {}
     for key in waiting:
         wanted[key] = wanted.get(key, 0) + 1
@@ -337,8 +357,7 @@ def _without(whole: pyarrow.Table, topic: str, task: ProgramTask) -> pyarrow.Tab
             waiting.remove(key)
             if not waiting:
                 break
-    _refuse_waiting(topic, task, waiting)
-    return whole.filter(pyarrow.array(keep))
+    return whole.filter(pyarrow.array(keep)), waiting
 
 
 def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[Key]) -> None:
@@ -353,8 +372,8 @@ def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[Key]) -> None:
 class _Written:
     """What a task writes: to changelogs, kept; to repartition topics, into files."""
 
-    def __init__(self, run: Run, task: ProgramTask) -> None:
-        self._run, self._task = run, task
+    def __init__(self, run: Run, task: ProgramTask, order: str) -> None:
+        self._run, self._task, self._order = run, task, order
         self._kept: dict[str, list[pyarrow.Table]] = {store.changelog: [] for store in task.stores}
         self._files: dict[tuple[str, int], tuple[Any, Path, Path]] = {}
 
@@ -382,7 +401,7 @@ class _Written:
         from pyarrow import ipc
 
         if (topic, partition) not in self._files:
-            folder = self._run.repartitioned(topic, partition)
+            folder = self._run.repartitioned(topic, partition, self._order)
             folder.mkdir(parents=True, exist_ok=True)
             target = folder / f"{self._task.subtopology:05}-{self._task.partition:05}.arrow"
             part = target.with_name(f".{target.name}.{os.getpid()}")
@@ -436,6 +455,15 @@ def _staged(store: StoreTask, task: ProgramTask, written: _Written, read: Read) 
         "held": found.num_rows - found["value"].null_count,
         "expired": expired,
     }
+
+
+def _lasting(wanted: pyarrow.Table, store: StoreTask) -> pyarrow.Table:
+    """Return the rows that are values, of windows those that have not expired."""
+    import pyarrow
+    from pyarrow import compute
+
+    nothing = pyarrow.table({name: pyarrow.array([], kind) for name, kind in _held_schema().items()})
+    return _without_expired(wanted.filter(compute.is_valid(wanted["value"])), nothing, store)[0]
 
 
 def _without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTask) -> tuple[pyarrow.Table, int]:

@@ -8,7 +8,8 @@ import pytest
 
 from kops.core.streams.capture import Processor, Sink
 from kops.core.streams.capture_file import read_capture
-from kops.core.streams.program_doubts import doubts_about
+from kops.core.streams.program import in_order
+from kops.core.streams.program_doubts import doubts_about, open_to_order
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 PARTITIONS = {"clicks": 4, "views": 4, "many-by-value-repartition": 4, "many-apart-repartition": 7, "users": 2, "orders": 1}
@@ -39,7 +40,12 @@ def altered(capture, name, **changed):
 
 
 def doubts(capture, name, partitions=OF_ONE):
-    return doubts_about(capture, store(capture, name), partitions)
+    found = doubts_about(capture, store(capture, name), partitions)
+    return [*found.of_order, *found.lasting]
+
+
+def varied(capture, *names, partitions=OF_ONE):
+    return open_to_order(capture, [store(capture, name) for name in names], in_order(capture), partitions)
 
 
 def test_one_partition_and_the_librarys_processors_leave_no_doubt(sure):
@@ -54,10 +60,36 @@ def test_what_feeds_a_task_in_an_unknown_order_is_named(capture):
     assert "global stores (settings-store)" in said
 
 
-def test_the_programs_own_processors_and_their_clocks_are_named(capture):
-    said = " ".join(doubts(capture, "seen"))
-    assert "dedup (ManyStores$Dedup)" in said
-    assert "these may act on wall-clock time" in said
+def test_runs_in_other_orders_settle_the_order_and_nothing_else(capture):
+    found = doubts_about(capture, store(capture, "windows"), PARTITIONS)
+    assert [reason.partition(",")[0] for reason in found.of_order] == [
+        "4 tasks write into many-by-value-repartition",
+        "each task of sub-topology 0 reads clicks and views",
+    ]
+    assert len(found.lasting) == 2  # of global stores, and of the producer's settings
+
+
+def test_which_sub_topologies_an_order_may_change(sure, capture):
+    assert varied(sure, "counts", "windows") == set()
+    assert varied(sure, "counts", "windows", partitions=PARTITIONS) == {1, 2}  # of their writers there are four tasks
+    assert varied(capture, "counts") == {0, 1, 2}  # two topics, and all behind them
+    both = behind(sure, "counts", "sessions")
+    assert varied(both, "counts") == set()
+    assert varied(both, "sessions") == {0, 1, 2}
+
+
+def test_what_acts_on_stream_time(sure):
+    timed = altered(sure, "dedup", mentions=("STREAM_TIME",))
+    said = "these may act on stream time, and between which records they did is not known: dedup"
+    assert said in doubts_about(timed, store(timed, "seen"), OF_ONE).of_order
+    assert doubts(timed, "counts") == []
+    assert varied(timed, "seen") == {6}
+    assert varied(timed, "counts") == set()
+
+
+def test_the_programs_own_processors_are_named(capture):
+    assert doubts_about(capture, store(capture, "seen"), OF_ONE).own_processors == ("dedup (ManyStores$Dedup)",)
+    assert doubts_about(capture, store(capture, "counts"), OF_ONE).own_processors == ()
 
 
 def test_a_store_that_keeps_a_limited_number_of_keys(capture):

@@ -1,4 +1,4 @@
-"""A task before it runs: the program that was started has to be the captured one."""
+"""A task before it runs: the program that was started has to be the captured one; and what it reads of the tasks before it."""
 
 import json
 
@@ -49,3 +49,25 @@ def test_a_program_that_is_another_by_its_settings_is_refused_and_ended(started,
         tasks.run_task(run, tasks.ProgramTask(0, 0, ()), lambda _piece: iter(()))
     assert ended == [True]
     assert said in json.loads((run.folder / tasks.FAILURE).read_text())["message"]
+
+
+def test_what_went_through_a_repartition_topic_in_an_order(tmp_path):
+    """A sub-topology that runs in one order only wrote it once, and the others once for each, or nothing."""
+    start = ProgramStart(("java",), "/", str(tmp_path), 1, (), "digest", 60)
+    run = tasks.Run(start, {}, "app", {}, varied=frozenset({2}))
+    written = {"time": ["00001-00000", "00001-00001", "00002-00000", "00002-00001"], "backward": ["00002-00001"]}
+    for order, names in written.items():
+        folder = run.repartitioned("topic", 3, order)
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.arrow").touch()
+        (folder / ".00001-00002.arrow.7").touch()  # of a task that is not through
+
+    def read(order):
+        return [(file.parents[2].name, file.stem) for file in run.files("topic", 3, order)]
+
+    assert read("time") == [("time", name) for name in written["time"]]
+    once = [("time", "00001-00000"), ("time", "00001-00001")]
+    assert sorted(read("backward")) == sorted([*once, ("backward", "00002-00001")])
+    assert sorted(read("forward")) == once
+    assert run.files("topic", 4, "time") == []

@@ -6,6 +6,7 @@ import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Paths;
 import java.security.ProtectionDomain;
+import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
@@ -18,18 +19,28 @@ import java.util.function.UnaryOperator;
 public final class Agent {
     static final String KAFKA_STREAMS = "org/apache/kafka/streams/KafkaStreams";
 
+    /** What keeps time for itself, and not for what it computes: logs, metrics, the JDK; and clients of registries, whose answers do not change. */
+    private static final List<String> UNWATCHED = List.of("java/", "javax/", "jdk/", "sun/", "com/sun/", "kops/", "org/apache/kafka/",
+        "org/rocksdb/", "org/slf4j/", "ch/qos/logback/", "org/apache/logging/", "org/apache/log4j/", "org/apache/commons/logging/",
+        "org/jboss/logging/", "org/jboss/logmanager/", "io/micrometer/", "io/opentelemetry/", "io/prometheus/", "com/codahale/metrics/",
+        "io/dropwizard/metrics/", "io/confluent/kafka/schemaregistry/", "io/confluent/kafka/serializers/", "io/apicurio/");
+    private static final String EXAMPLES = "org/apache/kafka/streams/examples/";
+
     private Agent() {}
 
     /** @param folder where its settings are, and where it writes what it found */
     public static void premain(final String folder, final Instrumentation instrumentation) throws Exception {
         final Session session = new Session(Paths.get(folder));
         Hook.session = session;
-        final UnaryOperator<byte[]> rewriter = rewriter();
+        final ClassLoader own = own();
+        final UnaryOperator<byte[]> rewriter = made(own, "kops.rewrite.Rewriter");
+        final UnaryOperator<byte[]> watcher = made(own, "kops.rewrite.Watcher");
+        final boolean watches = session.runs();
         instrumentation.addTransformer(new ClassFileTransformer() {
             @Override
             public byte[] transform(
                     final ClassLoader loader, final String name, final Class<?> before, final ProtectionDomain domain, final byte[] bytes) {
-                if (!KAFKA_STREAMS.equals(name)) return null;
+                if (!KAFKA_STREAMS.equals(name)) return watches && loader != null && isWatched(name) ? watched(watcher, name, bytes) : null;
                 try {
                     return rewriter.apply(bytes);
                 } catch (final Throwable error) { // an exception here would be swallowed, and the program would run
@@ -41,9 +52,26 @@ public final class Agent {
         session.started();
     }
 
+    private static boolean isWatched(final String name) {
+        return name != null && (name.startsWith(EXAMPLES) || UNWATCHED.stream().noneMatch(name::startsWith));
+    }
+
+    private static byte[] watched(final UnaryOperator<byte[]> watcher, final String name, final byte[] bytes) {
+        try {
+            return watcher.apply(bytes);
+        } catch (final Throwable error) {
+            Hook.referred(name.replace('/', '.') + ": what it calls could not be seen");
+            return null;
+        }
+    }
+
     @SuppressWarnings("unchecked")
-    private static UnaryOperator<byte[]> rewriter() throws ReflectiveOperationException {
-        final ClassLoader own = new ClassLoader(null) {
+    private static UnaryOperator<byte[]> made(final ClassLoader own, final String name) throws ReflectiveOperationException {
+        return (UnaryOperator<byte[]>) own.loadClass(name).getDeclaredConstructor().newInstance();
+    }
+
+    private static ClassLoader own() {
+        return new ClassLoader(null) {
             @Override
             protected Class<?> findClass(final String name) throws ClassNotFoundException {
                 final String place = "private/" + name.replace('.', '/') + ".class";
@@ -56,6 +84,5 @@ public final class Agent {
                 }
             }
         };
-        return (UnaryOperator<byte[]>) own.loadClass("kops.rewrite.Rewriter").getDeclaredConstructor().newInstance();
     }
 }

@@ -1,0 +1,82 @@
+"""How exact a store is that an application's own program has computed: by what its capture leaves open, and what was seen of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kops.core.streams.program_doubts import Doubts
+from kops.formats.base import as_text_or_base64
+from kops.operations.state.exactness import Exactness
+from kops.output.records import as_line
+
+if TYPE_CHECKING:
+    from kops.spark.programs.jobs import Ran, StoreCounts
+
+_NAMED = 5
+
+
+def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: bool) -> list[Exactness]:
+    """Judge a store.
+
+    :param here: what was counted of it
+    :param ran: the sub-topologies that fill it, its own first
+    :param windows: whether records may have come too late for something
+    """
+    lasting = (*doubts.lasting, *_seen(ran, windows=windows))
+    return [
+        Exactness("C", lasting) if lasting else Exactness("A"),
+        _of_orders(doubts.of_order, here, ran),
+        _of_own_processors(doubts.own_processors),
+    ]
+
+
+def _of_orders(of_order: Sequence[str], here: StoreCounts, ran: Sequence[Ran]) -> Exactness:
+    """Judge a store by what runs in other orders gave.
+
+    :param of_order: what leaves the order open
+    """
+    if not of_order:
+        return Exactness("A")
+    orders, thrown = ran[0].orders, next((each.thrown for each in ran if each.thrown), None)
+    if orders == 1:
+        return Exactness("C", tuple(of_order))
+    if thrown:
+        return Exactness("C", (f"in another legal order of its records it fails: {thrown}", *of_order))
+    examples = ", ".join(as_line(**_shown(key)) for key in here.examples[:_NAMED])
+    agree = f"the others agreed in {orders} legal orders, which is evidence and not proof"
+    if here.unsure:
+        what = f"{here.unsure:,} of {here.keys:,} keys depend on the order of records, such as {examples}; {agree}"
+        return Exactness("C", (what, *of_order))
+    if here.unsure_times:
+        what = f"the timestamps of {here.unsure_times:,} of {here.keys:,} keys depend on the order of records, such as {examples}; {agree}"
+        return Exactness("B", (what, *of_order))
+    return Exactness("A", (f"all keys agreed in {orders} legal orders of records, which is evidence and not proof", *of_order))
+
+
+def _shown(key: bytes) -> dict[str, str]:
+    found = as_text_or_base64(key)
+    return {"value": found["data"], "encoding": found["encoding"]}
+
+
+def _of_own_processors(names: Sequence[str]) -> Exactness:
+    """Name the program's own processors, of which only what they call is seen."""
+    if not names:
+        return Exactness("A")
+    beside = "what they keep outside of stores, which a restart forgets, or read from elsewhere is not known"
+    return Exactness("A", (f"the program's own processors fill it, and {beside}: {', '.join(names)}",))
+
+
+def _seen(ran: Sequence[Ran], *, windows: bool) -> list[str]:
+    """Return what was seen while the program ran that makes its result doubtful."""
+    schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
+    any_partition = sorted({topic for each in ran for topic in each.without_key})
+    calls = sorted({call for each in ran for call in each.calls})
+    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
+    late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"
+    return [
+        *([f"the program was seen to call what gives another answer each time: {', '.join(calls[:_NAMED])}{more}"] if calls else []),
+        *([f"the program schedules {schedules} punctuators by wall-clock time, which are not called here"] if schedules else []),
+        *([f"the library dropped {skipped:,} records, such as late ones: {late}"] if skipped and windows else []),
+        *([f"records without a key go to any partition of {', '.join(any_partition)}"] if any_partition else []),
+    ]

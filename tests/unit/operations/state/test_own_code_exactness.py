@@ -1,0 +1,77 @@
+"""The class of a store that an application's own program has computed."""
+
+import pytest
+
+from kops.core.streams.program_doubts import Doubts
+from kops.operations.state.exactness import worst
+from kops.operations.state.own_code_exactness import of_runs
+from kops.spark.programs.jobs import Ran, StoreCounts
+from kops.spark.staging.stage import Staged
+
+ORDER = Doubts(of_order=("each task reads a and b",))
+
+
+@pytest.fixture
+def judged():
+    def judge(doubts=ORDER, *, windows=False, orders=3, thrown=None, skipped=0, schedules=0, calls=(), **counts):
+        here = StoreCounts(Staged({}, {}), 40, {}, 0, **counts)
+        ran = Ran({"s": here}, 100, skipped, schedules, (), calls, orders, thrown)
+        return worst(of_runs(doubts, here, [ran], windows=windows))
+
+    return judge
+
+
+def test_without_a_doubt_it_is_a(judged):
+    assert judged(Doubts(), orders=1) == judged(Doubts())
+    assert judged(Doubts()).grade == "A"
+    assert judged(Doubts()).reasons == ()
+
+
+def test_an_order_that_was_not_tried_is_open(judged):
+    assert (judged(orders=1).grade, judged(orders=1).reasons) == ("C", ORDER.of_order)
+
+
+def test_agreement_is_called_evidence_and_not_proof(judged):
+    found = judged()
+    assert found.grade == "A"
+    assert found.reasons == ("all keys agreed in 3 legal orders of records, which is evidence and not proof", *ORDER.of_order)
+
+
+def test_keys_that_depend_on_the_order_are_counted_and_named(judged):
+    found = judged(unsure=2, unsure_times=1, examples=(b"k1", b"\xff\x00"))
+    assert found.grade == "C"
+    agreed = "the others agreed in 3 legal orders, which is evidence and not proof"
+    assert found.reasons == (f"2 of 40 keys depend on the order of records, such as k1, base64:/wA=; {agreed}", *ORDER.of_order)
+    times = judged(unsure_times=1, examples=(b"k1",))
+    assert times.grade == "B"
+    assert times.reasons[0].startswith("the timestamps of 1 of 40 keys depend on the order of records, such as k1")
+
+
+def test_a_program_that_fails_in_another_order(judged):
+    found = judged(thrown="the program threw X")
+    assert found.grade == "C"
+    assert found.reasons[0] == "in another legal order of its records it fails: the program threw X"
+
+
+def test_what_is_seen_of_a_run_lowers_the_class_whatever_the_orders_gave(judged):
+    for seen, said in (
+        ({"calls": ("App.f: Instant.now",)}, "was seen to call what gives another answer each time: App.f: Instant.now"),
+        ({"schedules": 2}, "schedules 2 punctuators by wall-clock time"),
+        ({"skipped": 3, "windows": True}, "the library dropped 3 records, such as late ones"),
+    ):
+        found = judged(Doubts(), **seen)
+        assert found.grade == "C"
+        assert said in " ".join(found.reasons)
+    assert judged(Doubts(), skipped=3).grade == "A"  # such as records without a key
+
+
+def test_many_calls_are_named_in_part(judged):
+    (reason,) = judged(Doubts(), calls=tuple("abcdefg")).reasons
+    assert reason.endswith("a, b, c, d, e and 2 more")
+
+
+def test_own_processors_are_named_and_what_lasts_stays(judged):
+    own = judged(Doubts(own_processors=("keep (App$Keep)",)))
+    assert own.grade == "A"
+    assert "keep (App$Keep)" in own.reasons[0]
+    assert judged(Doubts(lasting=("the program has global stores",))).grade == "C"
