@@ -1,0 +1,96 @@
+"""A program's stores as a state file has them: what its capture says of input, times and transactions, and what is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kops.core.errors import Refused
+from kops.core.statefile.sources import LATEST, WALL_CLOCK
+from kops.core.streams.capture import Source
+from kops.core.streams.capture_file import read_capture
+from kops.gateways.machine import agent
+from kops.operations.state.own_code import program_state_file
+
+CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def jars(tmp_path, monkeypatch):
+    for name in ("AGENT_JAR", "RUNNER_JAR"):
+        (tmp_path / name).touch()
+        monkeypatch.setattr(agent, name, tmp_path / name)
+
+
+@pytest.fixture
+def capture():
+    return read_capture(CAPTURED, "c.json")
+
+
+def settings(capture, **changed):
+    return replace(capture, settings=replace(capture.settings, **changed))
+
+
+def state_file(capture, *names):
+    return program_state_file(capture, "c.json", names)[0]
+
+
+def store(capture, name):
+    (found,) = state_file(capture, name).stores
+    return found
+
+
+def test_all_stores_that_can_be_computed_and_why_others_are_left(capture):
+    found, left = program_state_file(capture, "c.json", ())
+    assert [each.name for each in found.stores] == ["counts", "lengths", "pairs-left-shared-join-store", "seen", "sessions", "windows"]
+    assert "store of-users is left as it is: sub-topologies that fill it write into each other, as in a foreign-key join" in left
+    assert len(left) == len(capture.stores) - len(found.stores)
+    assert found.is_of_program
+
+
+def test_aborted_records_count_as_the_consumers_of_the_program_read_them(capture):
+    assert state_file(capture).reads_committed
+    uncommitted = settings(capture, main_consumer={"isolation.level": "read_uncommitted"})
+    assert not state_file(uncommitted).reads_committed
+    assert state_file(uncommitted).says_isolation
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "exactly"), [("at_least_once", False), ("exactly_once", True), ("exactly_once_beta", True), ("exactly_once_v2", True)]
+)
+def test_the_guarantee(capture, guarantee, exactly):
+    assert state_file(settings(capture, effective={"processing.guarantee": guarantee})).exactly_once is exactly
+
+
+def test_a_store_behind_a_repartition_topic_is_of_the_topics_before_it(capture):
+    windows = store(capture, "windows")
+    assert [source.topic for source in windows.inputs] == ["clicks", "views"]
+    assert windows.repartition_topic == "many-by-value-repartition"
+    assert (windows.window.size_ms, windows.window.grace_ms, windows.window.retention_ms) == (300_000, 0, 360_000)
+
+
+def test_where_a_topic_was_read_from_the_end_is_not_known(capture):
+    """The program says so for the topic itself, or by its settings; anything but the beginning."""
+    clicks, views = store(capture, "counts").inputs
+    assert clicks.start is not None  # "latest" for clicks alone
+    assert clicks.start.kind == LATEST
+    assert views.start is None
+    for policy in ("latest", "none", "by_duration:PT1H"):
+        both = store(settings(capture, main_consumer={"auto.offset.reset": policy}), "counts").inputs
+        assert [source.start and source.start.kind for source in both] == [LATEST, LATEST]
+
+
+def test_whose_times_are_those_of_the_records(capture):
+    clicks, views = store(capture, "counts").inputs
+    assert (clicks.timestamp, views.timestamp) == ("ManyStores$ByOffset", None)
+    clock = "org.apache.kafka.streams.processor.WallclockTimestampExtractor"
+    by_clock = settings(capture, effective={"default.timestamp.extractor": clock})
+    assert store(by_clock, "counts").inputs[1].timestamp == WALL_CLOCK
+
+
+def test_a_store_that_no_topic_fills(capture):
+    nothing = [replace(each, source_topics=()) if each.number == 0 else each for each in capture.subtopologies]
+    nodes = tuple(node for node in capture.nodes if not isinstance(node, Source))
+    with pytest.raises(Refused, match="store counts is filled from no topic"):
+        state_file(replace(capture, subtopologies=tuple(nothing), nodes=nodes), "counts")
