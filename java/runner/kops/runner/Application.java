@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -146,6 +147,12 @@ final class Application {
         subtopologies.values().forEach(one -> topics.addAll(one.changelogs));
         subtopologies.values().forEach(one -> topics.removeAll(one.sources));
         return topics;
+    }
+
+    /** Whether a sub-topology writes into a topic that this application reads. */
+    boolean passesOn(int subtopology) {
+        Subtopology from = subtopologies.get(subtopology);
+        return subtopologies.values().stream().anyMatch(one -> !Collections.disjoint(one.repartition, from.sinks));
     }
 
     Object buildSubtopology(int id) {

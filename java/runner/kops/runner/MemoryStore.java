@@ -1,8 +1,10 @@
 package kops.runner;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
@@ -13,63 +15,94 @@ import org.apache.kafka.streams.state.internals.InMemoryKeyValueStore;
 /**
  * A store in memory that a program cannot tell from one in RocksDB, but for approximateNumEntries(), which is an estimate there.
  *
- * <p>It keeps bytes of its own, so that arrays may be used again after they were put or got; and an iterator over it does not see what is
+ * <p>It sorts its keys when they are first asked for in an order. It keeps bytes of its own, so that arrays may be used again after they were put or got; and an iterator over it does not see what is
  * put or deleted while it is open, which the library's iterators in memory do.
  */
 final class MemoryStore extends InMemoryKeyValueStore {
+    /** What it holds, until somebody asks for more than single keys: then the store above it, which is sorted, holds all. */
+    private Map<Bytes, byte[]> unsorted = new HashMap<>();
+
     MemoryStore(String name) {
         super(name);
     }
 
     @Override
     public void put(Bytes key, byte[] value) {
-        super.put(copy(key), copy(value));
+        if (unsorted == null) {
+            super.put(copy(key), copy(value));
+        } else if (value == null) {
+            unsorted.remove(key);
+        } else {
+            unsorted.put(copy(key), value.clone());
+        }
     }
 
     @Override
     public byte[] putIfAbsent(Bytes key, byte[] value) {
-        return copy(super.putIfAbsent(copy(key), copy(value)));
+        byte[] before = get(key);
+        if (before == null) {
+            put(key, value);
+        }
+        return before;
     }
 
     @Override
     public void putAll(List<KeyValue<Bytes, byte[]>> entries) {
         for (KeyValue<Bytes, byte[]> entry : entries) {
-            super.put(copy(entry.key), copy(entry.value));
+            put(entry.key, entry.value);
         }
     }
 
     @Override
     public byte[] get(Bytes key) {
-        return copy(super.get(key));
+        return copy(unsorted == null ? super.get(key) : unsorted.get(key));
     }
 
     @Override
     public byte[] delete(Bytes key) {
-        return copy(super.delete(key));
+        return unsorted == null ? copy(super.delete(key)) : unsorted.remove(key);
+    }
+
+    @Override
+    public long approximateNumEntries() {
+        return unsorted == null ? super.approximateNumEntries() : unsorted.size();
+    }
+
+    private void sort() {
+        if (unsorted != null) {
+            Map<Bytes, byte[]> all = unsorted;
+            unsorted = null;
+            all.forEach(super::put);
+        }
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
+        sort();
         return new Snapshot(super.range(from, to));
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> reverseRange(Bytes from, Bytes to) {
+        sort();
         return new Snapshot(super.reverseRange(from, to));
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> all() {
+        sort();
         return new Snapshot(super.all());
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> reverseAll() {
+        sort();
         return new Snapshot(super.reverseAll());
     }
 
     @Override
     public <PS extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(P prefix, PS prefixKeySerializer) {
+        sort();
         return new Snapshot(super.prefixScan(prefix, prefixKeySerializer));
     }
 

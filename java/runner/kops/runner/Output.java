@@ -72,8 +72,13 @@ final class Output extends MockProducer<byte[], byte[]> {
             if (writer.kept) {
                 long timestamp = record.timestamp() == null ? -1 : record.timestamp();
                 if (writer.compacted) {
-                    Row row = new Row(written++, to, writer.next(to), timestamp, record.value(), record.headers());
-                    lasts.put(new Key(writer, record.key()), row);
+                    Key key = new Key(writer, record.key());
+                    Row row = lasts.get(key);
+                    if (row == null) {
+                        row = new Row();
+                        lasts.put(key, row);
+                    }
+                    row.set(written++, to, writer.next(to), timestamp, record.value(), record.headers());
                 } else {
                     add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), record.headers());
                 }
@@ -160,14 +165,14 @@ final class Output extends MockProducer<byte[], byte[]> {
     }
 
     private static final class Row {
-        private final long written;
-        private final int partition;
-        private final long offset;
-        private final long timestamp;
-        private final byte[] value;
-        private final Iterable<Header> headers;
+        private long written;
+        private int partition;
+        private long offset;
+        private long timestamp;
+        private byte[] value;
+        private Iterable<Header> headers;
 
-        Row(long written, int partition, long offset, long timestamp, byte[] value, Iterable<Header> headers) {
+        void set(long written, int partition, long offset, long timestamp, byte[] value, Iterable<Header> headers) {
             this.written = written;
             this.partition = partition;
             this.offset = offset;

@@ -80,6 +80,9 @@ final class TaskRun {
         Set<String> kept = "all".equals(request.get("keep")) ? null : application.internalTopics();
         Set<String> compacted = "last".equals(request.get("changelogs")) ? application.changelogs() : Set.of();
         this.output = new Output(frames, application.partitions, kept, compacted, application.partitioner());
+        if (kept != null && compacted.equals(application.changelogs()) && !application.passesOn(subtopology)) {
+            Caches.leaveOut(topology);
+        }
         boolean inMemory = Boolean.parseBoolean(request.getOrDefault("memory", Boolean.toString(application.inMemory)));
         boolean persistent = Stores.swap((Collection<?>) Versions.call(topology, "stateStores"), inMemory);
         this.stateDirectory = application.stateDirectory(persistent);
