@@ -31,11 +31,11 @@ def copies(host, cluster, run_kops, tmp_path_factory):
     """Make copies of an example: ``copies("word-count", "WordCountApplication", inputs=[...], outputs=[...])``; they are deleted."""
     made = []
 
-    def make(example, main_class, count=3, **options):
+    def make(example, main_class, count=3, kind=Copy, **options):
         several = []
         for number in range(count):
             prefix = f"{example}-{uuid.uuid4().hex[:6]}-{number}-"
-            several.append(Copy(host, cluster, run_kops, example, main_class, prefix, tmp_path_factory.mktemp(example), **options))
+            several.append(kind(host, cluster, run_kops, example, main_class, prefix, tmp_path_factory.mktemp(example), **options))
         made.extend(several)
         for copy in several:
             copy.create_topics()

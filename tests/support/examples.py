@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,11 @@ _NAMES = ("application", "name", "topic", "changelog", "repartition")
 
 
 def class_directories(environment: Mapping[str, str]) -> str:
-    """Return the class path of all examples, compiled."""
-    jars = jars_of(kafka_set(), directories(environment).cache)
+    """Return the class path of all examples, compiled; that of Avro is Spark's."""
+    spark = find_spec("pyspark")
+    assert spark
+    assert spark.origin
+    jars = [*jars_of(kafka_set(), directories(environment).cache), *Path(spark.origin).parent.glob("jars/avro-1.*.jar")]
     sources = [file for file in sorted(EXAMPLES.glob("*/*.java")) if file.parent.name not in OTHERS]
     return f"{compiled(HOST, KAFKA_VERSION, jars, sources)}:{class_path(jars)}"
 
@@ -201,16 +205,20 @@ class Copy:
     @contextlib.contextmanager
     def second_instance(self, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
         """Run another instance of it, in a process of its own that can be killed."""
-        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.host.classes, self.main_class]
         log = self.folder / "second.log"
         with log.open("wb") as output:
-            process = subprocess.Popen([*command, *self.arguments(self.folder / "second", **settings)], stdout=output, stderr=output)
+            process = subprocess.Popen(self.command(self.folder / "second", **settings), stdout=output, stderr=output)
         try:
             wait_for(f"the second instance to be READY ({log})", lambda: "READY" in log.read_text(errors="replace").splitlines())
             yield process
         finally:
             process.kill()
             process.wait(SECONDS)
+
+    def command(self, state: Path, **settings: str) -> list[str]:
+        """Return what starts it in a process of its own."""
+        java = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.host.classes, self.main_class]
+        return [*java, *self.arguments(state, **settings)]
 
     def arguments(self, state: Path, **settings: str) -> list[str]:
         """Return its command line, with its local state in this folder."""

@@ -69,6 +69,7 @@ AS_PRINTED = {
     "schemas check": ["SUBJECT VERSION LEVEL COMPATIBLE"],
     "state diff": ["P KEY START END STATUS TIMESTAMP VALUE"],
     "state query": ["STORE P KEY TIMESTAMP VALUE", "STORE P KEY START END VALUE"],
+    "streams capture": ["STORE KIND SUB-TOPOLOGY CHANGELOG"],
     "streams describe": [
         "INSTANCE MEMBERS ACTIVE STANDBY",
         "STORE PARTITION TASK ACTIVE STANDBY NOTE",
