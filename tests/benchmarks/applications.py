@@ -29,6 +29,7 @@ class Input:
     """What a topic is filled with: keys and values by chance, always the same, a record each millisecond.
 
     :param text: values are texts; else longs
+    :param largest: values are from its negative up to it
     :param hot: the share of the records that are of one key, beside what falls to it by chance
     :param seed: of chance
     """
@@ -39,6 +40,7 @@ class Input:
     text: bool = False
     seed: int = 7
     hot: float = 0.0
+    largest: int = 1000
 
     def tables(self) -> Iterable[pyarrow.Table]:
         """Yield the records (partition, key, value, timestamp)."""
@@ -50,7 +52,7 @@ class Input:
             if self.hot:
                 chosen[random.random(count) < self.hot] = 0
             column = pyarrow.array(keys[chosen], pyarrow.binary())
-            numbers = random.integers(-1000, 1000, count)
+            numbers = random.integers(-self.largest, self.largest, count)
             octets = numbers.astype(">i8").tobytes()
             values = [b"v%d" % number for number in numbers] if self.text else [octets[at : at + 8] for at in range(0, len(octets), 8)]
             times = pyarrow.array(numpy.arange(self.first_timestamp + first, self.first_timestamp + first + count))
@@ -84,17 +86,21 @@ class Rebuild:
         for topic, records in self.inputs.items():
             write(self.servers, topic, records.tables())
 
-    def application(self) -> Measured:
-        """Let the application process everything: until its committed offsets reach the end."""
+    @property
+    def command(self) -> list[str]:
+        """Return the command that starts the application."""
         specification = self.folder / "program.json"
         specification.write_text(json.dumps({**self.program.as_json(), "output": None}), encoding="utf-8")
         plain = [part for part in java_command("StreamsRunner") if not part.startswith("-XX:Tiered") and part != "-XX:+UseSerialGC"]
         state = self.folder / "application"
-        command = [*plain, self.servers, str(specification), str(state), "--threads", "2", "--stop-when-idle"]
+        return [*plain, self.servers, str(specification), str(state), "--threads", "2", "--stop-when-idle"]
+
+    def application(self) -> Measured:
+        """Let the application process everything: until its committed offsets reach the end."""
         log = self.folder / "application.log"
         with log.open("w") as output:
             started = time.monotonic()
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(self.command, stdout=output, stderr=subprocess.STDOUT)
             peak = Peak(process.pid)
             while "CAUGHT_UP" not in log.read_text() and process.poll() is None:
                 time.sleep(0.05)
@@ -103,15 +109,25 @@ class Rebuild:
         if "CAUGHT_UP" not in log.read_text():
             raise RuntimeError(log.read_text()[-2000:])
         self.kops("state", "verify", str(self.state_file))
-        return Measured(seconds, peak.end())
+        return Measured(seconds, peak.end(), peak.cpu_seconds)
 
-    def rebuild(self, *options: str, show: bool) -> Measured:
-        """Empty the changelogs, and time the rebuild of the state."""
+    def capture(self) -> Path:
+        """Let kops capture the application."""
+        file = self.folder / "capture.json"
+        self.kops("streams", "capture", "--out", str(file), "--", *self.command)
+        return file
+
+    def rebuild(self, *options: str, show: bool, capture: Path | None = None) -> Measured:
+        """Empty the changelogs, and time the rebuild of the state; kops verifies it by the state file.
+
+        :param capture: of the program, which is to compute it; None: by the state file
+        """
         broker = Cluster(self.servers)
         for changelog, policy in self.changelogs.items():
             broker.delete(changelog)
             broker.create(changelog, PARTITIONS, {"cleanup.policy": policy, "retention.ms": "-1"})
-        measured = self.kops("state", "rebuild", str(self.state_file), "--yes", *options, show=show)
+        by = ["--app", str(capture)] if capture else [str(self.state_file)]
+        measured = self.kops("state", "rebuild", *by, "--yes", *options, show=show)
         self.kops("state", "verify", str(self.state_file))
         return measured
 
@@ -132,7 +148,7 @@ class Rebuild:
         megabytes = peak.end()
         if code:
             raise RuntimeError(f"kops ended with {code}:\n{''.join(said)}")
-        return Measured(seconds, megabytes)
+        return Measured(seconds, megabytes, peak.cpu_seconds)
 
 
 def write(servers: str, topic: str, tables: Iterable[pyarrow.Table]) -> None:

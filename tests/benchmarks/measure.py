@@ -87,12 +87,13 @@ def measured(command: Sequence[str], output: Path, *, codes: Sequence[int] = (0,
 
 
 class Peak:
-    """Watches what a process and its children hold in memory, while it lives."""
+    """Watches what a process and its children hold in memory, while it lives, and what they compute."""
 
     def __init__(self, pid: int, *, every: float = 0.2) -> None:
         self._pid = pid
         self._every = every
         self._most = self._resident = 0
+        self._cpu_seconds: dict[int, float] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -103,9 +104,15 @@ class Peak:
         self._thread.join()
         return self._most >> 20
 
+    @property
+    def cpu_seconds(self) -> float:
+        """Return what they have computed, but for what each did after the last look at it."""
+        return sum(self._cpu_seconds.values())
+
     def _watch(self) -> None:
         while not self._over.wait(self._every):
             pids = list(family(self._pid))
+            self._cpu_seconds.update({pid: found for pid in pids if (found := cpu_seconds(pid))})
             now = sum(map(resident, pids))
             if now > self._resident:  # only then, as the look takes some milliseconds
                 self._resident = now
@@ -126,6 +133,15 @@ def family(pid: int) -> Iterator[int]:
             continue
         for child in children:
             yield from family(int(child))
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the seconds of processor time of a process, 0 when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def proportional(pid: int) -> int:

@@ -19,6 +19,8 @@ import pyarrow
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from measure import cpu_seconds
+
 from kops.formats import runner_frames as frames
 from support.own_code import Host
 
@@ -41,12 +43,6 @@ def bodies(records: int, keys: int) -> list[bytes]:
     return made
 
 
-def processor_seconds(process: int) -> float:
-    """Return the processor time of a process up to now."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--records", type=int, default=1_000_000)
@@ -56,23 +52,24 @@ def main() -> None:
     parser.add_argument("--changelogs", default="all")
     parser.add_argument("--cache", default="0")
     parser.add_argument("--memory", default="true")
+    parser.add_argument("--java", default="", help="options of the JVM")
     options = parser.parse_args()
     given = bodies(options.records, options.keys)
     config = dict.fromkeys(("statestore.cache.max.bytes", "cache.max.bytes.buffering"), options.cache)
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})  # what the process and its threads inherit
-    with Host(options.version) as host:
+    with Host(options.version, options.java.split()) as host:
         os.sched_setaffinity(0, cores)
         process = host.process_id
         host.start("sum", {"in": 1}, config, memory=options.memory)
         request = {"subtopology": "0", "partition": "0", "order": options.order, "changelogs": options.changelogs}
         host.ask(frames.TASK, frames.encoded_map(request))
-        started, spent, rows = time.perf_counter(), processor_seconds(process), 0
+        started, spent, rows = time.perf_counter(), cpu_seconds(process), 0
         for body in given:
             rows += sum(map(len, host.ask_for_batches(frames.RECORDS, body)[0]))
         batches, facts = host.ask_for_batches(frames.FINISH)
         rows += sum(map(len, batches))
-        seconds, spent = time.perf_counter() - started, processor_seconds(process) - spent
+        seconds, spent = time.perf_counter() - started, cpu_seconds(process) - spent
     print(f"{options.version} {vars(options)}: {facts['processed']} records, {rows} rows, {facts['commits']} commits")
     print(f"  {seconds:.1f} s by the clock, {spent:.1f} s of processor")
     print(f"  {options.records / seconds:,.0f} records a second by the clock, {options.records / spent:,.0f} by the processor")
