@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -126,3 +126,20 @@ def records(count: int, *, seed: int = 1, keys: int = 60) -> list[Record]:
         )
         for at in range(count)
     ]
+
+
+RETENTION_MS = 40_000
+"""Of the windows of ``Apps.texts``, size and grace, from 3.0 on."""
+
+
+def start_of(key: bytes) -> int:
+    """Return the start of the window of a key: before its number of four bytes."""
+    return int.from_bytes(key[-12:-4], "big")
+
+
+def without_expired(windows: Mapping[bytes, Entry]) -> dict[bytes, Entry]:
+    """Leave out windows that have certainly expired: a store has segments of at least a minute."""
+    latest: dict[int, int] = {}
+    for key, entry in windows.items():
+        latest[entry.partition] = max(latest.get(entry.partition, 0), start_of(key))
+    return {key: entry for key, entry in windows.items() if start_of(key) >= latest[entry.partition] - RETENTION_MS - 60_000}

@@ -15,7 +15,7 @@ from kops.cli.frame.session import Session
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
-from kops.cli.state.shared import refuse_early, wait_option, wait_until_stopped
+from kops.cli.state.shared import PROGRAM_DECIDES, exit_code, of_program, refuse_early, wait_option, wait_until_stopped
 from kops.cli.state.snapshot import restore, snapshot
 
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
@@ -80,8 +80,9 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         session: Session = click.get_current_context().obj
         program = None
         if app is not None:
-            _refuse_with_app(file=file, at=at, archives=archives, snapshot=snapshot, on_error=on_error, **rest)
-            state_file, program = _of_program(session, app, stores)
+            _refuse_with_app(file=file, snapshot=snapshot, on_error=on_error)
+            moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
+            state_file, program = of_program(session, app, stores, moves=moves)
         elif file is None:
             raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
         else:
@@ -100,36 +101,17 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-_NOT_WITH_APP = {
-    "file": "FILE",
-    "archives": "--from-archive",
-    "snapshot": "--from-snapshot",
-    "compared": "--snapshot",
-    "into": "--into",
-    "against": "--against",
-}
-
-
-def _refuse_with_app(**given: Any) -> None:
-    """Refuse what a program does not compute."""
-    found = [name for key, name in _NOT_WITH_APP.items() if given.get(key)]
-    found += [f"--at {given['at']}"] if given["at"] != "committed" else []
-    found += ["--on-error skip"] if given["on_error"] == "skip" else []
-    found += ["--write replace"] if given.get("way") == "replace" else []
-    if found:
-        raise click.UsageError(f"--app goes without {found[0]}: leave out one of them")
-
-
-def _of_program(session: Session, path: str, stores: tuple[str, ...]) -> tuple[Any, Any]:
-    """Return a captured program's stores as a state file has them, and what runs it."""
-    from kops.operations.state.own_code import ProgramRun, program_state_file
-    from kops.operations.streams.capture import load_capture
-
-    capture = load_capture(path)
-    state_file, unfit = program_state_file(capture, path, stores)
-    for sentence in unfit:
-        session.note(f"note: {sentence}")
-    return state_file, ProgramRun(capture)
+def _refuse_with_app(*, file: str | None, snapshot: str | None, on_error: str) -> None:
+    """Refuse what a program cannot do, and say what to do instead."""
+    if file is not None:
+        raise click.UsageError("--app takes the place of FILE: leave out one of them; `kops state check` compares them")
+    if snapshot is not None:
+        raise click.UsageError(
+            "--app computes from the whole input, and no program starts --from-snapshot: `kops state restore` brings the snapshot back,"
+            " and the application reads on from there"
+        )
+    if on_error == "skip":
+        raise click.UsageError(PROGRAM_DECIDES)
 
 
 @group.command("rebuild")
@@ -240,7 +222,7 @@ def verify(
         session.note(f"the report is in {report}")
     session.note(*found.notes)
     session.render(found.rows, VERIFY_COLUMNS)
-    return _code(found.status)
+    return exit_code(found.status)
 
 
 @group.command("diff")
@@ -266,13 +248,7 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
         found = compare(session, state_file, compute_options, limit=limit)
     session.note(*found.notes)
     show_differences(session, found.rows)
-    return _code(found.status)
-
-
-def _code(status: str) -> int:
-    from kops.core.errors import ExitCode
-
-    return {"equal": ExitCode.DONE, "different": ExitCode.FAILED, "unclear": ExitCode.UNCLEAR}[status]
+    return exit_code(found.status)
 
 
 group.add_command(init)

@@ -7,11 +7,13 @@ import click
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import spark_option
 from kops.cli.frame.session import Session
+from kops.cli.state.shared import PROGRAM_DECIDES, of_program
 
 
 @click.command("query", cls=Command)
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE", type=click.Path(), required=False)
 @click.argument("key", metavar="[KEY]", required=False)
+@click.option("--app", metavar="CAPTURE", type=click.Path(), help="The stores of the program of `kops streams capture`, without a FILE.")
 @click.option("--all", "whole", is_flag=True, help="The whole table instead of one key.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--at", metavar="POSITION", help="As of end, committed, @TIME, or an offset of the changelog. [default: now]")
@@ -24,8 +26,9 @@ from kops.cli.frame.session import Session
 def query(
     session: Session,
     *,
-    file: str,
+    file: str | None,
     key: str | None,
+    app: str | None,
     whole: bool,
     stores: tuple[str, ...],
     at: str | None,
@@ -36,18 +39,30 @@ def query(
     """Show one key, or a whole table, across all instances. Reads Kafka, never the instances.
 
     KEY is written in the format of the store's keys; windowed stores show each window of it. It is read from the changelog or, with
-    --from input, recomputed up to the committed offsets. Exit code 1: no store has the key.
+    --from input, recomputed up to the committed offsets: by the program with --app. Exit code 1: no store has the key.
     """
     from kops.cli.state.view import show_answers
     from kops.operations.engine.state_files import read_state_file
     from kops.operations.state.query import parse_moment
     from kops.operations.state.query import query as ask
 
+    if app is not None:
+        if key is not None:
+            raise click.UsageError("--app takes the place of FILE: name a key, or --all for the whole table")
+        file, key = None, file
+    elif file is None:
+        raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
     if (key is None) == (not whole):
         raise click.UsageError("name either a key, or --all for the whole table")
-    state_file = read_state_file(file, stores)
-    position = parse_moment(at, origin, session.now())
-    found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master)
+    position, program = parse_moment(at, origin, session.now()), None
+    if app is not None:
+        if on_error == "skip":
+            raise click.UsageError(PROGRAM_DECIDES)
+        state_file, program = of_program(session, app, stores)
+    else:
+        state_file = read_state_file(file or "", stores)
+    skip = on_error == "skip"
+    found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=skip, master=master, program=program)
     session.note(*found.notes)
     show_answers(session, found.rows)
     if key is not None and not found.rows:

@@ -11,8 +11,16 @@ from kops.cli.frame.session import Session
 from kops.cli.state.shared import refuse_early, wait_option, wait_until_stopped
 
 
+def _refuse_app(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(
+            "repartition moves what the changelogs hold, as a state file describes it: `kops state init --capture` drafts one"
+        )
+
+
 @click.command("repartition", cls=Command)
 @click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--app", hidden=True, is_eager=True, expose_value=False, callback=_refuse_app)
 @click.option("--partitions", metavar="N", type=click.IntRange(min=1), help="The new number of partitions.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be undone.")

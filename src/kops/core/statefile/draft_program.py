@@ -207,6 +207,18 @@ def _value(store: Store) -> Coder | None:
     return coder.inner["valueDeserializer"] if coder and "valueDeserializer" in coder.inner else coder
 
 
+def known_formats(capture: Capture, store: Store) -> tuple[str, str]:
+    """Return the formats of a store's keys and values; bytes where only the program, or a registry, can read them."""
+    key = store.key_serde.deserializer if store.key_serde else None
+    names = (
+        coder.name if coder else capture.settings.effective.get(f"default.{part}.serde")
+        for part, coder in (("key", key), ("value", _value(store)))
+    )
+    found = [_known_format(name) if isinstance(name, str) else None for name in names]
+    key_format, value_format = (each if each in _FORMATS.values() else None for each in found)
+    return key_format or "bytes", value_format or "bytes"
+
+
 def _format(capture: Capture, coder: Coder | None, part: str, sampled: FormatGuess) -> FormatGuess:
     """Return the format of what a deserializer reads; of the program's own classes, what the records look like."""
     name = coder.name if coder else capture.settings.effective.get(f"default.{part}.serde")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED
@@ -176,6 +177,7 @@ class Store:
     :param to_table: ``KStream.toTable()``
     :param in_place: a processor changes the key itself, so the new key stays in the partition of its record
     :param output: topic to which the application writes every change of the store, in the same formats (``toStream().to()``)
+    :param changelog_settings: with which the application makes its changelog; None: those of the library
     """
 
     name: str
@@ -197,6 +199,7 @@ class Store:
     to_table: bool = False
     in_place: bool = False
     output: str | None = None
+    changelog_settings: Mapping[str, str] | None = None
 
     @property
     def moves(self) -> bool:

@@ -75,6 +75,10 @@ def topics_of(capture: Capture, number: int) -> Topics:
     return Topics(tuple(sorted(external)), tuple(sorted(upstream)))
 
 
+def repartition_topics(capture: Capture) -> list[str]:
+    return sorted({topic.name for each in tasks_of(capture).values() for topic in each.repartition_topics})
+
+
 def global_topics(capture: Capture) -> list[str]:
     """Return the topics of global stores."""
     nodes = {name for each in capture.subtopologies if each.is_global for name in each.nodes}

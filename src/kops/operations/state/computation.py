@@ -114,7 +114,10 @@ def compute_all(
         check_base(engine, state_file, used)
     apart = past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts}
     if options.program is not None:
-        computed = compute_by_program(engine, state_file, options.program, facts, cut, damaged=options.damaged, apart=apart)
+        program, damaged = options.program, options.damaged
+        computed = compute_by_program(
+            engine, state_file, program, facts, cut, damaged=damaged, apart=apart, services=services, replacing=replacing
+        )
     else:
         skip, damaged = options.skip_undecodable, options.damaged
         computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip, damaged=damaged, apart=apart)
@@ -128,6 +131,22 @@ def compute_all(
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
     return Computation(facts, cut, computed)
+
+
+def compute_whole(
+    engine: Engine,
+    state_file: StateFile,
+    facts: Sequence[StoreFacts],
+    cut: InputOffsets,
+    *,
+    skip_undecodable: bool = False,
+    program: ProgramRun | None = None,
+) -> list[Computed]:
+    """Compute stores as if their changelogs held nothing, so that their stages have all of their keys."""
+    bare = [found.without_changelog() for found in facts]
+    if program is not None:
+        return compute_by_program(engine, state_file, program, bare, cut, replacing=True)
+    return compute_stores(engine, state_file, bare, cut, skip_undecodable=skip_undecodable)
 
 
 def with_history(

@@ -195,6 +195,7 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         hint = nearest(topic, services.kafka.topics.names())
         if state_file.is_of_program:
             hint += "Kafka Streams makes its internal topics when the application starts"
+            hint += "; --write replace recreates it" if place.endswith(".changelog") else ""
             raise ConfigError(f"{state_file.application} needs a topic that is not there: {no_topics([topic])}", hint=hint, topic=topic)
         if place.endswith(("changelog", "repartition")):
             hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"

@@ -12,6 +12,7 @@ from kops.core.plan import Plan
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.streams.local_state import delete_local_state
+from kops.core.streams.program import repartition_topics
 from kops.core.topics.settings import as_new
 from kops.gateways.kafka import Kafka
 from kops.operations.engine.spark import Engine, drop_stage, start_engine
@@ -53,6 +54,8 @@ def plan_into(
     creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
     unproven = replace(options, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state
+    if options.program is not None:  # the other application has repartition topics of its own, which begin empty
+        unproven = replace(unproven, program=replace(options.program, nothing_waits=True))
     done = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
     cut = done.cut
     computed = [_writable(engine, named, found, cut, skip_undecodable=options.skip_undecodable) for found in done.computed]
@@ -60,7 +63,11 @@ def plan_into(
         earliest = [content.earliest for content in found.contents.values() if content.records]
         refuse_time_zero(services, found.facts.store.changelog, earliest, exactly_once=state_file.exactly_once)
     prior = services.kafka.groups.committed([into])[into]
-    commits = _commits(services, planned, cut, named, (source.application, into))
+    internal = [store.repartition_topic for store in named.stores if store.repartition_topic]
+    if options.program is not None:
+        capture = options.program.capture
+        internal += [own_name(topic, capture.application, into) for topic in repartition_topics(capture)]
+    commits = _commits(services, planned, cut, internal, (source.application, into))
     changes = [TopicChange(None, topic) for topic in creation.topics]
     moves = [
         move_item(at_, prior.get(at_), found, f"where {source.application} is" if not cut.is_new else "") for at_, found in commits.items()
@@ -110,10 +117,11 @@ def _running(services: Services, application: str) -> tuple[str, ...]:
 
 
 def _commits(
-    services: Services, planned: Services, cut: InputOffsets, named: StateFile, names: tuple[str, str]
+    services: Services, planned: Services, cut: InputOffsets, internal: Iterable[str], names: tuple[str, str]
 ) -> dict[TopicPartition, Committed]:
     """Return what to commit for the new application: the input offsets that the state reflects, and the ends of its own repartition topics.
 
+    :param internal: repartition topics of the new application, which need not exist
     :param names: of the old and the new application
     """
     old, new = names
@@ -123,7 +131,7 @@ def _commits(
         own = {name for name in services.kafka.topics.names() if name.startswith(f"{old}-") and name.endswith((CHANGELOG, REPARTITION))}
         commits = {partition: found for partition, found in cut.committed.items() if partition.topic not in own}
         commits |= {partition: Committed(offset, "") for partition, offset in cut.offsets.items() if partition not in commits}
-    topics = planned.kafka.topics.existing(store.repartition_topic for store in named.stores if store.repartition_topic)
+    topics = planned.kafka.topics.existing(internal)
     partitions = [TopicPartition(name, number) for name, topic in topics.items() for number in range(len(topic.partitions))]
     for partition, bound in planned.kafka.offsets.bounds(partitions).items():
         theirs = cut.committed.get(TopicPartition(own_name(partition.topic, new, old), partition.partition))

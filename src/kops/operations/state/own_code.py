@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition, isolation_of
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, TopicPartition, isolation_of
 from kops.core.records.models import OffsetRange
 from kops.core.secret_shapes import HIDDEN
 from kops.core.statefile import Form, StateFile
 from kops.core.statefile import Store as StateStore
+from kops.core.statefile.draft_program import known_formats
 from kops.core.statefile.fields import nearest
 from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, PROGRAM, Aggregation, Windows
 from kops.core.statefile.models import SESSION as SESSIONS
@@ -34,12 +35,13 @@ from kops.gateways.machine.agent import LAUNCH, require_agent, require_runner
 from kops.gateways.machine.private_files import run_folder
 from kops.gateways.machine.program import ProgramStart
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
+from kops.operations.services import Services
 from kops.operations.state.compute import Computed, changelog_range, damaged_of, of_places, unproven
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_doubts import of_emptied
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.facts import StoreFacts
-from kops.operations.state.input_offsets import InputOffsets, amount_text
+from kops.operations.state.input_offsets import InputOffsets, amount_text, begins
 from kops.operations.state.own_code_exactness import of_runs
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ _AT_EACH_RECORD = (
 )
 """Settings for how often, by the clock, outer joins and windows that close send results: here it stands still, so they would not."""
 _MOST_WAITING = 200_000
+INTO_OPTION = "--into"
 _CATCH_UP = "start the application until it has caught up, and stop it again"
 _TYPES = {
     captured.TIMESTAMPED_KEY_VALUE: KEY_VALUE,
@@ -80,10 +83,12 @@ class ProgramRun:
     """A captured program that is to compute its stores.
 
     :param seconds: how long it may take to construct KafkaStreams
+    :param nothing_waits: what its repartition topics hold unprocessed counts too: nobody will process it for these stores
     """
 
     capture: Capture
     seconds: float = 120.0
+    nothing_waits: bool = False
 
 
 def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tuple[StateFile, list[str]]:
@@ -149,6 +154,7 @@ def _store(capture: Capture, store: captured.Store) -> StateStore:
     if not sources:
         raise Refused(f"store {store.name} is filled from no topic", hint="name others with --store")
     kind = _TYPES.get(store.kind or "", PLAIN)
+    key_form, value_form = map(Form, known_formats(capture, store))
     window = None
     if kind in (WINDOWS, SESSIONS):
         size = store.window_size_ms or 0
@@ -157,14 +163,32 @@ def _store(capture: Capture, store: captured.Store) -> StateStore:
         name=store.name,
         source=sources[0],
         others=tuple(sources[1:]),
-        aggregate=Aggregation(PROGRAM, _BYTES),
-        key_form=_BYTES,
+        aggregate=Aggregation(PROGRAM, value_form),
+        key_form=key_form,
         changelog=store.changelog,
         repartition_topic=next((topic.name for topic in found.repartition_topics), None),
         custom_partitioner=True,
         type=kind,
         window=window,
+        changelog_settings=next((topic.settings for topic in found.changelogs if topic.name == store.changelog), None),
     )
+
+
+def refuse_moving(state_file: StateFile, unfit: Sequence[str], what: str) -> None:
+    """Refuse to move an application, or to make another one, of which some stores would be as they were.
+
+    :param unfit: why stores of the program are left out, one sentence each
+    :param what: the option
+    :raises Refused: also where nobody but the program knows the time that is committed with an offset
+    """
+    if unfit:
+        raise Refused(f"{what} needs all stores of the program, and {unfit[0]}", hint="name those that are enough with --store")
+    for source in {source.topic: source for store in state_file.stores for source in store.inputs}.values():
+        if source.timestamp not in (None, WALL_CLOCK) and what != INTO_OPTION:
+            raise Refused(
+                f"{what} commits the time of the last record with each offset, which for {source.topic} only {source.timestamp} knows",
+                hint="`kops offsets reset` moves the application, and `rebuild` then computes up to there",
+            )
 
 
 def _source(capture: Capture, topic: str) -> Source:
@@ -190,12 +214,16 @@ def compute_by_program(
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     *,
-    damaged: Mapping[str, frozenset[int] | None],
-    apart: Collection[str],
+    damaged: Mapping[str, frozenset[int] | None] | None = None,
+    apart: Collection[str] = (),
+    services: Services | None = None,
+    replacing: bool = False,
 ) -> list[Computed]:
     """Run the tasks that fill some stores, and stage what their changelogs lack.
 
     :param damaged: and ``apart``: as in ``compute.compute_stores``
+    :param services: include the topics that a plan will create
+    :param replacing: changelogs may be recreated, so that they need not fit
     :raises Refused: where Spark's tasks do not run on this machine, or cannot read whole record batches
     :raises OperationFailed: when the program throws, or its JVM ends
     """
@@ -205,18 +233,20 @@ def compute_by_program(
             f"a program runs only where Spark does on this machine (here: {engine.master}), over a connection that kops itself can open",
             hint="leave out --master",
         )
-    facts = [replace(found, damaged=damaged_of(found, damaged)) for found in facts]
-    plan = _Plan(engine, state_file, program.capture, facts, cut)
+    facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
+    plan = _Plan(services or engine.services, state_file, program, facts, cut)
     inputs = [wanted for number in plan.needed for wanted in plan.inputs(number)]
     changelogs = [changelog_range(state_file, found) for found in facts]
-    facts = [replace(found, tasks=plan.tasks_of(found)) for found in facts]
+    facts = [replace(found, tasks=plan.tasks_of(found, replacing=replacing)) for found in facts]
     names = ", ".join(plan.stages)
     engine.services.progress.step(
-        f"running {len(plan.needed)} sub-topologies for {names} over {amount_text(engine.services, inputs, changelogs)}"
+        f"running {len(plan.needed)} sub-topologies for {names} over"
+        f" {amount_text(engine.services, [engine.in_kafka(wanted) for wanted in inputs], changelogs)}"
     )
     try:
-        with _folder(engine) as folder, engine.reading(*inputs, *changelogs):
+        with _folder(engine) as folder, engine.reading(*map(engine.in_kafka, inputs), *changelogs):
             run = plan.run(program, folder)
+            plan.keep_archived(engine, run)
             ran = {number: _ran(batches, run, plan.tasks(number)) for number in plan.needed}
             computed = [_judged(engine, program.capture, found, ran, plan) for found in facts]
         return [unproven(found) if found.facts.store.name in apart else found for found in computed]
@@ -251,15 +281,17 @@ class _Plan:
 
     def __init__(
         self,
-        engine: Engine,
+        services: Services,
         state_file: StateFile,
-        capture: Capture,
+        program: ProgramRun,
         facts: Sequence[StoreFacts],
         cut: InputOffsets,
     ) -> None:
-        self._services, self._state_file, self._capture, self._cut = engine.services, state_file, capture, cut
-        self.stages = {found.store.name: new_stage(engine.services, state_file.application) for found in facts}
+        self._services, self._state_file, self._capture, self._cut = services, state_file, program.capture, cut
+        capture = program.capture
+        self.stages = {found.store.name: new_stage(services, state_file.application) for found in facts}
         self._facts = {found.store.name: found for found in facts}
+        self._written = {store.name: store.changelog or "" for store in capture.stores}
         wanted = {found.number for name in self._facts if (found := capture.subtopology_of(name))}
         upstream = {number for each in wanted for number in topics_of(capture, each).upstream}
         self.needed = [number for number in in_order(capture) if number in wanted | upstream]
@@ -268,7 +300,21 @@ class _Plan:
         stores = [store for store in capture.stores if store.name in self._facts]
         self.varied = open_to_order(capture, stores, self.needed, self.partitions)
         self._bounds = {place: bound for found in facts for place, bound in found.input_bounds.items()}
-        self._waiting = self._read_waiting()
+        self._starts = begins(facts)
+        self._archived: Mapping[TopicPartition, int] = {}
+        none_waits = program.nothing_waits or any(found.held for found in facts)  # a snapshot is only taken when nothing waits
+        self._waiting = {} if none_waits else self._read_waiting()
+
+    def keep_archived(self, engine: Engine, run: Run) -> None:
+        """Put what archives have of the input where tasks find it; they read the rest from its topics."""
+        from kops.spark.programs.jobs import keep_archived
+
+        kept: dict[TopicPartition, int] = {}
+        for wanted in {each.topic: each for number in self.needed for each in self.inputs(number)}.values():
+            if wanted.topic in engine.archives:
+                ends = keep_archived(engine.session, run, engine.archives[wanted.topic], wanted)
+                kept |= {TopicPartition(wanted.topic, number): end for number, end in ends.items()}
+        self._archived = kept
 
     def _partitions(self) -> dict[str, int]:
         """Return the number of partitions of all topics that the program names and that exist."""
@@ -285,17 +331,19 @@ class _Plan:
             )
         return found
 
-    def tasks_of(self, facts: StoreFacts) -> int:
+    def tasks_of(self, facts: StoreFacts, *, replacing: bool) -> int:
         """Return how many tasks fill a store.
 
+        :param replacing: the changelog may be recreated with more partitions
         :raises Refused: when its changelog has more or fewer partitions, with which the application would not start
         """
         found = self._capture.subtopology_of(facts.store.name)
         tasks, there = count_of(self._capture, found.number, self.partitions) if found else 0, len(facts.changelog_bounds)
-        if there != tasks:
+        if there > tasks or (there < tasks and not replacing):
             raise Refused(
                 f"store {facts.store.name}: {facts.store.changelog} has {there} partitions, and the program has {tasks} tasks that fill it",
-                hint="see which of its topics was altered; Kafka Streams itself refuses to start so",
+                hint="see which of its topics was altered; Kafka Streams itself refuses to start so"
+                + ("; --write replace recreates the changelog" if there < tasks else ""),
             )
         return tasks
 
@@ -332,12 +380,12 @@ class _Plan:
 
         found = []
         for topic in self._tasks[number].source_topics or ():
-            ranges = {place.partition: self._range(place, bound) for place, bound in self._bounds.items() if place.topic == topic}
+            ranges = {place.partition: self._range(place) for place in self._bounds if place.topic == topic}
             found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed))
         return found
 
-    def _range(self, place: TopicPartition, bound: Bounds) -> tuple[int, int]:
-        return bound.log_start_offset, max(bound.log_start_offset, self._cut.offsets[place])
+    def _range(self, place: TopicPartition) -> tuple[int, int]:
+        return self._starts[place], max(self._starts[place], self._cut.offsets[place])
 
     def tasks(self, number: int) -> list[ProgramTask]:
         from kops.spark.programs.tasks import ProgramTask
@@ -350,15 +398,24 @@ class _Plan:
             ProgramTask(
                 number,
                 partition,
-                tuple(piece for each in inputs if (piece := _piece(each, partition))),
+                tuple(piece for each in inputs if (piece := self._tail(each, partition))),
                 tuple(topic for topic in repartition if partition < self.partitions[topic]),
                 {topic: self._waiting[topic, partition] for topic in repartition if (topic, partition) in self._waiting},
                 tuple(self._store_tasks(here, partition)),
                 tuple(sorted(needed & set(here.sink_topics or ()))),
                 ORDERS if number in self.varied else (BY_TIME,),
+                tuple(each.topic for each in inputs if TopicPartition(each.topic, partition) in self._archived),
             )
             for partition in range(count_of(self._capture, number, self.partitions))
         ]
+
+    def _tail(self, wanted: TopicRange, partition: int) -> Piece | None:
+        """Return what a task reads of a topic itself: all but what comes from an archive."""
+        found = _piece(wanted, partition)
+        after = self._archived.get(TopicPartition(wanted.topic, partition), 0)
+        if found is None or after >= found.end:
+            return None
+        return replace(found, start=max(found.start, after))
 
     def _store_tasks(self, here: Subtopology, partition: int) -> Iterator[Any]:
         from kops.spark.programs.tasks import StoreTask
@@ -368,7 +425,7 @@ class _Plan:
                 held, window = _piece(changelog_range(self._state_file, found), partition), found.store.window
                 time_at = 0 if window is None else _TIME_AT[window.kind]
                 expires_ms = 0 if window is None else window.retention_ms + max(window.retention_ms // 2, _SHORTEST_SEGMENT_MS)
-                yield StoreTask(name, found.store.changelog, held, self.stages[name], time_at, expires_ms)
+                yield StoreTask(name, self._written[name], held, self.stages[name], time_at, expires_ms, found.held)
 
     def _read_waiting(self) -> dict[tuple[str, int], list[Key]]:
         """Read the records of repartition topics that the application has yet to process."""
@@ -417,7 +474,8 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[in
         live=here.live,
         staged=here.staged,
     )
-    lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > 0]
+    starts = facts.starts
+    lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > starts.get(place, 0)]
     exactness = worst(
         [
             facts.exactness,

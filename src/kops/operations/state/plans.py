@@ -59,7 +59,7 @@ def computed_arguments(
     """Return the arguments of a plan that writes computed stores, without the offsets that it commits."""
     return StateArguments(
         application=state_file.application,
-        state_file=state_file.path,
+        state_file=f"--app {state_file.path}" if state_file.is_of_program else state_file.path,
         exactly_once=state_file.exactly_once,
         master=engine.master,
         topics=tuple(topics),

@@ -24,12 +24,13 @@ from kops.operations.engine.spark import Engine, drop_stage, start_engine
 from kops.operations.records.formats import format_for
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
-from kops.operations.state.computation import with_history
-from kops.operations.state.compute import Computed, compute_stores
+from kops.operations.state.computation import compute_whole, with_history
+from kops.operations.state.compute import Computed
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, find_cut
 from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
+from kops.operations.state.own_code import ProgramRun
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
 
 if TYPE_CHECKING:
@@ -226,13 +227,14 @@ def computed_views(
     *,
     skip_undecodable: bool = False,
     master: str | None = None,
+    program: ProgramRun | None = None,
 ) -> Iterator[ComputedViews]:
     """Compute all stores, judged by what was done to the application, and discard them at the end."""
     engine = start_engine(services, master)
     facts = read_facts(services, state_file)
     cut = cut_of(facts)
     past, commits, facts = with_history(services, state_file, facts, cut)
-    computed = compute_stores(engine, state_file, [found.without_changelog() for found in facts], cut, skip_undecodable=skip_undecodable)
+    computed = compute_whole(engine, state_file, facts, cut, skip_undecodable=skip_undecodable, program=program)
     try:
         yield ComputedViews(
             engine, cut, [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
@@ -281,19 +283,21 @@ def query(
     origin: str = CHANGELOG,
     skip_undecodable: bool = False,
     master: str | None = None,
+    program: ProgramRun | None = None,
 ) -> Answer:
     """Return the live keys of the stores, or one of them; sorted by store, key and window.
 
     :param key: as typed, in the format of the store's keys; None: all keys
     :param at: see :func:`parse_moment`
     :param origin: ``changelog``, or ``input``: compute it again
+    :param program: computes it; None: what the state file says does
     :raises NotFound: when a changelog does not exist
     """
     asked = questions(services, state_file, key)
     names = {question.store.name for question in asked}
     chosen = replace(state_file, stores=tuple(store for store in state_file.stores if store.name in names))
     if origin == INPUT:
-        return _from_input(services, chosen, asked, at, skip_undecodable=skip_undecodable, master=master)
+        return _from_input(services, chosen, asked, at, skip_undecodable=skip_undecodable, master=master, program=program)
     return _from_changelogs(services, chosen, asked, at)
 
 
@@ -321,14 +325,24 @@ def _losses(services: Services, store: Store, partitions: Sequence[TopicPartitio
 
 
 def _from_input(
-    services: Services, state_file: StateFile, asked: Sequence[Question], at: Position, *, skip_undecodable: bool, master: str | None
+    services: Services,
+    state_file: StateFile,
+    asked: Sequence[Question],
+    at: Position,
+    *,
+    skip_undecodable: bool,
+    master: str | None,
+    program: ProgramRun | None,
 ) -> Answer:
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
     rows: list[dict[str, Any]] = []
-    with computed_views(
-        services, state_file, lambda facts: find_cut(services, state_file, facts, at), skip_undecodable=skip_undecodable, master=master
-    ) as views:
+
+    def cut_of(facts: list[StoreFacts]) -> InputOffsets:
+        return find_cut(services, state_file, facts, at)
+
+    views_of = computed_views(services, state_file, cut_of, skip_undecodable=skip_undecodable, master=master, program=program)
+    with views_of as views:
         notes = [*views.cut.notes, *(note for found in views.computed for note in (found.summary, *found.warnings))]
         for found in views.computed:
             question = by_store[found.facts.store.name]

@@ -25,8 +25,8 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite, arguments_of
 from kops.operations.state.change import REPLACE
 from kops.operations.state.changelog_writes import refuse_times
-from kops.operations.state.computation import ComputeOptions, compute_all
-from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
+from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
+from kops.operations.state.compute import Computed, changelog_range, job_of
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
@@ -92,11 +92,17 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     cut, computed = done.cut, done.computed
     wrong = [found for found in computed if found.differing or found.counts.unrestorable or not found.facts.fits]
     replaced: list[Replacement] = []
+    wholes: dict[str, Computed] = {}
     try:
+        if options.program is not None and wrong:  # its tasks fill several stores at once
+            whole = compute_whole(engine, state_file, [found.facts for found in wrong], cut, program=options.program)
+            wholes = {found.facts.store.name: found for found in whole}
         for found in wrong:
-            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=options.skip_undecodable))
+            known = wholes.get(found.facts.store.name)
+            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=options.skip_undecodable, whole=known))
             _refuse(services, state_file, replaced[-1])
     except BaseException:
+        drop_stage(*(each.stage for each in wholes.values()))
         for each in replaced:
             drop_stage(each.stage)
             if each.change.topic_id is not None:  # otherwise an earlier attempt staged it, and owns it
@@ -127,18 +133,25 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     )
 
 
-def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Replacement:
+def _replacement(
+    engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool, whole: Computed | None
+) -> Replacement:
+    """Stage a changelog's old and new contents.
+
+    :param whole: all of its keys, if they are computed already
+    """
     services, facts = engine.services, found.facts
     change, unfinished = _change(services, facts)
-    stage = new_stage(services, state_file.application)
-    if facts.store.type == VERSIONED:
+    if whole is None and facts.store.type == VERSIONED:
+        stage = new_stage(services, state_file.application)
         from kops.spark.driver.failures import explained
         from kops.spark.stores.versioned import stage_versions
 
         with explained(f"compute {facts.store.name}"):
             staged = stage_versions(engine.kafka(), job_of(state_file, facts, cut, skip_undecodable=skip_undecodable), stage)
     else:
-        whole = compute_stores(engine, state_file, [facts.without_changelog()], cut, skip_undecodable=skip_undecodable)[0]
+        if whole is None:
+            (whole,) = compute_whole(engine, state_file, [facts], cut, skip_undecodable=skip_undecodable)
         stage, staged = whole.stage, whole.counts.staged
     prior_stage, prior, with_headers = "", None, 0
     if unfinished is not None:
@@ -217,6 +230,8 @@ def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfini
 
 def streams_settings(store: Store) -> dict[str, str]:
     """Return what Kafka Streams sets for a new changelog (``InternalTopicConfig`` and its subclasses)."""
+    if store.changelog_settings is not None:
+        return dict(store.changelog_settings)
     settings = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
     if store.type == VERSIONED and store.history_ms is not None:
         return settings | {"min.compaction.lag.ms": str(store.history_ms + _DAY_MS)}

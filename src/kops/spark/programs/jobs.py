@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
 from kops.spark.driver.failures import explained, raise_hidden_interrupt
 from kops.spark.programs.tasks import SCHEMA, ProgramTask, Run, run_task
+from kops.spark.reading.archive import in_parts
 from kops.spark.staging.stage import Staged, make_folder, staged_of
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql import SparkSession
 
+    from kops.spark.reading.archive import ArchivedTopic
     from kops.spark.reading.batch_source import BatchSource, Read
+    from kops.spark.reading.ranges import TopicRange
 
 _KINDS = {kind.slug: kind for kind in (OperationFailed, Refused, TimedOut, UsageProblem)}
 
@@ -97,6 +102,46 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         orders=min((len(task.orders) for task in tasks), default=1),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
     )
+
+
+def keep_archived(session: SparkSession, run: Run, archived: ArchivedTopic, wanted: TopicRange) -> dict[int, int]:
+    """Write what an archive has of a topic into a file for each partition, in the order of offsets.
+
+    :return: partition -> the offset after what is in its file, for those of which an archive has a part; without records there is no file
+    """
+    old, _ = archived.divided(replace(wanted, headers=True))
+    partitions = sorted(number for number, (start, end) in old.ranges.items() if start < end)
+    if not partitions:
+        return {}
+    files = {number: run.archived(wanted.topic, number) for number in partitions}
+    files[partitions[0]].parent.mkdir(parents=True)
+
+    def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        from pyarrow import ipc
+
+        coded = (_with_headers(batch) for batch in batches if batch.num_rows)
+        first = next(coded, None)
+        if first is not None:
+            with ipc.new_file(str(files[first.column("partition")[0].as_py()]), first.schema) as writer:
+                for batch in chain([first], coded):
+                    writer.write_batch(batch)
+        yield from ()
+
+    with explained(f"read the archive of {wanted.topic}"):
+        in_parts(archived.rows(session, old), partitions).mapInArrow(write, "partition int").collect()
+    return {number: old.ranges[number][1] for number in partitions}
+
+
+def _with_headers(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    """Put headers as frames have them."""
+    import pyarrow
+
+    from kops.formats.runner_frames import encoded_headers
+
+    found = batch.column("headers").to_pylist()
+    coded = [encoded_headers([(each["key"], each["value"]) for each in some]) if some else None for some in found]
+    columns = {name: batch.column(name) for name in ("partition", "offset", "timestamp_ms", "key", "value")}
+    return pyarrow.RecordBatch.from_pydict({**columns, "headers": pyarrow.array(coded, pyarrow.binary())})
 
 
 def _counts(found: Sequence[tuple[ProgramTask, Mapping[str, Any]]]) -> StoreCounts:

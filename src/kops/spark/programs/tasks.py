@@ -75,6 +75,9 @@ class Run:
         found = [file for each in folders for file in self.repartitioned(topic, partition, each).glob("*.arrow")]
         return sorted(file for file in found if (order if int(file.name[:5]) in self.varied else BY_TIME) == file.parents[2].name)
 
+    def archived(self, topic: str, partition: int) -> Path:
+        return self.folder / "archived" / topic / f"{partition}.arrow"
+
     def failure(self) -> dict[str, Any] | None:
         """Return the error that a task met, as ``KopsError.as_json``."""
         file = self.folder / FAILURE
@@ -86,6 +89,7 @@ class StoreTask:
     """A store of which a task computes a partition.
 
     :param held: what its changelog holds; None: nothing
+    :param snapshot: path of a snapshot's rows that stand for its changelog; None: none do
     :param stage: folder of the difference
     :param time_at: of a store of windows, where in its keys the time stands by which they expire; negative, from the end
     :param expires_ms: how much older than the latest time a window is certainly gone
@@ -97,6 +101,7 @@ class StoreTask:
     stage: str
     time_at: int = 0
     expires_ms: int = 0
+    snapshot: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class ProgramTask:
     :param waiting: records of those that the application has yet to process, in their order; they must not count
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
+    :param archived: topics of which an archive has what comes before their pieces
     """
 
     subtopology: int
@@ -118,6 +124,7 @@ class ProgramTask:
     stores: tuple[StoreTask, ...] = ()
     passes_on: tuple[str, ...] = ()
     orders: tuple[str, ...] = (BY_TIME,)
+    archived: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -216,9 +223,10 @@ def _run(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[_Written,
     """Run a task in one order; return what it wrote, and what happened."""
     program = _program(run, read)
     written = _Written(run, task, order)
-    inputs = [_of_piece(piece, read) for piece in task.pieces]
-    inputs += [_of_files(run, topic, task, order) for topic in task.repartition]
-    names = [*(piece.topic for piece in task.pieces), *task.repartition]
+    pieces = {piece.topic: piece for piece in task.pieces}
+    named = {name: _of_topic(run, task, name, pieces.get(name), read) for name in (*task.archived, *pieces)}
+    named |= {topic: _of_files(run, topic, task, order) for topic in task.repartition}
+    names, inputs = list(named), list(named.values())
     timed = order == BY_TIME and len(names) > 1
     request = {
         "subtopology": str(task.subtopology),
@@ -244,6 +252,30 @@ def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
     counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "wall_clock_schedules")}
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
     return {"task": task.name, **counts, "without_key": without_key, "calls": facts.get("calls", "").splitlines()}
+
+
+def _of_topic(run: Run, task: ProgramTask, topic: str, piece: Piece | None, read: Read) -> Iterator[frames.Batch]:
+    """Yield the records of a topic: first those that only an archive has."""
+    if topic in task.archived:
+        yield from _of_archive(run, topic, task.partition)
+    if piece is not None:
+        yield from _of_piece(piece, read)
+
+
+def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
+    import numpy
+    import pyarrow
+    from pyarrow import ipc
+
+    file = run.archived(topic, partition)
+    if not file.exists():
+        return
+    whole = ipc.open_file(pyarrow.memory_map(str(file))).read_all()
+    for start in range(0, whole.num_rows, _BATCH):
+        rows = whole.slice(start, _BATCH).combine_chunks()
+        zeros, partitions = numpy.zeros(rows.num_rows, numpy.int32), numpy.full(rows.num_rows, partition, numpy.int32)
+        columns = [rows[name].combine_chunks() if rows[name].num_chunks != 1 else rows[name].chunk(0) for name in _TEXTS]
+        yield frames.Batch([topic], zeros, partitions, rows["offset"].to_numpy(), rows["timestamp_ms"].to_numpy(), *columns)
 
 
 def _of_piece(piece: Piece, read: Read) -> Iterator[frames.Batch]:
@@ -438,8 +470,8 @@ def _staged(store: StoreTask, task: ProgramTask, written: _Written, read: Read) 
     wanted = written.of(store)
     held = [pyarrow.table({name: pyarrow.array([], kind) for name, kind in _held_schema().items()})]
     rows = sum(table.num_rows for table in held)
-    for columns in read(store.held) if store.held else ():
-        held.append(_held(columns))
+    for table in _rows_held(store, task.partition, read):
+        held.append(table)
         rows += held[-1].num_rows
         if rows > GATHERED_RECORDS or sum(table.nbytes for table in held) > GATHERED_BYTES:
             held = [newest_of_each_key(pyarrow.concat_tables(held).combine_chunks())]
@@ -464,6 +496,26 @@ def _lasting(wanted: pyarrow.Table, store: StoreTask) -> pyarrow.Table:
 
     nothing = pyarrow.table({name: pyarrow.array([], kind) for name, kind in _held_schema().items()})
     return _without_expired(wanted.filter(compute.is_valid(wanted["value"])), nothing, store)[0]
+
+
+def _rows_held(store: StoreTask, partition: int, read: Read) -> Iterator[pyarrow.Table]:
+    if store.snapshot is not None:
+        yield _of_snapshot(store.snapshot, partition)
+    elif store.held is not None:
+        for columns in read(store.held):
+            yield _held(columns)
+
+
+def _of_snapshot(folder: str, partition: int) -> pyarrow.Table:
+    import pyarrow
+    from pyarrow import compute, dataset
+
+    rows = dataset.dataset(folder, format="parquet").to_table(
+        columns=["key", "value", "timestamp", "headers"], filter=compute.field("partition") == partition
+    )
+    odd = compute.greater(compute.fill_null(compute.list_value_length(rows["headers"]), 0), 0)
+    schema = pyarrow.schema(list(_held_schema().items()))
+    return pyarrow.table([rows["key"], rows["value"], rows["timestamp"], odd], names=schema.names).cast(schema)
 
 
 def _without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTask) -> tuple[pyarrow.Table, int]:

@@ -44,30 +44,46 @@ def said(run_kops, home):
     return run
 
 
-OPTIONS = {
-    ("rebuild", "state.yaml"): "FILE",
-    ("rebuild", "--at", "end"): "--at end",
-    ("rebuild", "--at", "@-1h"): "--at @-1h",
-    ("rebuild", "--from-archive", "folder"): "--from-archive",
-    ("rebuild", "--from-snapshot", "folder"): "--from-snapshot",
-    ("rebuild", "--on-error", "skip"): "--on-error skip",
-    ("rebuild", "--into", "other"): "--into",
-    ("rebuild", "--write", "replace"): "--write replace",
-    ("verify", "state.yaml"): "FILE",
-    ("verify", "--snapshot", "folder"): "--snapshot",
-    ("verify", "--at", "end"): "--at end",
-    ("diff", "--against", "other"): "--against",
-    ("diff", "--from-archive", "folder"): "--from-archive",
+REFUSED = {
+    ("rebuild", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check` compares them",
+    ("verify", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check` compares them",
+    ("rebuild", "--from-snapshot", "folder"): "--app computes from the whole input, and no program starts --from-snapshot: `kops state"
+    " restore` brings the snapshot back, and the application reads on from there",
+    (
+        "diff",
+        "--on-error",
+        "skip",
+    ): "with --app the program itself decides what becomes of records that it cannot read: leave out --on-error",
+    ("query", "--all", "--on-error", "skip"): "with --app the program itself decides what becomes of records that it cannot read: leave out"
+    " --on-error",
+    ("query", "state.yaml", "key"): "--app takes the place of FILE: name a key, or --all for the whole table",
+    ("query",): "name either a key, or --all for the whole table",
+    (
+        "rebuild",
+        "--store",
+        "counts",
+        "--into",
+        "other",
+        "--write",
+        "replace",
+    ): "--into writes to another application, so --write replace does not apply",
+    ("repartition", "--partitions", "6"): "repartition moves what the changelogs hold, as a state file describes it: `kops state init"
+    " --capture` drafts one",
 }
 
 
-@pytest.mark.parametrize("arguments", OPTIONS, ids=" ".join)
-def test_what_a_program_does_not_compute_is_refused(said, capture, arguments):
-    line = said(2, *arguments, "--app", capture())
-    assert line == f"--app goes without {OPTIONS[arguments]}: leave out one of them"
+@pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
+def test_what_a_program_does_not_do_is_refused(said, capture, arguments):
+    assert said(2, *arguments, "--app", capture()) == REFUSED[arguments]
 
 
-@pytest.mark.parametrize("verb", ["rebuild", "verify", "diff"])
+@pytest.mark.parametrize("arguments", [("--into", "other"), ("--at", "end"), ("--at", "@-1h")], ids=" ".join)
+def test_what_moves_an_application_needs_all_of_its_stores(said, capture, arguments):
+    line = said(5, "rebuild", *arguments, "--app", capture())
+    assert line.startswith(f"{arguments[0]} needs all stores of the program, and store ")
+
+
+@pytest.mark.parametrize("verb", ["rebuild", "verify", "diff", "query"])
 def test_without_a_capture_a_state_file_is_needed(said, verb):
     assert said(2, verb).startswith("Missing argument 'FILE'")
 

@@ -11,7 +11,7 @@ from kops.core.statefile.sources import LATEST, WALL_CLOCK
 from kops.core.streams.capture import Source
 from kops.core.streams.capture_file import read_capture
 from kops.gateways.machine import agent
-from kops.operations.state.own_code import program_state_file
+from kops.operations.state.own_code import program_state_file, refuse_moving
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 
@@ -94,3 +94,18 @@ def test_a_store_that_no_topic_fills(capture):
     nodes = tuple(node for node in capture.nodes if not isinstance(node, Source))
     with pytest.raises(Refused, match="store counts is filled from no topic"):
         state_file(replace(capture, subtopologies=tuple(nothing), nodes=nodes), "counts")
+
+
+def test_a_store_is_shown_in_the_programs_own_formats_and_made_with_its_settings(capture):
+    counts = store(capture, "counts")
+    assert (counts.key_form.name, counts.aggregate.form.name) == ("bytes", "long")
+    assert counts.changelog_settings["cleanup.policy"] == "compact"
+
+
+@pytest.mark.parametrize("option", ["--into", "--at"])
+def test_what_moves_an_application_needs_all_of_its_stores(capture, option):
+    found, unfit = program_state_file(capture, "c.json", ())
+    with pytest.raises(Refused, match=f"{option} needs all stores of the program, and store .* is left as it is") as refused:
+        refuse_moving(found, unfit, option)
+    assert "--store" in (refused.value.hint or "")
+    refuse_moving(state_file(capture, "counts"), (), "--into")
