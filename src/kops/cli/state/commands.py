@@ -12,6 +12,7 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
+from kops.cli.state.check import check
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
@@ -251,6 +252,7 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
     return exit_code(found.status)
 
 
+group.add_command(check)
 group.add_command(init)
 group.add_command(query)
 group.add_command(snapshot)

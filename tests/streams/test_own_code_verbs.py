@@ -1,0 +1,219 @@
+"""What else `kops state` does by an application's own program: one application that ran once, whose changelogs are lost again and again."""
+
+import json
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from support import processes
+from support.captured import built_agent
+from support.json_keys import keys_of
+from support.own_apps import FIRST_MS, App, records, without_expired
+from support.programs import Record
+from support.streams_apps import SECONDS, wait_for
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+PINNED = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
+STORES = ("texts", "windows", "letters")
+PARTITIONS, COUNT, KEYS = 3, 3000, 2000
+SLOW, SMALL_BATCHES = 500, ("-X", "message.max.bytes=2000")
+"""Bytes a second that the broker takes of the kops that is to be killed, and of a request; it has at most five of them on the way."""
+
+
+@contextmanager
+def stopped(cluster, application, folder, run_kops):
+    """Run an application until it has processed all; give it, what its changelogs hold, and its capture."""
+    built_agent()
+    app = App(cluster, "texts", application, folder / "app")
+    cluster.create_all({app.topic("in"): PARTITIONS, app.topic("out"): PARTITIONS})
+    cluster.produce(app.topic("in"), records(COUNT, keys=KEYS))
+    app.run()
+    capture = folder / "capture.json"
+    run_kops("streams", "capture", "--out", capture, "--", *app.command).ok()
+    held = {store: app.view(store) for store in STORES}
+    yield SimpleNamespace(app=app, capture=capture, held=held, committed=cluster.committed(app.application))
+    cluster.delete_all(cluster.topics(app.application))
+
+
+@pytest.fixture(scope="module")
+def texts(cluster, tmp_path_factory, run_kops_alone):
+    folder = tmp_path_factory.mktemp("texts")
+    with stopped(cluster, f"verbs-{folder.parent.name}", folder, run_kops_alone) as made:
+        yield made
+
+
+@pytest.fixture
+def state(run_kops, cluster, texts):
+    """Run a verb of `kops state` by the program: ``state("rebuild", "--store", "texts")``."""
+
+    def run(verb, *arguments, of=texts):
+        return run_kops("state", verb, "--app", of.capture, *arguments, "-B", cluster.servers)
+
+    return run
+
+
+def state_file(texts, folder, **changes):
+    """Write what a state file says of two of its stores; what is named is said otherwise."""
+    source = {"topic": texts.app.topic("in"), "key": "string", "value": "string"}
+    stores = {
+        "letters": {"from": source, "key_by": "substring(value, 1, 1)", "aggregate": {"count": True}},
+        "windows": {
+            "from": source,
+            "type": "window",
+            "window": {"size": "30s", "grace": "10s", "retention": "40s"},
+            "aggregate": {"count": True},
+        },
+    }
+    for name, change in changes.items():
+        stores[name] |= change
+    file = folder / "state.yaml"
+    file.write_text(json.dumps({"application": texts.app.application, "streams": {"version": "4.3"}, "stores": stores}))
+    return file
+
+
+def held_count(texts, letter):
+    return int.from_bytes(texts.held["letters"][letter].value, "big")
+
+
+def test_a_state_file_is_checked_against_the_program(texts, run_kops, cluster, tmp_path):
+    file = state_file(texts, tmp_path, windows={"where": "value != 'delete'"})
+    ends = {store: cluster.ends(texts.app.topic(f"{store}-changelog")) for store in STORES}
+    done = run_kops("state", "check", file, "--app", texts.capture, "--limit", 3, "-o", "json", "-B", cluster.servers)
+    assert done.code == 1, done.err
+    assert keys_of(done.out) == set(PINNED["check"])
+    found = {row["store"]: row for row in done.json}
+    assert [(name, row["status"]) for name, row in found.items()] == [("letters", "equal"), ("windows", "different")]
+    assert found["letters"]["equal"] == len(texts.held["letters"])
+    wrong = found["windows"]
+    assert wrong["missing"] > 0 == wrong["unexpected"], wrong
+    assert len(wrong["first"]) == 3
+    assert {row["status"] for row in wrong["first"]} <= {"missing", "different"}
+    assert all(row["store"] == "windows" and row["expected"] > (row["actual"] or 0) for row in wrong["first"])
+    assert all(row["key"].startswith("key-") and row["window_start_ms"] >= FIRST_MS for row in wrong["first"])
+    assert f"{len(texts.held['letters'])} of {len(texts.held['letters'])} keys are computed the same" in done.err
+    assert ends == {store: cluster.ends(texts.app.topic(f"{store}-changelog")) for store in STORES}
+
+
+@pytest.mark.long
+def test_a_rebuild_that_was_killed_is_finished_and_undone(texts, state, run_kops, kops_process, cluster, tmp_path):
+    changelog, client = texts.app.topic("texts-changelog"), f"{texts.app.application}-slow"
+    cluster.empty(changelog)
+    cluster.produce(changelog, [Record(b"key-1", b"wrong", FIRST_MS, (), 0)])
+    state("rebuild", "--store", "texts", "--damaged", "texts", "--plan-out", tmp_path / "plan.json").ok()
+    cluster.slow_down(client, SLOW)
+    process = kops_process("apply", tmp_path / "plan.json", "-B", cluster.servers, "--yes", "-X", f"client.id={client}", *SMALL_BATCHES)
+
+    def writes() -> bool:
+        assert process.poll() is None, process.communicate()
+        return len(texts.app.view("texts")) > 1
+
+    wait_for("the first records of the changelog", writes, 2 * SECONDS)
+    processes.end(process)
+    cluster.hear_out(client)
+    entry = run_kops("journal", "list", "-o", "json").ok().json[0]
+    assert (entry["operation"], entry["status"]) == ("state.rebuild", "crashed")
+    assert 1 < len(texts.app.view("texts")) < len(texts.held["texts"])
+    run_kops("journal", "finish", entry["id"], "-B", cluster.servers, "--yes").ok()
+    assert texts.app.view("texts") == texts.held["texts"]
+    assert cluster.committed(texts.app.application) == texts.committed
+    run_kops("undo", "last", "-B", cluster.servers, "--yes").ok()
+    assert {key: entry.value for key, entry in texts.app.view("texts").items() if entry.value is not None} == {b"key-1": b"wrong"}
+
+
+@pytest.mark.long
+def test_changelogs_are_recreated_with_the_programs_settings(texts, state, run_kops, cluster):
+    topics = {store: texts.app.topic(f"{store}-changelog") for store in STORES}
+    settings = {store: cluster.config(topic) for store, topic in topics.items()}
+    cluster.empty(topics["texts"])
+    cluster.delete(topics["windows"])
+    refused = state("rebuild", "--yes")
+    assert (refused.code, "--write replace" in refused.err) == (2, True)
+    state("rebuild", "--write", "replace", "--accept-inexact", "--confirm", texts.app.application).ok()
+    assert {store: cluster.config(topic) for store, topic in topics.items()} == settings
+    assert cluster.topics(topics["windows"])[topics["windows"]] == PARTITIONS
+    assert texts.app.view("texts") == texts.held["texts"]
+    assert texts.app.view("windows") == without_expired(texts.held["windows"])
+    assert "up to date" in state("rebuild", "--accept-inexact", "--yes").ok().err
+    run_kops("undo", "last", "-B", cluster.servers, "--confirm", texts.app.application).ok()
+    assert topics["windows"] not in cluster.topics(topics["windows"])
+    assert not {key for key, entry in texts.app.view("texts").items() if entry.value is not None}
+    state("rebuild", "--write", "replace", "--accept-inexact", "--confirm", texts.app.application).ok()
+
+
+@pytest.mark.long
+def test_another_application_gets_the_state(texts, state, run_kops, cluster, prefix):
+    other = f"{prefix}-other"
+    state("rebuild", "--store", "texts", "--store", "letters", "--accept-inexact", "--yes").ok()
+    state("rebuild", "--into", other, "--accept-inexact", "--yes").ok()
+    view = {store: App(cluster, "texts", other, texts.app.folder).view(store) for store in STORES}
+    assert view == {**texts.held, "windows": without_expired(texts.held["windows"])}
+    assert {place: end for place, end in cluster.committed(other).items() if place[0] == texts.app.topic("in")} == {
+        place: end for place, end in texts.committed.items() if place[0] == texts.app.topic("in")
+    }
+    same = state("diff", "--against", other, "--store", "texts", "--store", "letters")
+    assert (same.code, "hold the same: letters, texts" in same.err) == (0, True)
+    assert cluster.committed(texts.app.application) == texts.committed
+
+
+@pytest.mark.long
+def test_the_application_is_moved_to_the_end(texts, state, run_kops, cluster):
+    behind = {place: offset - 40 if place[0] == texts.app.topic("in") else offset for place, offset in texts.committed.items()}
+    cluster.commit(texts.app.application, behind)
+    for store in ("texts", "letters"):
+        cluster.empty(texts.app.topic(f"{store}-changelog"))
+    state("rebuild", "--store", "texts", "--store", "letters", "--at", "end", "--accept-inexact", "--yes").ok()
+    assert {store: texts.app.view(store) for store in ("texts", "letters")} == {store: texts.held[store] for store in ("texts", "letters")}
+    assert cluster.committed(texts.app.application) == texts.committed
+    past = state("query", "--store", "letters", "--all", "--from", "input", "--at", f"@{FIRST_MS + 100_000}", "-o", "json").ok()
+    early = records(COUNT, keys=KEYS)[:100]
+    assert {row["key"]: row["value"] for row in past.json} == Counter(record.value[:1].decode() for record in early)
+    assert state("query", "a", "--store", "letters", "-o", "json").ok().json[0]["value"] == held_count(texts, b"a")
+
+
+@pytest.mark.long
+def test_archives_count_before_the_topic(cluster, prefix, state, run_kops, tmp_path):
+    with stopped(cluster, prefix, tmp_path, run_kops) as made:
+        archive_and_trim(made, state, run_kops, cluster, tmp_path)
+
+
+def archive_and_trim(texts, state, run_kops, cluster, tmp_path):
+    topic = texts.app.topic("in")
+    ends = {number: high for number, (_, high) in cluster.ends(topic).items()}
+    run_kops("replay", "archive", topic, "--to", tmp_path / "archive", "-B", cluster.servers).ok()
+    cluster.trim(topic, {0: ends[0], 1: ends[1] // 2})
+    for store in ("texts", "letters"):
+        cluster.empty(texts.app.topic(f"{store}-changelog"))
+    some = ("--store", "texts", "--store", "letters")
+    refused = state("rebuild", *some, "--yes", of=texts)
+    assert (refused.code, f"{topic}:0 begins at offset {ends[0]}: older records are gone" in refused.err) == (5, True), refused.err
+    state("rebuild", *some, "--from-archive", tmp_path / "archive", "--accept-inexact", "--yes", of=texts).ok()
+    assert {store: texts.app.view(store) for store in ("texts", "letters")} == {store: texts.held[store] for store in ("texts", "letters")}
+
+
+@pytest.mark.long
+def test_a_snapshot_stands_for_the_changelogs(texts, state, run_kops, cluster, tmp_path):
+    cluster.empty(texts.app.topic("texts-changelog"))
+    state("rebuild", "--store", "texts", "--yes").ok()
+    run_kops("state", "snapshot", texts.app.application, "--to", tmp_path / "kept", "-B", cluster.servers).ok()
+    cluster.empty(texts.app.topic("texts-changelog"))
+    same = state("verify", "--store", "texts", "--snapshot", tmp_path / "kept", "-o", "json").ok().json[0]
+    assert (same["status"], same["keys"]) == ("equal", len(texts.held["texts"]))
+    assert state("verify", "--store", "texts").code == 1
+    state("rebuild", "--store", "texts", "--yes").ok()
+
+
+@pytest.mark.long
+def test_a_check_of_the_first_records_and_of_a_repartitioned_store(texts, run_kops, cluster, tmp_path):
+    arguments = ("--app", texts.capture, "-B", cluster.servers)
+    right = run_kops("state", "check", state_file(texts, tmp_path), *arguments, "--first", 200).ok()
+    assert "compared over the first 200 offsets of each partition" in right.err
+    assert [line.split()[:2] for line in right.out.splitlines()[1:]] == [["letters", "equal"], ["windows", "equal"]]
+    wrong = state_file(texts, tmp_path, letters={"where": "value != 'delete'"})
+    different = run_kops("state", "check", wrong, *arguments, "--store", "letters")
+    assert different.code == 1
+    assert [line.split()[1:3] for line in different.out.splitlines()[-2:]] == [["d", "expected"], ["d", "actual"]]
