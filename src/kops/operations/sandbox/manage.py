@@ -136,7 +136,7 @@ def existing(services: Services, name: str) -> Sandbox:
     found = load(folder(services, name))
     if found is None:
         others = sorted(file.parent.name for file in (services.directories.data / "sandbox").glob("*/sandbox.json"))
-        known = f"existing: {', '.join(others)};  " if others else ""
+        known = f"existing: {', '.join(others)}; " if others else ""
         raise NotFound(f"there is no sandbox named {name}", hint=f"{known}create it: kops sandbox up{_named(name)}")
     return found
 
