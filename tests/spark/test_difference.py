@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow
 import pytest
+from pyspark.sql import Row
 
+from kops.formats.runner_frames import encoded_headers
+from kops.spark.columns.difference import stage_rows
+from kops.spark.reading.ranges import HEADERS
 from kops.spark.staging.difference import all_added, compacted_view, difference, to_append
-from kops.spark.staging.stage import contents_of, read_stage, write_stage
+from kops.spark.staging.stage import contents_of, make_folder, read_stage, staged_of, write_stage
+from kops.spark.staging.stage_files import files_of, records_to_append, write_file
 from kops.spark.staging.writer import unlike
 
 pytestmark = pytest.mark.spark
@@ -98,3 +104,46 @@ def test_reading_back_tells_what_is_missing_foreign_or_different(expected, recor
     assert "1 not ours" in found([*written, (0, b"other", b"1", 1)])[0]
     changed = [(p, k, v, t + 1) if k == b"same" else (p, k, v, t) for p, k, v, t in written]
     assert "1 different" in found(changed)[0]
+
+
+def test_headers_are_compared_written_and_taken_back(spark, tmp_path):
+    def table(*rows):
+        kinds = (pyarrow.binary(), pyarrow.binary(), pyarrow.int64(), pyarrow.binary())
+        columns = [pyarrow.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
+        return pyarrow.table(columns, names=["key", "value", "timestamp", "headers"])
+
+    one, other = (("v", b"\x03"), ("empty", None)), (("v", b"\x02"),)
+    wanted = [(b"same", b"1", 1, one), (b"header", b"1", 1, one), (b"new", b"1", 1, one), (b"bare", b"1", 1, ()), (b"gone", None, 1, ())]
+    held = [(b"same", b"1", 1, one), (b"header", b"1", 1, other), (b"bare", b"1", 1, other), (b"gone", b"1", 1, other)]
+    tables = [table(*((*row[:3], encoded_headers(row[3])) for row in rows)) for rows in (wanted, held)]
+    folder = str(tmp_path / "stage")
+    make_folder(folder)
+    sums = [Row(**row) for batch in write_file(stage_rows(*tables, 4, timed=True), folder) for row in batch.to_pylist()]
+    written = {
+        False: {(b"header", b"1", one), (b"new", b"1", one), (b"bare", b"1", ()), (b"gone", None, ())},
+        True: {(b"header", b"1", other), (b"new", None, ()), (b"bare", b"1", other), (b"gone", b"1", other)},
+    }
+    stage = read_stage(spark, folder, headers=True)
+    for backwards, expected in written.items():
+        rows = [row for batch in records_to_append(files_of(folder)[0], backwards=backwards, headers=True) for row in batch.to_pylist()]
+        assert {(row["key"], row["value"], _pairs(row["headers"])) for row in rows} == expected
+        frame = to_append(stage, backwards=backwards)
+        assert {(bytes(row.key), row.value and bytes(row.value), _pairs(row.headers)) for row in frame.collect()} == expected
+    wanted_back = to_append(stage)
+    contents = contents_of(wanted_back)
+    assert staged_of(sums).contents == contents
+
+    def found(change):
+        rows = [
+            (4, at, 1, bytes(row.key), row.value, _pairs(row.headers) if row.key != b"new" else change(_pairs(row.headers)))
+            for at, row in enumerate(wanted_back.collect())
+        ]
+        read = spark.createDataFrame(rows, f"partition int, offset bigint, timestamp_ms bigint, key binary, value binary, {HEADERS}")
+        return unlike(Log(read), None, wanted_back, {number: content.fingerprint for number, content in contents.items()})
+
+    assert found(lambda headers: headers) == {}
+    assert "1 different" in found(lambda headers: headers[:1])[4]
+
+
+def _pairs(headers):
+    return tuple((one["key"], None if one["value"] is None else bytes(one["value"])) for one in headers or ())

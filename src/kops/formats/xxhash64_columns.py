@@ -41,17 +41,36 @@ def record_hashes(records: RecordColumns) -> Hashes:
     return hash_long(found, records.timestamps)
 
 
-def column_hashes(keys: pyarrow.Array, values: pyarrow.Array, timestamps: NDArray[numpy.int64]) -> Hashes:
-    """Return ``xxhash64(key, value is null, value, timestamp)`` of each row.
+def column_hashes(
+    keys: pyarrow.Array, values: pyarrow.Array, timestamps: NDArray[numpy.int64], headers: pyarrow.ListArray | None = None
+) -> Hashes:
+    """Return ``xxhash64(key, value is null, value, timestamp, headers)`` of each row; a row without headers has the hash of the others.
 
     :param keys: and ``values``: binary
+    :param headers: lists of key and value
     """
     import numpy
 
     found = hash_bytes(numpy.full(len(keys), SEED, dtype=numpy.uint64), *_pieces_of(keys))
     data, at, lengths = _pieces_of(values)
     found = hash_int(found, lengths < 0)
-    return hash_long(hash_bytes(found, data, at, lengths), timestamps)
+    found = hash_long(hash_bytes(found, data, at, lengths), timestamps)
+    return found if headers is None else _hash_headers(found, headers)
+
+
+def _hash_headers(seeds: Hashes, headers: pyarrow.ListArray) -> Hashes:
+    """Hash the first header of each row that has one, then the second, and so on: of each the key, then the value."""
+    import numpy
+    import pyarrow
+
+    counts = headers.value_lengths().fill_null(0).to_numpy()
+    starts, found = headers.offsets.to_numpy()[:-1], seeds.copy()
+    for number in range(int(counts.max(initial=0))):
+        rows = numpy.flatnonzero(counts > number)
+        chosen = headers.values.take(pyarrow.array(starts[rows] + number))
+        for name in ("key", "value"):
+            found[rows] = hash_bytes(found[rows], *_pieces_of(chosen.field(name).cast(pyarrow.binary())))
+    return found
 
 
 def _pieces_of(column: pyarrow.Array) -> tuple[Any, NDArray[numpy.int64], NDArray[numpy.int64]]:

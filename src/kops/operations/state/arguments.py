@@ -27,6 +27,7 @@ class StoreWrite:
     :param backwards: write what undoes the stage
     :param in_order: write the records of a partition in the order of their timestamps
     :param with_headers: the records have headers; they are staged in the format of a snapshot
+    :param staged_headers: the records have headers, which the rows of the stage have too
     :param prior_stage: what a changelog that is recreated held before; empty: nothing, or it is not recreated
     :param facts: what else the plan shows, such as how exact the result is
     """
@@ -37,6 +38,7 @@ class StoreWrite:
     backwards: bool = False
     in_order: bool = False
     with_headers: bool = False
+    staged_headers: bool = False
     prior_stage: str = ""
     prior_contents: Contents = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class StoreWrite:
             "backwards": self.backwards,
             "in_order": self.in_order,
             "with_headers": self.with_headers,
+            **({"staged_headers": True} if self.staged_headers else {}),
             **self.facts,
             "contents": _contents_json(self.contents),
             "prior_stage": self.prior_stage,
@@ -64,7 +67,8 @@ class StoreWrite:
 
         :param backwards: of the whole plan: kops 0.1 records it there for a rebuild
         """
-        given = {name: body[name] for name in ("changelog", "stage", "in_order", "with_headers", "prior_stage") if name in body}
+        names = ("changelog", "stage", "in_order", "with_headers", "staged_headers", "prior_stage")
+        given = {name: body[name] for name in names if name in body}
         return cls(
             **given,
             contents=_contents_of_json(body["contents"]),

@@ -1,4 +1,4 @@
-"""Writes a store's staged records to its changelog and reads them back; records with headers are staged in the format of a snapshot."""
+"""Writes a store's staged records to its changelog and reads them back, with their headers where these are staged."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ def _target(engine: Engine, arguments: StateArguments, name: str, partitions: in
 
     store, settings = arguments.stores[name], librdkafka_settings(engine.services.connection)
     transactional_id = f"kops-{arguments.application}-{name}" if arguments.exactly_once else None
-    return Target(store.changelog, settings, transactional_id, partitions=partitions, in_order=store.in_order, headers=store.with_headers)
+    headers = store.with_headers or store.staged_headers
+    return Target(store.changelog, settings, transactional_id, partitions=partitions, in_order=store.in_order, headers=headers)
 
 
 def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, starts: Mapping[TopicPartition, int]) -> dict[str, str]:
     """Read a store back, and return the changelog partitions whose new records are not those of the stage.
 
-    :returns: by target how they differ; empty where only the fact is known, as for records with headers
+    :returns: by target how they differ; empty where only the fact is known, as for a snapshot with headers
     """
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
@@ -79,7 +80,7 @@ def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, start
         wait_until_stable(engine.services, after)
     engine.services.progress.step(f"reading {topic} back")
     ranges = {partition.partition: (starts[partition], end) for partition, end in after.items()}
-    new = TopicRange(topic, ranges, arguments.exactly_once, headers=store.with_headers)
+    new = TopicRange(topic, ranges, arguments.exactly_once, headers=store.with_headers or store.staged_headers)
     wanted = fingerprints(store.contents)
     with explained(f"read {topic} back"), engine.reading(new):
         if store.with_headers:
@@ -108,7 +109,7 @@ def _staged(engine: Engine, store: StoreWrite) -> DataFrame:
     from kops.spark.staging.difference import to_append
     from kops.spark.staging.stage import read_stage
 
-    return to_append(read_stage(engine.session, store.stage), backwards=store.backwards)
+    return to_append(read_stage(engine.session, store.stage, headers=store.staged_headers), backwards=store.backwards)
 
 
 def contents_backwards(engine: Engine, store: StoreWrite) -> Contents:
@@ -169,7 +170,9 @@ def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *,
         )
 
 
-def refuse_times(services: Services, facts: StoreFacts, contents: Iterable[Content], now_ms: int, *, exactly_once: bool) -> None:
+def refuse_times(
+    services: Services, facts: StoreFacts, contents: Iterable[Content], now_ms: int, *, exactly_once: bool, headers: bool = False
+) -> None:
     """Refuse timestamps that the brokers would reject for a changelog (KIP-937), and a 0 that kops cannot write."""
     topic, settings = facts.store.changelog, facts.settings
     before, after = (int(settings.get(f"message.timestamp.{side}.max.ms") or 2**63 - 1) for side in ("before", "after"))
@@ -180,4 +183,4 @@ def refuse_times(services: Services, facts: StoreFacts, contents: Iterable[Conte
                     f"{topic} takes no timestamps that lie more than {limit} ms {side} now, and the store has some",
                     hint=f"raise message.timestamp.{side}.max.ms of {topic}",
                 )
-        refuse_time_zero(services, topic, [content.earliest], exactly_once=exactly_once)
+        refuse_time_zero(services, topic, [content.earliest], exactly_once=exactly_once, headers=headers)

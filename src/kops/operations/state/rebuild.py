@@ -36,7 +36,8 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
     _refuse_versions(computed)
     now_ms = to_milliseconds(services.now())
     for found in computed:
-        refuse_times(services, found.facts, found.contents.values(), now_ms, exactly_once=state_file.exactly_once)
+        once, headers = state_file.exactly_once, found.counts.headers
+        refuse_times(services, found.facts, found.contents.values(), now_ms, exactly_once=once, headers=headers)
     wipes = stale_local_state(state_file.application, computed)
     return plan_computed(
         engine,
@@ -102,6 +103,7 @@ def store_write(found: Computed) -> StoreWrite:
         stage=found.stage,
         contents={number: asdict(content) for number, content in found.contents.items()} if found.must_write else {},
         in_order=found.facts.store.type == VERSIONED,
+        staged_headers=found.counts.headers,
         facts={
             **found.reported,
             **counted(found.counts.noted),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kops.formats.runner_frames import decoded_headers
 from kops.formats.xxhash64_columns import column_hashes
 from kops.spark.reading.batch_source import partition_column
-from kops.spark.staging.difference import APPENDED, STAGE_COLUMNS
+from kops.spark.staging.difference import APPENDED, HEADER_COLUMNS, STAGE_COLUMNS
 
 if TYPE_CHECKING:
     import numpy
@@ -24,8 +25,8 @@ _SAME = -1
 def stage_rows(wanted: pyarrow.Table, found: pyarrow.Table, partition: int, *, timed: bool) -> Iterator[pyarrow.RecordBatch]:
     """Yield the rows that differ, in the format of ``stage_files.write_file``.
 
-    :param wanted: key, value (null: should not be there), timestamp; each key once
-    :param found: key, value (null: a tombstone), timestamp, odd; each key once
+    :param wanted: key, value (null: should not be there), timestamp, and headers, if they are compared; each key once
+    :param found: key, value (null: a tombstone), timestamp, odd or headers; each key once. Headers are ``encoded_headers``, empty: none
     :param timed: whether timestamps are compared
     """
     wanted, found = wanted.combine_chunks(), found.combine_chunks()
@@ -65,9 +66,15 @@ class _Pairs:
     """The rows expected and found for some keys, side by side."""
 
     def __init__(self, wanted: pyarrow.Table, found: pyarrow.Table, of_wanted: Rows, of_found: Rows) -> None:
+        from pyarrow.compute import not_equal
+
         self.is_found = of_found != _MISSING
         self.after, self.after_time = (_taken(wanted[name], of_wanted) for name in ("value", "timestamp"))
-        self.before, self.before_time, self.odd = (_taken(found[name], of_found) for name in ("value", "timestamp", "odd"))
+        self.before, self.before_time = (_taken(found[name], of_found) for name in ("value", "timestamp"))
+        self.headers: tuple[pyarrow.Array, ...] = ()
+        if "headers" in wanted.column_names:
+            self.headers = _taken(found["headers"], of_found), _taken(wanted["headers"], of_wanted)
+        self.odd = not_equal(*self.headers) if self.headers else _taken(found["odd"], of_found)
 
     def actions(self, *, timed: bool) -> NDArray[Any]:
         """Return each key's index in ``APPENDED``, or ``_SAME``."""
@@ -101,21 +108,35 @@ class _Pairs:
             "after_value": self.after,
             "after_timestamp": self.after_time,
             "action": pyarrow.array(actions),
+            **dict(zip(HEADER_COLUMNS, self.headers, strict=False)),
         }
         rows = pyarrow.RecordBatch.from_pydict(columns)
         if (actions == _SAME).any():
             rows = rows.take(pyarrow.array(numpy.flatnonzero(actions != _SAME)))
         times = compute.coalesce(rows["after_timestamp"], rows["before_timestamp"])
-        hashes = column_hashes(rows["key"], rows["after_value"], times.to_numpy())
+        headers = {name: _header_lists(rows[name]) for name in columns if name in HEADER_COLUMNS}
+        hashes = column_hashes(rows["key"], rows["after_value"], times.to_numpy(), headers.get(HEADER_COLUMNS[1]))
         staged = {
             **{name: rows[name] for name in columns},
+            **headers,
             "partition": partition_column(partition, rows.num_rows),
             "action": pyarrow.array(APPENDED).take(rows["action"]),
             "timestamp": times,
             "high": pyarrow.array((hashes >> numpy.uint64(32)).astype(numpy.int64)),
             "low": pyarrow.array((hashes & numpy.uint64(0xFFFFFFFF)).astype(numpy.int64)),
         }
-        return pyarrow.RecordBatch.from_pydict({name: staged[name] for name in (*STAGE_COLUMNS, "timestamp", "high", "low")})
+        names = (*STAGE_COLUMNS, *headers, "timestamp", "high", "low")
+        return pyarrow.RecordBatch.from_pydict({name: staged[name] for name in names})
+
+
+def _header_lists(encoded: pyarrow.Array) -> pyarrow.Array:
+    """Return headers as Spark has them; null where there are none."""
+    import pyarrow
+
+    kind = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
+    texts = encoded.dictionary_encode()  # those of suppress buffers are all the same
+    lists = [[{"key": name, "value": value} for name, value in decoded_headers(text)] or None for text in texts.dictionary.to_pylist()]
+    return pyarrow.array(lists, kind).take(texts.indices)
 
 
 def _taken(column: pyarrow.ChunkedArray, rows: Rows) -> pyarrow.Array:

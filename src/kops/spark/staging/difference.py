@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression, expressions
+from kops.spark.reading.ranges import HEADERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,9 +30,13 @@ STAGE_COLUMNS = (
     "after_timestamp",
     "action",
 )
+HEADER_COLUMNS = ("before_headers", "after_headers")
+"""What a stage has beside these where headers are compared too, as the changelogs that a program writes may have some."""
+HEADER_TYPES = ", ".join(f"{name} {HEADERS.partition(' ')[2]}" for name in HEADER_COLUMNS)
 
-# The 64-bit hashes of records are added in halves, so that nothing overflows and every Spark computes the same number.
-_HASH = "xxhash64(key, value is null, value, timestamp)"
+# The 64-bit hashes of records are added in halves, so that nothing overflows and every Spark computes the same number. A record without
+# headers has the same hash with them and without.
+_HASH, _WITH_HEADERS = "xxhash64(key, value is null, value, timestamp)", "xxhash64(key, value is null, value, timestamp, headers)"
 HIGH, LOW = f"shiftrightunsigned({_HASH}, 32)", f"{_HASH} & 4294967295"
 
 
@@ -98,7 +103,7 @@ def all_added(expected: DataFrame) -> DataFrame:
 
 
 def to_append(stage: DataFrame, *, backwards: bool = False, keep: Sequence[str] = ()) -> DataFrame:
-    """Return the records to append: partition, key, value (null: a tombstone), timestamp, action.
+    """Return the records to append: partition, key, value (null: a tombstone), timestamp, headers if the stage has them, action.
 
     A tombstone has the timestamp of the record that deleted the key, or otherwise of the record that it removes.
 
@@ -107,26 +112,29 @@ def to_append(stage: DataFrame, *, backwards: bool = False, keep: Sequence[str] 
     """
     new, old = ("before", "after") if backwards else ("after", "before")
     records = ("partition", "key", "action")
+    headers = [f"coalesce({new}_headers, array()) as headers"] if HEADER_COLUMNS[0] in stage.columns else []
     return stage.selectExpr(
         *(name for name in keep if name not in records),
         "partition",
         "key",
         f"if({new}_present, {new}_value, null) as value",
         f"if({new}_present, {new}_timestamp, coalesce({new}_timestamp, {old}_timestamp)) as timestamp",
+        *headers,
         "action",
     )
 
 
 def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
-    """Return per partition the number of records, and a sum of their hashes that does not depend on their order.
+    """Return per partition the number of records, and a sum of their hashes that does not depend on their order; with headers, if any.
 
     :param actions: actions to count too, if the records have an ``action``
     """
+    hashed = _WITH_HEADERS if "headers" in records.columns else _HASH
     columns = [
         "count(*) as records",
         "count_if(value is null) as tombstones",
-        f"sum({HIGH}) as high",
-        f"sum({LOW}) as low",
+        f"sum(shiftrightunsigned({hashed}, 32)) as high",
+        f"sum({hashed} & 4294967295) as low",
         "min(timestamp) as earliest",
         "max(timestamp) as latest",
         *(f"count_if(action = '{action}') as {action}" for action in actions),

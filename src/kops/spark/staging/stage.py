@@ -14,7 +14,18 @@ from kops.spark.frames import expression
 from kops.spark.reading.ranges import TopicRange
 from kops.spark.reading.snapshot import Content, added_contents
 from kops.spark.reading.source import KafkaSource
-from kops.spark.staging.difference import APPENDED, HIGH, LOW, STAGE_COLUMNS, all_added, compacted_view, difference, summed, to_append
+from kops.spark.staging.difference import (
+    APPENDED,
+    HEADER_TYPES,
+    HIGH,
+    LOW,
+    STAGE_COLUMNS,
+    all_added,
+    compacted_view,
+    difference,
+    summed,
+    to_append,
+)
 from kops.spark.staging.stage_files import SUMS_SCHEMA
 
 if TYPE_CHECKING:
@@ -88,12 +99,13 @@ def _observed(stage: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def read_stage(session: SparkSession, path: str) -> DataFrame:
-    return session.read.schema(_SCHEMA).parquet(path)
+def read_stage(session: SparkSession, path: str, *, headers: bool = False) -> DataFrame:
+    """Return the rows of a stage: ``STAGE_COLUMNS``, with ``HEADER_COLUMNS`` if requested."""
+    return session.read.schema(f"{_SCHEMA}, {HEADER_TYPES}" if headers else _SCHEMA).parquet(path)
 
 
 def contents_of(records: DataFrame) -> dict[int, Content]:
-    """Sum records up: partition, key, value, timestamp."""
+    """Sum records up: partition, key, value, timestamp, and headers if there are any."""
     return added_contents(summed(records).collect())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.config.durable import synced
-from kops.spark.staging.difference import APPENDED, STAGE_COLUMNS
+from kops.spark.staging.difference import APPENDED, HEADER_COLUMNS, STAGE_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -23,7 +23,7 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
 
     The file is named after the task, so a second attempt replaces the first.
 
-    :param batches: ``STAGE_COLUMNS`` with the timestamp to append, and both halves of its hash
+    :param batches: ``STAGE_COLUMNS``, and ``HEADER_COLUMNS`` if any, with the timestamp to append, and both halves of its hash
     """
     import os
 
@@ -36,7 +36,7 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
     part = target.with_name(f".{target.name}.{os.getpid()}")
     writer, sums = None, []
     for table in _gathered(batches):
-        rows = table.select(list(STAGE_COLUMNS))
+        rows = table.select([*STAGE_COLUMNS, *(name for name in HEADER_COLUMNS if name in table.column_names)])
         if writer is None:
             writer = parquet.ParquetWriter(part, rows.schema, compression="lz4", use_dictionary=["action"], write_statistics=False)
         writer.write_table(rows, row_group_size=_ROW_GROUP)
@@ -54,20 +54,24 @@ def files_of(path: str) -> list[str]:
     return sorted(map(str, Path(path).glob("part-*.parquet")))
 
 
-def records_to_append(file: str, *, backwards: bool = False) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the records to append according to a file of a stage: what ``difference.to_append`` makes of its rows."""
+def records_to_append(file: str, *, backwards: bool = False, headers: bool = False) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the records to append according to a file of a stage: what ``difference.to_append`` makes of its rows.
+
+    :param headers: the rows have headers
+    """
     import pyarrow
     from pyarrow import compute, parquet
 
     new, old = ("before", "after") if backwards else ("after", "before")
     columns = ["partition", "key", f"{new}_present", f"{new}_value", f"{new}_timestamp", f"{old}_timestamp"]
+    more = [f"{new}_headers"] if headers else []
     with parquet.ParquetFile(file) as stage:
-        for batch in stage.iter_batches(_ROW_GROUP, columns=columns):
+        for batch in stage.iter_batches(_ROW_GROUP, columns=[*columns, *more]):
             present, time = batch[f"{new}_present"], batch[f"{new}_timestamp"]
             value = compute.if_else(present, batch[f"{new}_value"], None)
             removal = compute.coalesce(time, batch[f"{old}_timestamp"])
-            found = [batch["partition"], batch["key"], value, compute.if_else(present, time, removal)]
-            yield pyarrow.RecordBatch.from_arrays(found, ["partition", "key", "value", "timestamp"])
+            found = [batch["partition"], batch["key"], value, compute.if_else(present, time, removal), *(batch[name] for name in more)]
+            yield pyarrow.RecordBatch.from_arrays(found, ["partition", "key", "value", "timestamp", *(["headers"] if headers else [])])
 
 
 def _gathered(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.Table]:

@@ -74,11 +74,11 @@ def write_stage(session: SparkSession, path: str, target: Target, *, backwards: 
 
     files = files_of(path) if by_tasks(session, path) else []
     if not files or not _any_order(target):
-        return write_records(to_append(read_stage(session, path), backwards=backwards), target)
+        return write_records(to_append(read_stage(session, path, headers=target.headers), backwards=backwards), target)
 
     def read(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            yield from records_to_append(files[number], backwards=backwards)
+            yield from records_to_append(files[number], backwards=backwards, headers=target.headers)
 
     return _written(session.range(0, len(files), 1, len(files)), target, read)
 
@@ -174,15 +174,16 @@ def unlike(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints
     Compares counts and sums of hashes first; only a partition where they differ is compared record by record, by the last record of each
     key, because a retried task may have written the same record twice.
 
-    :param tail: of the changelog
-    :param wanted: partition, key, value, timestamp
+    :param tail: of the changelog, with headers if they are compared
+    :param wanted: partition, key, value, timestamp, and headers if they are compared
     """
     from kops.spark.staging.stage import contents_of
 
-    if kafka.batches:
+    headers = ["coalesce(headers, array()) as headers"] if "headers" in wanted.columns else []
+    if kafka.batches and not headers:
         contents = kafka.batches.contents(tail)
     else:
-        contents = contents_of(kafka.read(tail).selectExpr("partition", "key", "value", "timestamp_ms as timestamp"))
+        contents = contents_of(kafka.read(tail).selectExpr("partition", "key", "value", "timestamp_ms as timestamp", *headers))
     found = {number: content.fingerprint for number, content in contents.items()}
     suspects = [number for number, wanted_print in fingerprints.items() if found.get(number) != wanted_print]
     suspects += [number for number in found if number not in fingerprints]
@@ -193,7 +194,9 @@ def unlike(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints
 
 def _different(tail: DataFrame, wanted: DataFrame, suspects: list[int]) -> dict[int, str]:
     chosen = f"partition in ({', '.join(map(str, suspects))})"
-    last = expression("max_by(struct(value, timestamp_ms), offset) as last")
+    headers = "headers" in wanted.columns
+    last = expression(f"max_by(struct(value, timestamp_ms{', headers' if headers else ''}), offset) as last")
+    same_headers = " and wanted.headers <=> coalesce(found.last.headers, array())" if headers else ""
     left = wanted.where(chosen).alias("wanted")
     right = tail.where(chosen).groupBy("partition", "key").agg(last).alias("found")
     joined = left.join(right, expression("wanted.partition = found.partition and wanted.key = found.key"), "full_outer")
@@ -202,7 +205,7 @@ def _different(tail: DataFrame, wanted: DataFrame, suspects: list[int]) -> dict[
             "coalesce(wanted.partition, found.partition) as partition",
             "found.key is null as is_missing",
             "wanted.key is null as is_foreign",
-            "not (wanted.value <=> found.last.value and wanted.timestamp <=> found.last.timestamp_ms) as is_different",
+            f"not (wanted.value <=> found.last.value and wanted.timestamp <=> found.last.timestamp_ms{same_headers}) as is_different",
         )
         .groupBy("partition")
         .agg(*(expression(f"count_if({name}) as {name}") for name in ("is_missing", "is_foreign", "is_different")))

@@ -34,9 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts(Seen):
-    """What was seen while a store was computed, and the staged difference to its changelog."""
+    """What was seen while a store was computed, and the staged difference to its changelog.
+
+    :param headers: staged records have headers
+    """
 
     staged: Staged
+    headers: bool = False
 
 
 VIEWS: Mapping[str, Callable[[KafkaSource, Job], View]] = {
