@@ -1,4 +1,4 @@
-"""Applications of ``Apps.java`` on a broker: run until all is processed, stopped, and captured."""
+"""Applications of ``Apps.java`` and ``Kinds.java`` on a broker: run until all is processed, stopped, and captured."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from support.programs import Record
 from support.streams import JVM_OPTIONS, Entry, compacted_view, compiled
 from support.streams_apps import SECONDS, Cluster, wait_for
 
-SOURCE = TREE / "tests" / "streams" / "own_code_apps" / "Apps.java"
+SOURCES = TREE / "tests" / "streams" / "own_code_apps"
 
 
-def classes(version: str = KAFKA_VERSION) -> Path:
-    windows = CAPTURED / ("windows28" if version < "3" else "windows") / "OwnWindows.java"
-    return compiled(SOURCE, version, jars_of_streams(version), [windows])
+def classes(version: str = KAFKA_VERSION, main: str = "Apps") -> Path:
+    also = [CAPTURED / ("windows28" if version < "3" else "windows") / "OwnWindows.java"]
+    also += [SOURCES / "since43" / "Headed.java"] if main == "Kinds" and version >= "4.3" else []
+    return compiled(SOURCES / f"{main}.java", version, jars_of_streams(version), also)
 
 
 FIRST_MS = (int(time.time()) // 3600 - 1) * 3_600_000
@@ -49,17 +50,18 @@ class App:
     classes: Path | None = None
     inputs: Sequence[str] = field(default=("in",))
     words: Sequence[str] = ()
+    main: str = "Apps"
     last_words: ClassVar[str] = "STOPPED"
 
     @property
     def path(self) -> str:
-        return class_path([*jars_of_streams(self.version), self.classes or classes(self.version)])
+        return class_path([*jars_of_streams(self.version), self.classes or classes(self.version, self.main)])
 
     @property
     def command(self) -> list[str]:
         """The command that starts it."""
         state = str(self.folder / "state")
-        words = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.path, "Apps", self.name, self.cluster.servers, state]
+        words = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.path, self.main, self.name, self.cluster.servers, state]
         return [*words, self.application, *self.settings]
 
     def topic(self, name: str) -> str:
@@ -84,7 +86,7 @@ class App:
         assert process.poll() is None, log.read_text()[-3000:]
         committed = self.cluster.committed(self.application)
         topics = [self.topic(name) for name in self.inputs] + [
-            topic for topic in self.cluster.topics(self.application) if topic.endswith("-repartition")
+            topic for topic in self.cluster.topics(self.application) if topic.endswith(("-repartition", "-topic"))
         ]
         ends = {(topic, at): end for topic in topics for at, (_, end) in self.cluster.ends(topic).items() if end}
         return bool(ends) and all(committed.get(at, 0) >= end for at, end in ends.items())

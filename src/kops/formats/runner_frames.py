@@ -31,6 +31,7 @@ Kind   Body      Meaning
                  ``state.dir``, where the others are. Answered with ``H``
 ``G``  batch     records of global topics, before any task
 ``T``  map       starts a task: ``subtopology``, ``partition``; ``order``, "given" or "time" (the library chooses between partitions);
+                 ``after``, topics with commas between, which it reads when the others have ended ("time" only);
                  ``commit.ms`` of the records' time, ``commit.records`` (0: never; default: the program's interval);
                  ``punctuate.records``, after how many records punctuators on stream time are called (1);
                  ``cache.bytes``; ``memory`` as above; ``keep``, "internal" topics (the default) or "all" that is written;

@@ -30,6 +30,12 @@ public final class Apps {
 
     /** @param arguments the program, the brokers, the state's folder, application.id, and further settings as NAME=VALUE */
     public static void main(final String[] arguments) throws Exception {
+        final String topics = arguments[3] + "-";
+        run(arguments, arguments[0].equals("texts") ? texts(topics) : arguments[0].equals("seen") ? seen(topics) : latest(topics));
+    }
+
+    /** Runs a topology until the process is terminated. */
+    static void run(final String[] arguments, final Topology topology) throws Exception {
         System.out.println("a program may print what it likes");
         final Properties config = new Properties();
         config.put("application.id", arguments[3]);
@@ -43,8 +49,6 @@ public final class Apps {
         for (int at = 4; at < arguments.length; at++) {
             config.put(arguments[at].split("=", 2)[0], arguments[at].split("=", 2)[1]);
         }
-        final String topics = arguments[3] + "-";
-        final Topology topology = arguments[0].equals("texts") ? texts(topics) : arguments[0].equals("seen") ? seen(topics) : latest(topics);
         final KafkaStreams streams = new KafkaStreams(topology, config);
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             close(streams);

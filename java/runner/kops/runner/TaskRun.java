@@ -28,7 +28,8 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
  * One task of the program: the library's own StreamTask of one sub-topology and partition, fed by hand.
  *
  * <p>Two orders of records: "given" processes them as they come; "time" lets the library choose between partitions as it does in
- * production, by the timestamp of each partition's next record, and waits until each partition that has not ended has one.
+ * production, by the timestamp of each partition's next record, and waits until each partition that has not ended has one. Topics that
+ * come after the others, such as the answers that a foreign-key join gets, are read when the others have ended.
  *
  * <p>A commit flushes caches and suppress buffers. There is one after so many milliseconds between the timestamps of records, or after
  * so many records, when the program asks for one, and at the end. Punctuators on stream time are called after each record, or after so
@@ -76,7 +77,7 @@ final class TaskRun {
         int partition = Integer.parseInt(request.get("partition"));
         TaskId id = new TaskId(subtopology, partition);
         Object topology = application.buildSubtopology(subtopology);
-        Set<TopicPartition> partitions = partitions(topology, partition);
+        Set<TopicPartition> partitions = partitions(topology, partition, Set.of(request.getOrDefault("after", "").split(",")));
         Set<String> kept = "all".equals(request.get("keep")) ? null : application.internalTopics();
         Set<String> compacted = "last".equals(request.get("changelogs")) ? application.changelogs() : Set.of();
         this.output = new Output(frames, application.partitions, kept, compacted, application.partitioner());
@@ -102,7 +103,7 @@ final class TaskRun {
         countWallClock();
     }
 
-    private Set<TopicPartition> partitions(Object topology, int partition) {
+    private Set<TopicPartition> partitions(Object topology, int partition, Set<String> after) {
         Set<TopicPartition> partitions = new HashSet<>();
         Map<TopicPartition, Long> starts = new HashMap<>();
         for (Object name : (Set<?>) Versions.call(topology, "sourceTopics")) {
@@ -113,7 +114,7 @@ final class TaskRun {
             if (partition < application.partitions.of(topic)) {
                 TopicPartition one = new TopicPartition(topic, partition);
                 partitions.add(one);
-                inputs.put(topic, new Input(one));
+                inputs.put(topic, new Input(one, after.contains(topic)));
                 starts.put(one, 0L);
             }
         }
@@ -208,9 +209,16 @@ final class TaskRun {
     }
 
     private boolean headsAreThere() {
+        return headsAreThere(false) || inputs.values().stream().allMatch(input -> input.after || input.isThrough()) && headsAreThere(true);
+    }
+
+    private boolean headsAreThere(boolean after) {
         boolean any = false;
         boolean all = true;
         for (Input input : inputs.values()) {
+            if (input.after != after) {
+                continue;
+            }
             while (input.head == null && !input.waiting.isEmpty()) {
                 give(input, input.waiting.poll());
             }
@@ -389,11 +397,17 @@ final class TaskRun {
         final TopicPartition partition;
         final Deque<ConsumerRecord<byte[], byte[]>> waiting = new ArrayDeque<>();
         ConsumerRecord<byte[], byte[]> head;
+        final boolean after;
         long position = -1;
         boolean ended;
 
-        Input(TopicPartition partition) {
+        Input(TopicPartition partition, boolean after) {
             this.partition = partition;
+            this.after = after;
+        }
+
+        boolean isThrough() {
+            return ended && head == null && waiting.isEmpty();
         }
     }
 

@@ -46,10 +46,10 @@ def check(
     from kops.operations.state.check import check as compare
     from kops.operations.state.computation import ComputeOptions
     from kops.operations.state.input_offsets import parse_cut
-    from kops.operations.state.own_code import ProgramRun
+    from kops.operations.state.own_code import ProgramRun, with_topics
     from kops.operations.streams.capture import load_capture
 
-    state_file, how = read_state_file(file, stores), CheckOptions(ProgramRun(load_capture(app)), app, limit, first)
+    state_file, how = read_state_file(file, stores), CheckOptions(ProgramRun(with_topics(session, load_capture(app))), app, limit, first)
     options = ComputeOptions(at=parse_cut(at, session.now()), skip_undecodable=on_error == "skip", master=master)
     found = compare(session, state_file, options, how)
     session.note(*found.notes)

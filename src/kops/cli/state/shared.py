@@ -39,10 +39,10 @@ def of_program(session: Session, path: str, stores: tuple[str, ...], *, moves: s
     :param stores: all that can be rebuilt when empty; a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
     """
-    from kops.operations.state.own_code import ProgramRun, program_state_file, refuse_moving
+    from kops.operations.state.own_code import ProgramRun, program_state_file, refuse_moving, with_topics
     from kops.operations.streams.capture import load_capture
 
-    capture = load_capture(path)
+    capture = with_topics(session, load_capture(path))
     state_file, unfit = program_state_file(capture, path, stores)
     if moves:
         refuse_moving(state_file, () if stores else unfit, moves)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from kops.core.errors import Refused
 from kops.core.streams.capture import (
     BUFFER,
     LIST,
@@ -13,6 +15,7 @@ from kops.core.streams.capture import (
     VERSIONED,
     WINDOW,
     Capture,
+    Processor,
     Sink,
     Source,
     Store,
@@ -20,7 +23,8 @@ from kops.core.streams.capture import (
 )
 
 _WITH_TIMES = (WINDOW, TIMESTAMPED_WINDOW, SESSION)
-_HEADERS = "the records of its changelog have headers"
+_RESOLVERS = ("ResponseJoinProcessorSupplier", "SubscriptionResolverJoinProcessorSupplier")
+"""The suppliers of the processors that take the answers of a foreign-key join: from 3.5 on, and before."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,48 @@ class Topics:
     upstream: tuple[int, ...]
 
 
+def with_pattern_topics(capture: Capture, topics: Collection[str]) -> Capture:
+    """Return a capture whose sub-topologies name the topics that their patterns match.
+
+    :param topics: all that the cluster has
+    :raises Refused: where a pattern matches a topic that the program itself makes, or only Java understands it
+    """
+    patterns = {node.name: node.pattern for node in capture.nodes if isinstance(node, Source) and node.pattern}
+    if not patterns:
+        return capture
+    own = {topic.name for each in capture.subtopologies for topic in (*each.repartition_topics, *each.changelogs)}
+    found: dict[str, set[str]] = {}
+    for name, pattern in patterns.items():
+        try:
+            found[name] = {topic for topic in topics if re.fullmatch(_in_python(pattern), topic)}
+        except re.error as error:
+            raise Refused(f"kops cannot read the pattern {pattern} of the program's source {name}: {error}") from error
+        if found[name] & own:
+            raise Refused(f"the pattern {pattern} of the program's source {name} matches {min(found[name] & own)}, which is its own")
+    matched = [
+        replace(node, topics=tuple(sorted(found[node.name]))) if isinstance(node, Source) and node.pattern else node
+        for node in capture.nodes
+    ]
+    named = {node.name: node for node in matched}
+
+    def resolved(each: Subtopology) -> Subtopology:
+        mine = [named[name] for name in each.nodes]
+        if not any(node.name in patterns for node in mine):
+            return each
+        read = {topic for node in mine if isinstance(node, Source) for topic in node.topics} - {
+            topic.name for topic in each.repartition_topics
+        }
+        sinks = {node.topic for node in mine if isinstance(node, Sink) and node.topic}
+        return replace(each, source_topics=tuple(sorted(read)), sink_topics=tuple(sorted(sinks)))
+
+    return replace(capture, nodes=tuple(matched), subtopologies=tuple(map(resolved, capture.subtopologies)))
+
+
+def _in_python(pattern: str) -> str:
+    r"""Return a pattern of Java's as Python has it: with what stands between \Q and \E escaped."""
+    return re.sub(r"\\Q(.*?)(?:\\E|$)", lambda found: re.escape(found[1]), pattern)
+
+
 def tasks_of(capture: Capture) -> dict[int, Subtopology]:
     """Return the sub-topologies that have tasks, by number."""
     return {each.number: each for each in capture.subtopologies if not each.is_global}
@@ -47,9 +93,9 @@ def writers(capture: Capture, topic: str) -> list[int]:
 
 
 def in_order(capture: Capture) -> list[int]:
-    """Return the sub-topologies in an order in which none comes before one that writes into it.
+    """Return the sub-topologies in an order in which none comes before one that writes into it, the answers of foreign-key joins aside.
 
-    Those that write into each other, as the sides of a foreign-key join do, are left out, with all that comes after them.
+    Those that write into each other in other ways are left out, with all that comes after them.
     """
     left, found = tasks_of(capture), list[int]()
     while True:
@@ -61,14 +107,74 @@ def in_order(capture: Capture) -> list[int]:
             del left[number]
 
 
-def _before(capture: Capture, number: int) -> set[int]:
-    return {writer for topic in tasks_of(capture)[number].repartition_topics for writer in writers(capture, topic.name)}
+def _before(capture: Capture, number: int, *, answers: bool = False) -> set[int]:
+    left_out = () if answers else answer_topics(capture)
+    topics = [topic.name for topic in tasks_of(capture)[number].repartition_topics if topic.name not in left_out]
+    return {writer for topic in topics for writer in writers(capture, topic)}
+
+
+def answer_topics(capture: Capture) -> set[str]:
+    """Return the topics by which foreign-key joins send what they found back to the sub-topology that asked."""
+    resolvers = [node for node in capture.nodes if isinstance(node, Processor) and (node.supplier or "").endswith(_RESOLVERS)]
+    sources = {name for node in resolvers for name in node.predecessors}
+    return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
+
+
+def _behind(capture: Capture, names: Iterable[str]) -> set[str]:
+    """Return these nodes, and those that get what they forward, within their sub-topologies."""
+    found, left = set[str](), set(names)
+    while left:
+        found |= left
+        left = {node.name for node in capture.nodes if not isinstance(node, Source) and left & set(node.predecessors)} - found
+    return found
+
+
+def _behind_answers(capture: Capture) -> set[str]:
+    answers = answer_topics(capture)
+    return _behind(capture, (node.name for node in capture.nodes if isinstance(node, Source) and answers & set(node.topics)))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sub-topology whose tasks are run.
+
+    :param answers: whether they read the answers of foreign-key joins, after all else; they are run without them before, to ask
+    """
+
+    number: int
+    answers: bool
+
+
+def steps_for(capture: Capture, wanted: Collection[int]) -> list[Step]:
+    """Return what is run to fill all stores of some sub-topologies, in this order; the last run of a sub-topology is the whole one."""
+    needed = {*wanted, *(number for each in wanted for number in topics_of(capture, each).upstream)}
+    order = [number for number in in_order(capture) if number in needed]
+    late, answers = _late(capture), answer_topics(capture)
+    asking = {number for number in order if answers & {topic.name for topic in tasks_of(capture)[number].repartition_topics}}
+    again = [number for number in order if number in late or (number in asking and (number in wanted or late & needed))]
+    return [*(Step(number, answers=False) for number in order if number not in late), *(Step(number, answers=True) for number in again)]
+
+
+def _late(capture: Capture) -> set[int]:
+    """Return the sub-topologies that get what foreign-key joins found."""
+    behind, found = _behind_answers(capture), set[int]()
+    topics = {node.topic for node in capture.nodes if isinstance(node, Sink) and node.name in behind}
+    while True:
+        more = {
+            number
+            for number, each in tasks_of(capture).items()
+            if number not in found and topics & {topic.name for topic in each.repartition_topics}
+        }
+        if not more:
+            return found
+        found |= more
+        topics |= {topic for number in more for topic in tasks_of(capture)[number].sink_topics or ()}
 
 
 def topics_of(capture: Capture, number: int) -> Topics:
     upstream, left = set[int](), {number}
     while left:
-        left = {writer for each in left for writer in _before(capture, each)} - upstream - {number}
+        left = {writer for each in left for writer in _before(capture, each, answers=True)} - upstream - {number}
         upstream |= left
     tasks = tasks_of(capture)
     external = {topic for each in {number, *upstream} for topic in tasks[each].source_topics or ()}
@@ -113,11 +219,10 @@ def reason_against(capture: Capture, store: Store) -> str:
     found = capture.subtopology_of(store.name)
     if store.changelog is None or found is None:
         return "it has no changelog"
-    by_kind = {BUFFER: _HEADERS, VERSIONED: "it is versioned: each record of its changelog stays"}
     if any(topic.name == store.changelog and topic.is_source_topic for topic in found.changelogs):
         return f"{store.changelog}, which the program reads, is its changelog itself"
-    if store.headers or store.kind in by_kind:
-        return _HEADERS if store.headers else by_kind[store.kind or ""]
+    if store.kind == VERSIONED:
+        return "it is versioned: each record of its changelog stays"
     if store.kind in _WITH_TIMES and store.retention_ms is None:
         return "how long it keeps its windows could not be read"
     return _reason_of_topics(capture, found.number)
@@ -132,8 +237,11 @@ def _reason_of_topics(capture: Capture, number: int) -> str:
     unwritten = [topic.name for each in concerned for topic in tasks[each].repartition_topics if not writers(capture, topic.name)]
     if unwritten:
         return f"what writes into {unwritten[0]} is not known"
-    in_circle = number not in in_order(capture)
-    return "sub-topologies that fill it write into each other, as in a foreign-key join" if in_circle else ""
+    if not {*in_order(capture)}.issuperset(concerned):
+        return "sub-topologies that fill it write into each other"
+    answers = answer_topics(capture)
+    chained = any(answers & {*(tasks[each].sink_topics or ())} for each in _late(capture).intersection(concerned))
+    return "foreign-key joins that fill it follow one another" if chained else ""
 
 
 def count_of(capture: Capture, number: int, partitions: Mapping[str, int]) -> int:

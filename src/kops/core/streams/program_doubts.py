@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.streams.capture import LIST, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
+from kops.core.streams.capture import BUFFER, LIST, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
 OLDEST, NEWEST = (2, 8), (4, 3)
@@ -21,6 +21,7 @@ _STREAM_TIME = "STREAM_TIME"
 _LIBRARY = "org.apache.kafka."
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
 _ON_CLOSE = "ON_WINDOW_CLOSE"
+_OF_GLOBAL_TABLE = "KStreamGlobalKTableJoin"
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
             *_of_time_of_day(capture, sending),
             *_of_partitioners(capture, concerned),
             *_of_stores(capture, store, deciding),
-            *_of_global_stores(capture),
+            *_of_global_stores(capture, concerned),
+            *_of_patterns(capture, concerned),
             *_of_numbered_records(store),
+            *_of_what_waits(capture, store),
             *_of_version(capture),
         ),
     )
@@ -112,10 +115,12 @@ def _sinks_into(capture: Capture, topics: Sequence[str]) -> list[str]:
     return [node.name for node in capture.nodes if isinstance(node, Sink) and node.internal and node.topic in topics]
 
 
-def _of_order(capture: Capture, number: int, partitions: Mapping[str, int]) -> list[str]:
+def _of_order(capture: Capture, number: int, partitions: Mapping[str, int], seen: frozenset[int] = frozenset()) -> list[str]:
     """Name what feeds a task in an order that no log has, here or in a sub-topology before it."""
     before = [writer for topic in tasks_of(capture)[number].repartition_topics for writer in writers(capture, topic.name)]
-    reasons = [*_meeting(capture, number, partitions), *(reason for each in before for reason in _of_order(capture, each, partitions))]
+    reasons = _meeting(capture, number, partitions)
+    for each in before if number not in seen else ():  # the sides of a foreign-key join write into each other
+        reasons += _of_order(capture, each, partitions, seen | {number})
     return list(dict.fromkeys(reasons))
 
 
@@ -146,8 +151,7 @@ def _of_time_of_day(capture: Capture, sending: set[str]) -> list[str]:
 
 
 def _own_processors(capture: Capture, concerned: Collection[int]) -> list[Processor]:
-    nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
-    return [node for node in capture.nodes if isinstance(node, Processor) and node.name in nodes and node.program_class]
+    return [node for node in _processors(capture, concerned) if node.program_class]
 
 
 def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:
@@ -178,15 +182,43 @@ def _of_stores(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
     ]
 
 
-def _of_global_stores(capture: Capture) -> list[str]:
+def _of_global_stores(capture: Capture, concerned: Sequence[int]) -> list[str]:
+    """Name the global stores where a processor may read them: one that joins a global table, or one of the program's own."""
     names = ", ".join(store.name for store in capture.global_stores)
-    return [f"the program has global stores ({names}), and how far they were when a record was read is not known"] if names else []
+    suppliers = [_OF_GLOBAL_TABLE if node.program_class else node.supplier for node in _processors(capture, concerned)]
+    if not names or not any(supplier is None or _OF_GLOBAL_TABLE in supplier for supplier in suppliers):
+        return []
+    return [f"the program has global stores ({names}), and how far they were when a record was read is not known"]
+
+
+def _processors(capture: Capture, concerned: Collection[int]) -> list[Processor]:
+    nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
+    return [node for node in capture.nodes if isinstance(node, Processor) and node.name in nodes]
+
+
+def _of_patterns(capture: Capture, concerned: Sequence[int]) -> list[str]:
+    nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
+    found = [node.pattern for node in capture.nodes if isinstance(node, Source) and node.name in nodes and node.pattern]
+    return [f"the program reads what {' and '.join(found)} matches, and topics that did may have been deleted"] if found else []
 
 
 def _of_numbered_records(store: Store) -> list[str]:
-    if store.kind == LIST or (store.kind in (WINDOW, TIMESTAMPED_WINDOW) and store.retain_duplicates is not False):
+    if store.kind in (WINDOW, TIMESTAMPED_WINDOW) and store.retain_duplicates is not False:
         return ["its keys end with a number that counts from 0 again each time an instance of the application starts"]
     return []
+
+
+def _of_what_waits(capture: Capture, store: Store) -> list[str]:
+    """Say what of the records that an outer join, a suppression or a join with grace holds back depends on more than its input."""
+    if store.kind == LIST:
+        return ["what found no partner is sent, and leaves the store, when the time of day says so: once a second"]
+    if store.kind != BUFFER:
+        return []
+    if not any(isinstance(node, Processor) and store.name in node.stores and node.suppress for node in capture.nodes):
+        return ["its keys hold a number that counts from 0 again each time an instance of the application starts"]
+    found = capture.subtopology_of(store.name)
+    names = ", ".join(topic.name for topic in found.repartition_topics) if found else ""
+    return [f"its records hold their offsets in {names}, and those are not known"] if names else []
 
 
 def _of_version(capture: Capture) -> list[str]:

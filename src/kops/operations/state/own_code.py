@@ -29,7 +29,19 @@ from kops.core.statefile.models import WINDOW as WINDOWS
 from kops.core.statefile.sources import LATEST, WALL_CLOCK, Source, Start
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture, Subtopology
-from kops.core.streams.program import count_of, global_topics, has_windows, in_order, reason_against, tasks_of, topics_of, topology_facts
+from kops.core.streams.program import (
+    Step,
+    answer_topics,
+    count_of,
+    global_topics,
+    has_windows,
+    reason_against,
+    steps_for,
+    tasks_of,
+    topics_of,
+    topology_facts,
+    with_pattern_topics,
+)
 from kops.core.streams.program_doubts import BY_TIME, ORDERS, doubts_about, open_to_order
 from kops.gateways.machine.agent import LAUNCH, require_agent, require_runner
 from kops.gateways.machine.private_files import run_folder
@@ -128,6 +140,15 @@ def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tup
         ),
         unfit,
     )
+
+
+def with_topics(services: Services, capture: Capture) -> Capture:
+    """Return a capture with the topics that its patterns match, if it has any.
+
+    :raises Refused: where a pattern matches a topic that the program itself makes
+    """
+    has_patterns = any(isinstance(node, captured.Source) and node.pattern for node in capture.nodes)
+    return with_pattern_topics(capture, services.kafka.topics.names()) if has_patterns else capture
 
 
 def _refuse_command(capture: Capture, path: str) -> None:
@@ -247,7 +268,7 @@ def compute_by_program(
         with _folder(engine) as folder, engine.reading(*map(engine.in_kafka, inputs), *changelogs):
             run = plan.run(program, folder)
             plan.keep_archived(engine, run)
-            ran = {number: _ran(batches, run, plan.tasks(number)) for number in plan.needed}
+            ran = {step.number: _ran(batches, run, plan.tasks(step)) for step in plan.steps}
             computed = [_judged(engine, program.capture, found, ran, plan) for found in facts]
         return [unproven(found) if found.facts.store.name in apart else found for found in computed]
     except BaseException:
@@ -293,8 +314,8 @@ class _Plan:
         self._facts = {found.store.name: found for found in facts}
         self._written = {store.name: store.changelog or "" for store in capture.stores}
         wanted = {found.number for name in self._facts if (found := capture.subtopology_of(name))}
-        upstream = {number for each in wanted for number in topics_of(capture, each).upstream}
-        self.needed = [number for number in in_order(capture) if number in wanted | upstream]
+        self.steps = steps_for(capture, wanted)
+        self.needed = list(dict.fromkeys(step.number for step in self.steps))
         self._tasks = tasks_of(capture)
         self.partitions = self._partitions()
         stores = [store for store in capture.stores if store.name in self._facts]
@@ -387,11 +408,14 @@ class _Plan:
     def _range(self, place: TopicPartition) -> tuple[int, int]:
         return self._starts[place], max(self._starts[place], self._cut.offsets[place])
 
-    def tasks(self, number: int) -> list[ProgramTask]:
+    def tasks(self, step: Step) -> list[ProgramTask]:
+        """Return the tasks of a step; stores are compared after the last one of their sub-topology."""
         from kops.spark.programs.tasks import ProgramTask
 
-        here = self._tasks[number]
-        repartition = [topic.name for topic in here.repartition_topics]
+        number, answers = step.number, answer_topics(self._capture)
+        here, is_last = self._tasks[number], not any(other.number == number for other in self.steps[self.steps.index(step) + 1 :])
+        read = [topic.name for topic in here.repartition_topics]
+        repartition = [topic for topic in read if step.answers or topic not in answers]
         needed = {topic.name for each in self.needed for topic in self._tasks[each].repartition_topics}
         inputs = self.inputs(number)
         return [
@@ -401,10 +425,11 @@ class _Plan:
                 tuple(piece for each in inputs if (piece := self._tail(each, partition))),
                 tuple(topic for topic in repartition if partition < self.partitions[topic]),
                 {topic: self._waiting[topic, partition] for topic in repartition if (topic, partition) in self._waiting},
-                tuple(self._store_tasks(here, partition)),
+                tuple(self._store_tasks(here, partition)) if is_last else (),
                 tuple(sorted(needed & set(here.sink_topics or ()))),
                 ORDERS if number in self.varied else (BY_TIME,),
                 tuple(each.topic for each in inputs if TopicPartition(each.topic, partition) in self._archived),
+                tuple(topic for topic in read if topic in answers and partition < self.partitions[topic]),
             )
             for partition in range(count_of(self._capture, number, self.partitions))
         ]
@@ -473,6 +498,7 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, ran: Mapping[in
         noted={"expired": here.expired},
         live=here.live,
         staged=here.staged,
+        headers=here.headers,
     )
     starts = facts.starts
     lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > starts.get(place, 0)]

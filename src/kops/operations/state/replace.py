@@ -94,6 +94,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     replaced: list[Replacement] = []
     wholes: dict[str, Computed] = {}
     try:
+        _refuse_headers(wrong)
         if options.program is not None and wrong:  # its tasks fill several stores at once
             whole = compute_whole(engine, state_file, [found.facts for found in wrong], cut, program=options.program)
             wholes = {found.facts.store.name: found for found in whole}
@@ -246,6 +247,16 @@ def _refuse(services: Services, state_file: StateFile, done: Replacement) -> Non
     contents = done.staged.contents.values()
     now_ms = to_milliseconds(services.now())
     refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=state_file.exactly_once)
+
+
+def _refuse_headers(wrong: Sequence[Computed]) -> None:
+    """Refuse a changelog whose records have headers that are state: what it held before would be kept without them."""
+    for found in wrong:
+        if found.counts.headers:
+            raise Refused(
+                f"store {found.facts.store.name}: records of {found.facts.store.changelog} have headers, and could not be undone with them",
+                hint="--write append keeps headers",
+            )
 
 
 def _headers(replaced: Sequence[Replacement]) -> list[str]:

@@ -34,6 +34,7 @@ class StoreCounts:
     :param unsure: keys of which another order of records gives another value, or none
     :param unsure_times: those of which it gives another timestamp only
     :param examples: a few of the former, or else of the latter
+    :param headers: records that it should have, or has, have headers
     """
 
     staged: Staged
@@ -43,6 +44,7 @@ class StoreCounts:
     unsure: int = 0
     unsure_times: int = 0
     examples: tuple[bytes, ...] = ()
+    headers: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,8 +153,9 @@ def _counts(found: Sequence[tuple[ProgramTask, Mapping[str, Any]]]) -> StoreCoun
     keys, expired, unsure, times = (sum(facts[name] for _, facts in found) for name in ("keys", "expired", "unsure", "unsure_times"))
     # Only of keys whose values differ, where there are any: in each task its examples are.
     examples = [bytes.fromhex(key) for _, facts in found if facts["unsure"] or not unsure for key in facts["examples"]]
+    headers = any(facts["headers"] for _, facts in found)
     live = {task.partition: facts["held"] for task, facts in found}
-    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, tuple(examples))
+    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, tuple(examples), headers)
 
 
 def _as_error(failure: Mapping[str, Any]) -> KopsError:

@@ -25,12 +25,17 @@ HOW: Mapping[str, Mapping[str, str]] = {
 _EXAMPLES = 5
 
 
-def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]]) -> Iterator[tuple[int, bytes]]:
-    """Yield what is sent: batches of the topic that lags behind in time, so that the runner holds few records of the others."""
+def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Sequence[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield what is sent: batches of the topic that lags behind in time, so that the runner holds few records of the others.
+
+    :param answers: topics with answers of foreign-key joins, which come last
+    """
+    for name in set(answers) - {*names}:
+        yield frames.END, frames.encoded_map({"topic": name})
     left = dict(zip(names, inputs, strict=True))
     at = dict.fromkeys(names, -1)
     while left:
-        name = min(left, key=lambda each: at[each])
+        name = min(left, key=lambda each: (each in answers, at[each]))
         batch = next(left[name], None)
         if batch is not None:
             at[name] = int(batch.timestamp.max())
@@ -40,8 +45,11 @@ def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]]) -> I
         yield frames.END, frames.encoded_map({"topic": name})
 
 
-def one_by_one(inputs: Sequence[Iterator[frames.Batch]], *, backward: bool) -> Iterator[tuple[int, bytes]]:
-    for each in reversed(inputs) if backward else inputs:
+def one_by_one(
+    names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Sequence[str], *, backward: bool
+) -> Iterator[tuple[int, bytes]]:
+    given = list(zip(names, inputs, strict=True))
+    for _, each in sorted(reversed(given) if backward else given, key=lambda one: one[0] in answers):
         for batch in each:
             yield frames.RECORDS, frames.encoded_batch(batch)
 
@@ -54,9 +62,6 @@ class Differing:
         self._times: set[bytes] = set()
 
     def add(self, first: pyarrow.Table, other: pyarrow.Table, partition: int) -> None:
-        import pyarrow
-
-        other = other.append_column("odd", pyarrow.nulls(other.num_rows).cast(pyarrow.bool_()).fill_null(False))
         for keys, timed in ((self._values, False), (self._times, True)):
             for batch in stage_rows(first, other, partition, timed=timed):
                 keys.update(batch.column("key").to_pylist())

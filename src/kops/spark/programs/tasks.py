@@ -114,6 +114,7 @@ class ProgramTask:
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
     :param archived: topics of which an archive has what comes before their pieces
+    :param answers: topics with answers of foreign-key joins: read after all else, or not at all
     """
 
     subtopology: int
@@ -125,6 +126,7 @@ class ProgramTask:
     passes_on: tuple[str, ...] = ()
     orders: tuple[str, ...] = (BY_TIME,)
     archived: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -201,7 +203,7 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     """Run a task in its orders; stage what it wrote in the first, and compare the others with that."""
     first, *others = task.orders
     written, facts = _run(run, task, first, read)
-    stores = {store.name: _staged(store, task, written, read) for store in task.stores}
+    stores = {store.name: _staged(run, store, task, written, read) for store in task.stores}
     differing = {store.name: Differing() for store in task.stores}
     calls, schedules = {*facts["calls"]}, facts["wall_clock_schedules"]
     thrown = None
@@ -227,17 +229,19 @@ def _run(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[_Written,
     named = {name: _of_topic(run, task, name, pieces.get(name), read) for name in (*task.archived, *pieces)}
     named |= {topic: _of_files(run, topic, task, order) for topic in task.repartition}
     names, inputs = list(named), list(named.values())
-    timed = order == BY_TIME and len(names) > 1
+    timed = order == BY_TIME and len({*names, *task.answers}) > 1
     request = {
         "subtopology": str(task.subtopology),
         "partition": str(task.partition),
         "order": "time" if timed else "given",
+        "after": ",".join(task.answers),
         "changelogs": "last",
         **HOW[order],
     }
     try:
         written.take(program.ask(frames.TASK, frames.encoded_map(request))[0])
-        for kind, body in by_time(names, inputs) if timed else one_by_one(inputs, backward=order == BACKWARD):
+        given = names, inputs, task.answers
+        for kind, body in by_time(*given) if timed else one_by_one(*given, backward=order == BACKWARD):
             written.take(program.ask(kind, body)[0])
         batches, facts = program.ask(frames.FINISH)
         written.take(batches)
@@ -323,19 +327,24 @@ def ahead(items: Iterable[Any]) -> Iterator[Any]:
 
 def _of_columns(topic: str, partition: int, columns: RecordColumns) -> frames.Batch:
     import numpy
+
+    topics, partitions = numpy.zeros(len(columns), numpy.int32), numpy.full(len(columns), partition, numpy.int32)
+    texts = columns.keys(), columns.values(), _headers(columns)
+    return frames.Batch([topic], topics, partitions, columns.offsets, columns.timestamps, *texts)
+
+
+def _headers(columns: RecordColumns) -> pyarrow.Array:
+    """Return the headers of each record as frames have them; null if it has none."""
+    import numpy
     import pyarrow
 
-    rows = len(columns)
     with_headers = columns.has_headers()
-    if with_headers.any():
-        found: list[bytes | None] = [None] * rows
-        for row in numpy.flatnonzero(with_headers).tolist():
-            found[row] = frames.encoded_headers(columns.headers(row))
-        headers = pyarrow.array(found, pyarrow.binary())
-    else:
-        headers = pyarrow.nulls(rows, pyarrow.binary())
-    topics, partitions = numpy.zeros(rows, numpy.int32), numpy.full(rows, partition, numpy.int32)
-    return frames.Batch([topic], topics, partitions, columns.offsets, columns.timestamps, columns.keys(), columns.values(), headers)
+    if not with_headers.any():
+        return pyarrow.nulls(len(columns), pyarrow.binary())
+    found: list[bytes | None] = [None] * len(columns)
+    for row in numpy.flatnonzero(with_headers).tolist():
+        found[row] = frames.encoded_headers(columns.headers(row))
+    return pyarrow.array(found, pyarrow.binary())
 
 
 def _of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
@@ -446,30 +455,28 @@ class _Written:
             part.replace(target)
 
     def of(self, store: StoreTask) -> pyarrow.Table:
-        """Return the last row of each key: key, value, timestamp.
-
-        :raises Refused: when some have headers, which a stage does not keep
-        """
+        """Return the last row of each key: key, value, timestamp (-1: the producer's), headers (empty: none)."""
         import pyarrow
         from pyarrow import compute
 
-        empty = pyarrow.schema([("key", pyarrow.binary()), ("value", pyarrow.binary()), ("timestamp", pyarrow.int64())])
-        tables = self._kept[store.changelog]
-        if any(compute.any(compute.greater(compute.binary_length(table["headers"]), 0)).as_py() for table in tables):
-            raise Refused(
-                f"store {store.name}: the program writes headers into {store.changelog}, which kops does not write yet",
-                hint="name the other stores with --store",
-            )
-        return pyarrow.concat_tables([empty.empty_table(), *(table.select(empty.names) for table in tables)])
+        empty = _held_schema().empty_table()
+        found = pyarrow.concat_tables([empty, *(table.select(empty.column_names) for table in self._kept[store.changelog])])
+        return found.set_column(3, "headers", compute.fill_null(found["headers"], b""))
 
 
-def _staged(store: StoreTask, task: ProgramTask, written: _Written, read: Read) -> dict[str, Any]:
-    """Stage what the changelog lacks; return the counts."""
+def _staged(run: Run, store: StoreTask, task: ProgramTask, written: _Written, read: Read) -> dict[str, Any]:
+    """Stage what the changelog lacks; return the counts.
+
+    Where the program gives no timestamp, as suppressions do not, that of a record is when it was sent, and is not compared.
+    """
     import pyarrow
+    from pyarrow import compute
 
     wanted = written.of(store)
-    held = [pyarrow.table({name: pyarrow.array([], kind) for name, kind in _held_schema().items()})]
-    rows = sum(table.num_rows for table in held)
+    timed = not compute.any(compute.less(wanted["timestamp"], 0)).as_py()
+    if not timed:
+        wanted = wanted.set_column(2, "timestamp", pyarrow.array([int(run.settings["wall_clock"])] * len(wanted), pyarrow.int64()))
+    held, rows = [_held_schema().empty_table()], 0
     for table in _rows_held(store, task.partition, read):
         held.append(table)
         rows += held[-1].num_rows
@@ -478,11 +485,11 @@ def _staged(store: StoreTask, task: ProgramTask, written: _Written, read: Read) 
             rows = 0
     found = newest_of_each_key(pyarrow.concat_tables(held).combine_chunks())
     wanted, expired = _without_expired(wanted, found, store)
-    sums = pyarrow.Table.from_batches(
-        [*write_file(stage_rows(wanted, found, task.partition, timed=True), store.stage)] or [_no_sums()]
-    ).to_pylist()
+    rows_to_stage = stage_rows(wanted, found, task.partition, timed=timed)
+    sums = pyarrow.Table.from_batches([*write_file(rows_to_stage, store.stage)] or [_no_sums()]).to_pylist()
     return {
         "sums": sums,
+        "headers": any(compute.any(compute.greater(compute.binary_length(table["headers"]), 0)).as_py() for table in (wanted, found)),
         "keys": wanted.num_rows - wanted["value"].null_count,
         "held": found.num_rows - found["value"].null_count,
         "expired": expired,
@@ -491,11 +498,9 @@ def _staged(store: StoreTask, task: ProgramTask, written: _Written, read: Read) 
 
 def _lasting(wanted: pyarrow.Table, store: StoreTask) -> pyarrow.Table:
     """Return the rows that are values, of windows those that have not expired."""
-    import pyarrow
     from pyarrow import compute
 
-    nothing = pyarrow.table({name: pyarrow.array([], kind) for name, kind in _held_schema().items()})
-    return _without_expired(wanted.filter(compute.is_valid(wanted["value"])), nothing, store)[0]
+    return _without_expired(wanted.filter(compute.is_valid(wanted["value"])), _held_schema().empty_table(), store)[0]
 
 
 def _rows_held(store: StoreTask, partition: int, read: Read) -> Iterator[pyarrow.Table]:
@@ -513,9 +518,10 @@ def _of_snapshot(folder: str, partition: int) -> pyarrow.Table:
     rows = dataset.dataset(folder, format="parquet").to_table(
         columns=["key", "value", "timestamp", "headers"], filter=compute.field("partition") == partition
     )
-    odd = compute.greater(compute.fill_null(compute.list_value_length(rows["headers"]), 0), 0)
-    schema = pyarrow.schema(list(_held_schema().items()))
-    return pyarrow.table([rows["key"], rows["value"], rows["timestamp"], odd], names=schema.names).cast(schema)
+    lists = rows["headers"].to_pylist()
+    headers = [frames.encoded_headers([(one["key"], one["value"]) for one in each or ()]) for each in lists]
+    columns = [rows["key"], rows["value"], rows["timestamp"], pyarrow.array(headers, pyarrow.binary())]
+    return pyarrow.table(columns, names=_held_schema().names).cast(_held_schema())
 
 
 def _without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTask) -> tuple[pyarrow.Table, int]:
@@ -540,15 +546,16 @@ def _no_sums() -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_pydict({name: pyarrow.array([], pyarrow.int64()) for name in _SUMS})
 
 
-def _held_schema() -> dict[str, pyarrow.DataType]:
+def _held_schema() -> pyarrow.Schema:
     import pyarrow
 
-    return {"key": pyarrow.binary(), "value": pyarrow.binary(), "timestamp": pyarrow.int64(), "odd": pyarrow.bool_()}
+    binary = pyarrow.binary()
+    return pyarrow.schema([("key", binary), ("value", binary), ("timestamp", pyarrow.int64()), ("headers", binary)])
 
 
 def _held(records: RecordColumns) -> pyarrow.Table:
     import pyarrow
 
     columns = records.where(records.key_lengths >= 0) if (records.key_lengths < 0).any() else records
-    found = [columns.keys(), columns.values(), pyarrow.array(columns.timestamps), pyarrow.array(columns.has_headers())]
-    return pyarrow.table(found, names=list(_held_schema()))
+    found = [columns.keys(), columns.values(), pyarrow.array(columns.timestamps), _headers(columns).fill_null(b"")]
+    return pyarrow.table(found, schema=_held_schema())

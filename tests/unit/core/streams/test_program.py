@@ -6,8 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from kops.core.errors import Refused
+from kops.core.streams.capture import Source
 from kops.core.streams.capture_file import read_capture
-from kops.core.streams.program import count_of, global_topics, has_windows, in_order, reason_against, topics_of, topology_facts, writers
+from kops.core.streams.program import (
+    Step,
+    count_of,
+    global_topics,
+    has_windows,
+    in_order,
+    reason_against,
+    steps_for,
+    topics_of,
+    topology_facts,
+    with_pattern_topics,
+    writers,
+)
+from kops.core.streams.program_doubts import doubts_about
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 PARTITIONS = {"clicks": 4, "views": 4, "many-by-value-repartition": 4, "many-apart-repartition": 7, "users": 2, "orders": 1}
@@ -28,9 +43,47 @@ def test_no_sub_topology_comes_before_one_that_writes_into_it(capture):
     assert order.index(0) < order.index(2)
 
 
-def test_the_sides_of_a_foreign_key_join_write_into_each_other(capture):
-    assert set(in_order(capture)).isdisjoint({3, 4})
-    assert "foreign-key join" in reason_against(capture, store(capture, "of-users"))
+def test_the_sides_of_a_foreign_key_join_take_turns(capture):
+    """Sub-topology 3 asks, 4 answers, and 3 takes the answers."""
+    assert steps_for(capture, {3}) == [Step(3, answers=False), Step(4, answers=False), Step(3, answers=True)]
+    assert steps_for(capture, {4}) == [Step(3, answers=False), Step(4, answers=False)]
+    assert reason_against(capture, store(capture, "of-users")) == ""
+    assert topics_of(capture, 3).external == ("regions", "users")
+    doubts = " ".join(doubts_about(capture, store(capture, "of-users"), PARTITIONS).of_order)
+    assert "sub-topology 4 reads regions and many-KTABLE-FK-JOIN" in doubts
+
+
+def test_foreign_key_joins_that_follow_one_another_are_refused(capture):
+    """One whose question is what another has found: its sink gets what the processor behind the answers passes on."""
+
+    def behind(each):
+        return replace(each, predecessors=("KTABLE-FK-JOIN-OUTPUT-0000000039",)) if each.name == "KTABLE-SINK-0000000029" else each
+
+    changed = replace(capture, nodes=tuple(map(behind, capture.nodes)))
+    assert reason_against(changed, store(changed, "of-users")) == "foreign-key joins that fill it follow one another"
+
+
+def test_patterns_are_of_the_topics_that_there_are(capture):
+    def with_pattern(pattern):
+        source = next(each for each in capture.nodes if isinstance(each, Source) and each.topics == ("orders",))
+        given = replace(source, topics=(), pattern=pattern)
+        return replace(
+            capture,
+            nodes=tuple(given if each is source else each for each in capture.nodes),
+            subtopologies=tuple(
+                replace(each, source_topics=None, sink_topics=None) if source.name in each.nodes else each for each in capture.subtopologies
+            ),
+        )
+
+    found = with_pattern_topics(with_pattern(r"\Qord.\E[a-z]+"), ["ord.ers", "ord.", "orders", "ord.inary"])
+    assert topics_of(found, 6).external == ("ord.ers", "ord.inary")
+    doubts = " ".join(doubts_about(found, store(found, "seen"), {}).lasting)
+    assert r"what \Qord.\E[a-z]+ matches, and topics that did may have been deleted" in doubts
+    with pytest.raises(Refused, match="matches many-counts-changelog, which is its own"):
+        with_pattern_topics(with_pattern("many-.*"), ["many-counts-changelog"])
+    with pytest.raises(Refused, match=r"cannot read the pattern \[a\]\("):
+        with_pattern_topics(with_pattern("[a]("), ["orders"])
+    assert with_pattern_topics(capture, ["orders"]) is capture
 
 
 def test_a_repartition_topic_is_filled_from_the_topics_before_it(capture):
@@ -47,7 +100,8 @@ def test_the_topics_of_global_stores(capture):
     ("name", "reason"),
     [
         ("recent", "it has no changelog"),
-        ("final-store", "the records of its changelog have headers"),
+        ("final-store", ""),
+        ("pairs-left-shared-join-store", ""),
         ("counts", ""),
         ("windows", ""),
     ],
