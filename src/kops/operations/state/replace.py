@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from kops.core.errors import Refused
 from kops.core.models import NewTopic
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
