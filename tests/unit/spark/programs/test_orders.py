@@ -32,14 +32,22 @@ def sent(requests):
 
 
 def test_by_time_the_topic_that_lags_behind_comes_next():
-    assert sent(by_time(["left", "right"], inputs())) == [("left", [1, 5]), ("right", [2, 3]), "right", ("left", [6]), "left"]
+    assert sent(by_time(["left", "right"], inputs(), [])) == [("left", [1, 5]), ("right", [2, 3]), "right", ("left", [6]), "left"]
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_one_by_one_each_topic_keeps_its_own_order(backward):
     topics = [[("left", [1, 5]), ("left", [6])], [("right", [2, 3])]]
     expected = [each for topic in (reversed(topics) if backward else topics) for each in topic]
-    assert sent(one_by_one(inputs(), backward=backward)) == expected
+    assert sent(one_by_one(["left", "right"], inputs(), [], backward=backward)) == expected
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_answers_come_last(backward):
+    right_last = [("left", [1, 5]), ("left", [6]), ("right", [2, 3])]
+    assert sent(one_by_one(["left", "right"], inputs(), ["right"], backward=backward)) == right_last
+    timed = sent(by_time(["left", "right"], inputs(), ["right", "empty"]))
+    assert timed == ["empty", ("left", [1, 5]), ("left", [6]), "left", ("right", [2, 3]), "right"]
 
 
 def test_each_order_is_known():
@@ -49,9 +57,9 @@ def test_each_order_is_known():
 
 def table(**rows):
     """Return rows, each by its key: a value and a timestamp."""
-    values = [(name.encode(), value, time) for name, (value, time) in rows.items()]
-    columns = zip(*values, strict=True) if values else ((), (), ())
-    kinds = {"key": pyarrow.binary(), "value": pyarrow.binary(), "timestamp": pyarrow.int64()}
+    values = [(name.encode(), value, time, b"") for name, (value, time) in rows.items()]
+    columns = zip(*values, strict=True) if values else ((), (), (), ())
+    kinds = {"key": pyarrow.binary(), "value": pyarrow.binary(), "timestamp": pyarrow.int64(), "headers": pyarrow.binary()}
     return pyarrow.table({name: pyarrow.array(list(column), kinds[name]) for name, column in zip(kinds, columns, strict=True)})
 
 
