@@ -161,18 +161,23 @@ def test_another_application_gets_the_state(texts, state, run_kops, cluster, pre
 
 
 @pytest.mark.long
-def test_the_application_is_moved_to_the_end(texts, state, run_kops, cluster):
+def test_the_application_is_moved_to_the_end(cluster, prefix, state, run_kops, tmp_path):
+    with stopped(cluster, prefix, tmp_path, run_kops) as made:  # its own, since its commits say later that it was moved
+        move_to_the_end(made, state, cluster)
+
+
+def move_to_the_end(texts, state, cluster):
     behind = {place: offset - 40 if place[0] == texts.app.topic("in") else offset for place, offset in texts.committed.items()}
     cluster.commit(texts.app.application, behind)
     for store in ("texts", "letters"):
         cluster.empty(texts.app.topic(f"{store}-changelog"))
-    state("rebuild", "--store", "texts", "--store", "letters", "--at", "end", "--accept-inexact", "--yes").ok()
+    state("rebuild", "--store", "texts", "--store", "letters", "--at", "end", "--accept-inexact", "--yes", of=texts).ok()
     assert {store: texts.app.view(store) for store in ("texts", "letters")} == {store: texts.held[store] for store in ("texts", "letters")}
     assert cluster.committed(texts.app.application) == texts.committed
-    past = state("query", "--store", "letters", "--all", "--from", "input", "--at", f"@{FIRST_MS + 100_000}", "-o", "json").ok()
+    past = state("query", "--store", "letters", "--all", "--from", "input", "--at", f"@{FIRST_MS + 100_000}", "-o", "json", of=texts).ok()
     early = records(COUNT, keys=KEYS)[:100]
     assert {row["key"]: row["value"] for row in past.json} == Counter(record.value[:1].decode() for record in early)
-    assert state("query", "a", "--store", "letters", "-o", "json").ok().json[0]["value"] == held_count(texts, b"a")
+    assert state("query", "a", "--store", "letters", "-o", "json", of=texts).ok().json[0]["value"] == held_count(texts, b"a")
 
 
 @pytest.mark.long
