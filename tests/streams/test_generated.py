@@ -5,22 +5,15 @@ ran on a broker, as its changelog held it before the damage. Each application is
 other state files, and put back in between. ``KOPS_TEST_SEED`` names another series of cases; a case that failed names its seed.
 """
 
-import json
 import os
-import random
-import re
-import time
 import uuid
-from collections import Counter
-from contextlib import contextmanager
 
 import pytest
 
 from kops.gateways.machine.jars import KAFKA_VERSION
-from support.generated import Rounds, batch
-from support.generated_life import damage, live, logs, partitions_of, put_back, start_again
-from support.generated_truth import contradicts, held
-from support.isolation import XDG
+from support.generated import batch
+from support.generated_examined import Examined, Tried
+from support.generated_life import live
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -33,9 +26,6 @@ SIZES, ROUNDS = (10, 8, 4), 3
 SIZES_OF_FEW, ROUNDS_OF_FEW = (15, 13, 4), 2
 """The same in ``make test``: kops, which takes seconds to begin with, runs less often for as many cases."""
 CASES, FEW, MANY = 60, 1, 34
-CAN_BE_STARTED = "can be started"
-REFUSED = 5
-EXIT_CODES = {"equal": 0, "different": 1, "unclear": 7}
 
 
 def _numbers():
@@ -58,148 +48,3 @@ def test_kops_is_certain_only_of_what_is_so(cluster, run_kops, tmp_path, monkeyp
         print(made.seed, made.version, made.ends, *map(str, made.lives), tried, sep="\n")
     assert tried.cases >= CASES
     assert not tried.wrong, "\n".join([f"{made.seed}: kafka-streams {made.version}, runs {made.ends}", *tried.wrong])
-
-
-class Tried:
-    """What was tried on the applications of a batch, and what was contradicted."""
-
-    def __init__(self, cluster, run_kops, folder, monkeypatch):
-        self.cluster, self.run_kops, self.folder, self.monkeypatch = cluster, run_kops, folder, monkeypatch
-        self.cases, self.claims, self.seconds = 0, Counter(), Counter()
-        self.said, self.wrong = [], []
-
-    @contextmanager
-    def timed(self, what):
-        began = time.monotonic()
-        yield
-        self.seconds[what] += time.monotonic() - began
-
-    def home(self, name):
-        """Give kops a home, with a journal of its own."""
-        for variable, folder in XDG.items():
-            self.monkeypatch.setenv(variable, str(self.folder / name / folder))
-
-    def kops(self, verb, *arguments):
-        with self.timed(verb):
-            return self.run_kops("state", verb, *arguments, "-B", self.cluster.servers)
-
-    def __str__(self):
-        seconds = ", ".join(f"{what} {spent:.0f} s" for what, spent in self.seconds.items())
-        return "\n".join([f"{self.cases} cases in {seconds}: {dict(sorted(self.claims.items()))}", *self.said])
-
-
-class Examined:
-    """An application whose life is over."""
-
-    def __init__(self, tried, life, made, starts):
-        self.tried, self.cluster, self.life, self.made, self.starts = tried, tried.cluster, life, made, starts
-        self.first = logs(self.cluster, life)
-        self.truth = {filled.store: held(filled.window, self.first[filled.store]) for filled in life.made.stores}
-        self.partitions = partitions_of(self.cluster, life)
-        self.file = tried.folder / f"{life.application}.yaml"
-
-    def try_all(self, times):
-        rounds = Rounds(self.made.seed, self.life, self.made.version)
-        for number in range(times):
-            random_ = random.Random(f"{self.made.seed}-{self.life.application[-1]}-{number}-asked")
-            if number == 0 or random_.random() < 0.7:  # else the journal knows what kops wrote the last time
-                self.tried.home(f"{self.life.application}-{number}")
-            self._try(rounds.cases(number), random_, number)
-        self.tried.cases += rounds.count
-
-    def _try(self, cases, random_, number):
-        files = {filled.store: filled.file for filled in self.life.made.stores} | {case.store: case.file for case in cases}
-        self.file.write_text(self.life.state_file(files, self.starts), encoding="utf-8")
-        with self.tried.timed("damage"):
-            damage(self.cluster, cases, self.first, self.partitions, f"{self.made.seed}-{self.life.application[-1]}-{number}-damage")
-            damaged = logs(self.cluster, self.life)
-        self._verify([case for case in cases if case.verifies], damaged)
-        rebuilt = [case for case in cases if not case.verifies]
-        at = random_.choice((0, 0, 0, 1, 2)) if not self.life.is_light else 0
-        for some in (rebuilt[:at], rebuilt[at:]):
-            self._rebuild(some, number)
-        with self.tried.timed("damage"):
-            put_back(self.cluster, [case.filled for case in cases], self.truth, logs(self.cluster, self.life))
-
-    def _options(self, cases):
-        for case in cases:
-            yield from ("--store", case.store)
-            if case.damaged:
-                yield from ("--damaged", case.damaged.format(partition=case.partition % self.partitions[case.store]))
-
-    def _asked(self, verb, left, *options, plan=None):
-        """Ask kops about stores, again without those that it refuses; these are taken out."""
-        while left:
-            if plan:
-                plan.unlink(missing_ok=True)
-            saved = ("--plan-out", plan) if plan else ()
-            outcome = self.tried.kops(verb, self.file, *self._options(left), *options, *saved, "-o", "json")
-            if outcome.code != REFUSED:
-                assert outcome.code == 0 or (verb == "verify" and outcome.code in EXIT_CODES.values()), outcome
-                return outcome
-            (error,) = json.loads(outcome.err.splitlines()[-1])["errors"]
-            refused = next((case for case in left if re.search(rf"\b{case.store}\b", error["message"])), None)
-            assert refused, f"a refusal that names no store: {outcome}"
-            self.tried.said.append(error["message"])
-            self.tried.claims["refused"] += 1
-            left.remove(refused)
-        return None
-
-    def _verify(self, cases, damaged):
-        """Compare, and see that what is called equal is equal, and what is called different is different."""
-        left = list(cases)
-        outcome = self._asked("verify", left)
-        if not left:
-            return
-        rows = {row["store"]: row for row in outcome.json}
-        statuses = {row["status"] for row in rows.values()}
-        assert outcome.code == next(code for name in ("different", "unclear", "equal") if name in statuses for code in [EXIT_CODES[name]])
-        for case in left:
-            row = rows[case.store]
-            self.tried.claims[f"{row['status']} {row['exactness']}"] += 1
-            found = self._contradicts(_claim(row["exactness"], case), case, damaged[case.store])
-            if row["status"] == "equal":
-                self._note(case, f"equal, {row['exactness']}", found)
-            elif row["status"] == "different" and _claim(row["exactness"], case) in ("A", "B") and not found:
-                self._note(case, f"different, {row['exactness']}", [f"nothing differs: {row}"])
-
-    def _rebuild(self, cases, number):
-        """Rebuild what kops does not refuse, and see that what it promises is so."""
-        plan = self.tried.folder / f"{self.life.application}-{number}.json"
-        left = list(cases)
-        self._asked("rebuild", left, "--accept-inexact", "--wait-empty", "60s", plan=plan)
-        if not left:
-            return
-        with self.tried.timed("apply"):
-            done = self.tried.run_kops("apply", plan, "--yes", "-B", self.cluster.servers)
-        assert done.code == 0, done
-        with self.tried.timed("read"):
-            now = logs(self.cluster, self.life)
-        for name, store in json.loads(plan.read_text(encoding="utf-8"))["arguments"]["stores"].items():
-            case = next(case for case in left if case.store == name)
-            grade = store["exactness"]["class"]
-            self.tried.claims[grade] += 1
-            self._note(case, f"{grade}, {store['exactness']['proof']}", self._contradicts(_claim(grade, case), case, now[name]))
-        if self.life.is_light:
-            self.tried.said += [line for line in done.err.splitlines() if line.startswith("- ")]
-        if CAN_BE_STARTED in done.err:
-            self.tried.claims[CAN_BE_STARTED] += 1
-            with self.tried.timed("starts"):
-                self._note(CAN_BE_STARTED, "", start_again(self.cluster, self.life, self.made.version, self.tried.folder))
-                now = logs(self.cluster, self.life)
-            for filled in self.life.made.stores:
-                found = contradicts("B", self.truth[filled.store], now[filled.store], filled.form, grouped=filled.is_grouped)
-                self._note(filled.store, CAN_BE_STARTED, found)
-
-    def _contradicts(self, claim, case, log):
-        return contradicts(claim, self.truth[case.store], log, case.filled.form, grouped=case.filled.is_grouped)
-
-    def _note(self, case, said, found):
-        if found:
-            self.tried.wrong += [f"{self.life.application[-1]}: {self.life}", f"  {case}", *(f"    {said}: {what}" for what in found[:3])]
-
-
-def _claim(grade, case):
-    """Return the class that must hold: what rests on a wrong file promises nothing."""
-    letter, condition, _ = grade.partition(" if the file is right")
-    return letter if case.file_is_right or not condition else "none"
