@@ -12,6 +12,7 @@ from kops.formats.batches.header import UnreadableBatch, batches_of
 from kops.gateways.wire.batch_consumer import BatchConsumer, RecordsLost
 from kops.spark.reading.batch_source import AsRows
 from kops.spark.reading.gathering import gathered, newest_of_each_key
+from support.streams_apps import Cluster
 from support.topics import whole_partition
 
 SOON = 20
@@ -105,6 +106,7 @@ def test_aborted_transactions_read_as_librdkafka_reads_them(broker, topic):
             producer.flush(SOON)
             getattr(producer, f"{outcome}_transaction")(SOON)
         produce(broker.client, name, records[:3])
+    Cluster(broker.bootstrap_servers).settle(name)
     end = log_end(broker.client, name)
     committed = read(broker, name, 0, end, read_committed=True)
     assert committed == whole_partition(broker.client, name, "read_committed")

@@ -9,6 +9,7 @@ from kops.formats.batches.copy import columns_of_table
 from kops.formats.batches.encode import encode
 from kops.gateways.wire.transaction_requests import Names, Position
 from kops.gateways.wire.transactions import BatchWriter, BrokenTransaction, RefusedBatch
+from support.streams_apps import Cluster
 from support.topics import whole_partition
 
 START = 1_760_000_000_000
@@ -35,6 +36,7 @@ def expected(first, count):
 
 
 def read(client, topic):
+    Cluster(client["bootstrap.servers"]).settle(topic)
     return [record[1:] for record in whole_partition(client, topic, "read_committed")]
 
 

@@ -172,6 +172,7 @@ def misbehaving(app, captured, cluster, tmp_path):
     return make
 
 
+@pytest.mark.long
 def test_what_a_program_throws_leaves_the_changelogs(misbehaving, run_kops, cluster):
     made, before, arguments, (thrown,) = misbehaving("throw")
     emptied = cluster.ends(made.topic("texts-changelog"))
