@@ -54,14 +54,13 @@ def query(
         raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
     if (key is None) == (not whole):
         raise click.UsageError("name either a key, or --all for the whole table")
-    position, program = parse_moment(at, origin, session.now()), None
+    position, program, skip = parse_moment(at, origin, session.now()), None, on_error == "skip"
     if app is not None:
-        if on_error == "skip":
+        if skip:
             raise click.UsageError(PROGRAM_DECIDES)
         state_file, program = of_program(session, app, stores)
     else:
         state_file = read_state_file(file or "", stores)
-    skip = on_error == "skip"
     found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=skip, master=master, program=program)
     session.note(*found.notes)
     show_answers(session, found.rows)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, TopicPartition, isolation_of
-from kops.core.records.models import OffsetRange
 from kops.core.secret_shapes import HIDDEN
 from kops.core.statefile import Form, StateFile
 from kops.core.statefile import Store as StateStore
@@ -55,6 +54,7 @@ from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text, begins
 from kops.operations.state.own_code_exactness import of_runs
+from kops.operations.state.snapshot_topics import beyond_committed
 
 if TYPE_CHECKING:
     from kops.spark.programs.jobs import Ran, StoreCounts
@@ -95,7 +95,8 @@ class ProgramRun:
     """A captured program that is to compute its stores.
 
     :param seconds: how long it may take to construct KafkaStreams
-    :param nothing_waits: what its repartition topics hold unprocessed counts too: nobody will process it for these stores
+    :param nothing_waits: unprocessed records of its repartition topics count as processed, since the application will not process them for
+        these stores
     """
 
     capture: Capture
@@ -200,7 +201,7 @@ def refuse_moving(state_file: StateFile, unfit: Sequence[str], what: str) -> Non
 
     :param unfit: why stores of the program are left out, one sentence each
     :param what: the option
-    :raises Refused: also where nobody but the program knows the time that is committed with an offset
+    :raises Refused: when a store is left out, or when only the program's own timestamp extractor knows the partition time to commit
     """
     if unfit:
         raise Refused(f"{what} needs all stores of the program, and {unfit[0]}", hint="name those that are enough with --store")
@@ -457,12 +458,7 @@ class _Plan:
         topics = sorted({topic.name for number in self.needed for topic in self._tasks[number].repartition_topics})
         places = [TopicPartition(topic, number) for topic in topics for number in range(self.partitions[topic])]
         isolation = isolation_of(committed=self._state_file.reads_committed)
-        ranges = {}
-        for place, bound in self._services.kafka.offsets.bounds(places, isolation=isolation).items() if places else ():
-            committed = self._cut.committed.get(place)
-            start = max(committed.offset if committed else 0, bound.log_start_offset)
-            if start < bound.log_end_offset:
-                ranges[place] = OffsetRange(start, bound.log_end_offset)
+        ranges = beyond_committed(self._services, places, self._cut.committed, isolation=isolation)
         found: dict[tuple[str, int], list[Key]] = {}
         for count, record in enumerate(
             record for batch in (self._services.kafka.records.read(ranges, isolation=isolation) if ranges else ()) for record in batch

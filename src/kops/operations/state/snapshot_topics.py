@@ -123,11 +123,20 @@ def unprocessed(
 ) -> dict[TopicPartition, tuple[int, int]]:
     """Return the partitions with records after the committed offset, with first and end offset of these; markers are not records."""
     left = {}
+    for partition, wanted in beyond_committed(services, partitions, committed, isolation=isolation).items():
+        if any(batch for batch in services.kafka.records.read({partition: wanted}, isolation=isolation)):
+            left[partition] = (wanted.start, wanted.end)
+    return left
+
+
+def beyond_committed(
+    services: Services, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, Committed], *, isolation: str
+) -> dict[TopicPartition, OffsetRange]:
+    """Return the offsets from the committed one, or else the log start, to the log end, where there are any."""
+    ranges = {}
     for partition, bound in services.kafka.offsets.bounds(partitions, isolation=isolation).items() if partitions else ():
         found = committed.get(partition)
         start = max(found.offset if found else 0, bound.log_start_offset)
         if start < bound.log_end_offset:
-            reader = services.kafka.records.read({partition: OffsetRange(start, bound.log_end_offset)}, isolation=isolation)
-            if any(batch for batch in reader):
-                left[partition] = (start, bound.log_end_offset)
-    return left
+            ranges[partition] = OffsetRange(start, bound.log_end_offset)
+    return ranges

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.core.models import TopicPartition
-from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import PROGRAM
 from kops.core.suffixes import suffix_lengths
@@ -24,7 +23,7 @@ from kops.operations.state.compute import job_of
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.schemas import with_schemas
-from kops.operations.state.snapshot_topics import unprocessed
+from kops.operations.state.snapshot_topics import beyond_committed, unprocessed
 
 if TYPE_CHECKING:
     from kops.spark.stores.repartition import Sent
@@ -87,12 +86,7 @@ def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: 
     if topic is None:
         return {}, []
     partitions = [TopicPartition(topic, number) for number in range(facts.tasks)]
-    ranges = {}
-    for place, bound in services.kafka.offsets.bounds(partitions, isolation=state_file.isolation).items():
-        committed = cut.committed.get(place)
-        start = max(committed.offset if committed else 0, bound.log_start_offset)
-        if start < bound.log_end_offset:
-            ranges[place] = OffsetRange(start, bound.log_end_offset)
+    ranges = beyond_committed(services, partitions, cut.committed, isolation=state_file.isolation)
     waiting: dict[bytes, list[int]] = {}
     places: set[TopicPartition] = set()
     count = 0
