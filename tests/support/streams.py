@@ -165,7 +165,7 @@ def compacted_view(records: Iterable[Record], *, partitions: bool = True) -> dic
     view: dict[bytes, Entry] = {}
     for (partition, key), record in latest.items():
         if record.value is not None:
-            assert key not in view, f"{key!r} is in partitions {view[key].partition} and {partition}"
+            assert key not in view, f"{key!r} is in two partitions: {view[key]} and {record}"
             view[key] = Entry(record.value, record.timestamp, record.headers, partition)
     return view if partitions else {key: replace(entry, partition=None) for key, entry in view.items()}
 
