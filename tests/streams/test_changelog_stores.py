@@ -52,7 +52,8 @@ def application(broker, cluster, tmp_path_factory):
         [*command, broker.bootstrap_servers, name, state, *KEYS], capture_output=True, text=True, timeout=300, check=False, encoding="utf-8"
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    yield name, json.loads(done.stdout.splitlines()[-1])  # before it the library logs
+    (answers,) = (line for line in done.stdout.splitlines() if line.startswith("{"))  # before it and after it the library logs
+    yield name, json.loads(answers)
     cluster.delete_all(cluster.topics(name))
     cluster.admin.delete_consumer_groups([name])[name].result(30)
 
