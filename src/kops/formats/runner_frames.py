@@ -36,7 +36,9 @@ Kind   Body      Meaning
                  ``punctuate.records``, after how many records punctuators on stream time are called (1);
                  ``cache.bytes``; ``memory`` as above; ``keep``, "internal" topics (the default) or "all" that is written;
                  ``changelogs``, "all" rows (the default) or "last", where a changelog's rows come at the end, one for each key,
-                 in the order of writing
+                 in the order of writing; ``restores`` (false): rows to restore may follow; ``committed.TOPIC`` and
+                 ``metadata.TOPIC``: what the application had committed of its partition, from which the task takes stream time
+``B``  batch     after such a ``T``, before its records: rows of its changelogs, which are put into its stores as by a restore
 ``R``  batch     records of its input partitions, each partition's in the order of its offsets; with the order "time" those that came
                  ahead of another partition's are held in memory
 ``E``  map       ``topic``: it has no more records (needed with the order "time" only)
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
 
     Numbers = numpy.ndarray[Any, numpy.dtype[Any]]
 
-CONFIGURE, GLOBAL, TASK, RECORDS, END, FINISH, QUIT = b"CGTREFQ"
+CONFIGURE, GLOBAL, TASK, RESTORE, RECORDS, END, FINISH, QUIT = b"CGTBREFQ"
 HELLO, OUTPUT, DONE, FAILED = b"HOKX"
 LAST = frozenset({HELLO, DONE, FAILED})
 """The kinds that end an answer."""

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,8 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /** Records as columns: read from a frame row by row, or collected for one. */
 final class Batch {
+    private static final byte[] NOTHING = {};
+
     private Batch() {}
 
     /** The rows of a frame. */
@@ -99,6 +102,25 @@ final class Batch {
         }
     }
 
+    /** The headers of a record as a row has them. */
+    static byte[] encoded(Iterable<Header> headers) {
+        Iterator<Header> left = headers.iterator();
+        if (!left.hasNext()) {
+            return NOTHING;
+        }
+        Column column = new Column();
+        while (left.hasNext()) {
+            Header header = left.next();
+            byte[] text = header.key().getBytes(StandardCharsets.UTF_8);
+            column.number(text.length);
+            column.bytes(text);
+            byte[] content = header.value();
+            column.number(content == null ? -1 : content.length);
+            column.bytes(content);
+        }
+        return Arrays.copyOf(column.data, column.size);
+    }
+
     /** Rows for a frame. */
     static final class Writer {
         private static final int ENOUGH = 4 << 20;
@@ -123,7 +145,7 @@ final class Batch {
             return column;
         }
 
-        void add(String name, int partitionOf, long offsetOf, long timestampOf, byte[] key, byte[] value, Iterable<Header> headersOf) {
+        void add(String name, int partitionOf, long offsetOf, long timestampOf, byte[] key, byte[] value, byte[] headersOf) {
             Integer known = topics.get(name);
             if (known == null) {
                 known = topics.size();
@@ -135,16 +157,7 @@ final class Batch {
             timestamp.number8(timestampOf);
             keyLengths.number(keys.bytes(key));
             valueLengths.number(values.bytes(value));
-            int before = headers.size;
-            for (Header header : headersOf) {
-                byte[] text = header.key().getBytes(StandardCharsets.UTF_8);
-                headers.number(text.length);
-                headers.bytes(text);
-                byte[] content = header.value();
-                headers.number(content == null ? -1 : content.length);
-                headers.bytes(content);
-            }
-            headerLengths.number(headers.size - before);
+            headerLengths.number(headers.bytes(headersOf));
             rows++;
         }
 
@@ -186,7 +199,8 @@ final class Batch {
 
     /** Bytes that grow. */
     private static final class Column {
-        private byte[] data = new byte[1 << 12];
+        private static final int FIRST = 1 << 8;
+        private byte[] data = new byte[FIRST];
         private int size;
 
         private void room(int more) {

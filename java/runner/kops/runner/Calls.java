@@ -23,6 +23,11 @@ final class Calls {
         HOOK.ifPresent(hook -> call(hook, "watch", new Class<?>[] {Thread.class}, Thread.currentThread()));
     }
 
+    /** What threads of KafkaStreams do counts from now on. */
+    static void watchStreamThreads() {
+        HOOK.ifPresent(hook -> call(hook, "watchNamed", new Class<?>[] {String.class}, "-StreamThread-"));
+    }
+
     /** The calls, with line feeds between them. */
     static String seen() {
         return HOOK.map(hook -> String.join("\n", strings(call(hook, "calls", new Class<?>[0])))).orElse("");

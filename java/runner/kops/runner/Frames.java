@@ -19,6 +19,7 @@ final class Frames {
     static final int CONFIGURE = 'C';
     static final int GLOBAL = 'G';
     static final int TASK = 'T';
+    static final int RESTORE = 'B';
     static final int RECORDS = 'R';
     static final int END = 'E';
     static final int FINISH = 'F';

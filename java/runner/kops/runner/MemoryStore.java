@@ -1,10 +1,8 @@
 package kops.runner;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.NoSuchElementException;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
@@ -15,12 +13,13 @@ import org.apache.kafka.streams.state.internals.InMemoryKeyValueStore;
 /**
  * A store in memory that a program cannot tell from one in RocksDB, but for approximateNumEntries(), which is an estimate there.
  *
- * <p>It sorts its keys when they are first asked for in an order. It keeps bytes of its own, so that arrays may be used again after they were put or got; and an iterator over it does not see what is
- * put or deleted while it is open, which the library's iterators in memory do.
+ * <p>It sorts its keys when they are first asked for in an order. It keeps bytes of its own, so that arrays may be used again after they
+ * were put or got; and an iterator over it does not see what is put or deleted while it is open, which the library's iterators in memory do.
  */
-final class MemoryStore extends InMemoryKeyValueStore {
+class MemoryStore extends InMemoryKeyValueStore {
+    private static final byte[] NOTHING = {};
     /** What it holds, until somebody asks for more than single keys: then the store above it, which is sorted, holds all. */
-    private Map<Bytes, byte[]> unsorted = new HashMap<>();
+    private Table unsorted = new Table(0);
 
     MemoryStore(String name) {
         super(name);
@@ -31,9 +30,9 @@ final class MemoryStore extends InMemoryKeyValueStore {
         if (unsorted == null) {
             super.put(copy(key), copy(value));
         } else if (value == null) {
-            unsorted.remove(key);
+            unsorted.remove(key.get());
         } else {
-            unsorted.put(copy(key), value.clone());
+            unsorted.put(key.get(), value, NOTHING);
         }
     }
 
@@ -55,12 +54,21 @@ final class MemoryStore extends InMemoryKeyValueStore {
 
     @Override
     public byte[] get(Bytes key) {
-        return copy(unsorted == null ? super.get(key) : unsorted.get(key));
+        if (unsorted == null) {
+            return copy(super.get(key));
+        }
+        long place = unsorted.find(key.get());
+        return place == Table.NONE ? null : unsorted.value(place);
     }
 
     @Override
     public byte[] delete(Bytes key) {
-        return unsorted == null ? copy(super.delete(key)) : unsorted.remove(key);
+        if (unsorted == null) {
+            return copy(super.delete(key));
+        }
+        byte[] before = get(key);
+        unsorted.remove(key.get());
+        return before;
     }
 
     @Override
@@ -70,9 +78,9 @@ final class MemoryStore extends InMemoryKeyValueStore {
 
     private void sort() {
         if (unsorted != null) {
-            Map<Bytes, byte[]> all = unsorted;
+            Table all = unsorted;
             unsorted = null;
-            all.forEach(super::put);
+            all.forEach(place -> super.put(Bytes.wrap(all.key(place)), all.value(place)));
         }
     }
 

@@ -5,7 +5,6 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -15,6 +14,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.Partitioner;
@@ -38,7 +38,6 @@ final class Output extends MockProducer<byte[], byte[]> {
     private final Partitions partitions;
     private final Set<String> kept;
     private final Set<String> compacted;
-    private final Map<Key, Row> lasts = new HashMap<>();
     private final Batch.Writer rows = new Batch.Writer();
     private final Map<String, Writer> writers = new HashMap<>();
     private final Map<String, Long> dropped = new TreeMap<>();
@@ -72,13 +71,7 @@ final class Output extends MockProducer<byte[], byte[]> {
             if (writer.kept) {
                 long timestamp = record.timestamp() == null ? -1 : record.timestamp();
                 if (writer.compacted) {
-                    Key key = new Key(writer, record.key());
-                    Row row = lasts.get(key);
-                    if (row == null) {
-                        row = new Row();
-                        lasts.put(key, row);
-                    }
-                    row.set(written++, to, writer.next(to), timestamp, record.value(), record.headers());
+                    writer.lasts.put(written++, to, writer.next(to), timestamp, record);
                 } else {
                     add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), record.headers());
                 }
@@ -98,7 +91,7 @@ final class Output extends MockProducer<byte[], byte[]> {
     }
 
     private void add(String topic, int partition, long offset, long timestamp, byte[] key, byte[] value, Iterable<Header> headers) {
-        rows.add(topic, partition, offset, timestamp, key, value, headers);
+        rows.add(topic, partition, offset, timestamp, key, value, Batch.encoded(headers));
         if (rows.full()) {
             write();
         }
@@ -116,20 +109,23 @@ final class Output extends MockProducer<byte[], byte[]> {
     /** Ends the output: what a program writes while it is closed does not belong to its state. */
     void shut() {
         open = false;
-        List<Map.Entry<Key, Row>> inOrder = new ArrayList<>(lasts.entrySet());
-        inOrder.sort(Comparator.comparingLong(entry -> entry.getValue().written));
-        for (Map.Entry<Key, Row> entry : inOrder) {
-            Key key = entry.getKey();
-            Row row = entry.getValue();
-            add(key.writer.topic, row.partition, row.offset, row.timestamp, key.bytes, row.value, row.headers);
-        }
-        lasts.clear();
+        List<Writer> compacted = new ArrayList<>(writers.values());
+        compacted.removeIf(writer -> writer.lasts == null);
+        Lasts.inOrder(
+                compacted.stream().map(writer -> writer.lasts).collect(Collectors.toList()),
+                (lasts, place) -> {
+                    lasts.add(rows, place);
+                    if (rows.full()) {
+                        write();
+                    }
+                });
+        writers.clear();
     }
 
     /** Forgets rows that were not written. */
     void forget() {
         open = false;
-        lasts.clear();
+        writers.clear();
         rows.clear();
     }
 
@@ -141,47 +137,6 @@ final class Output extends MockProducer<byte[], byte[]> {
         return withoutKey;
     }
 
-    /** A key of a topic. The bytes are the program's: serializers make new ones for each record. */
-    private static final class Key {
-        private final Writer writer;
-        private final byte[] bytes;
-        private final int hash;
-
-        Key(Writer writer, byte[] bytes) {
-            this.writer = writer;
-            this.bytes = bytes;
-            this.hash = 31 * writer.topic.hashCode() + Arrays.hashCode(bytes);
-        }
-
-        @Override
-        public boolean equals(Object other) {
-            return other instanceof Key && ((Key) other).writer == writer && Arrays.equals(((Key) other).bytes, bytes);
-        }
-
-        @Override
-        public int hashCode() {
-            return hash;
-        }
-    }
-
-    private static final class Row {
-        private long written;
-        private int partition;
-        private long offset;
-        private long timestamp;
-        private byte[] value;
-        private Iterable<Header> headers;
-
-        void set(long written, int partition, long offset, long timestamp, byte[] value, Iterable<Header> headers) {
-            this.written = written;
-            this.partition = partition;
-            this.offset = offset;
-            this.timestamp = timestamp;
-            this.value = value;
-            this.headers = headers;
-        }
-    }
-
     private final class Writer {
         private final String topic;
         private final boolean kept;
@@ -189,11 +144,13 @@ final class Output extends MockProducer<byte[], byte[]> {
         private int count; // 0: not asked for yet, since the library says itself where changelogs go
         private long[] offsets = new long[1];
         private RecordMetadata[] written = new RecordMetadata[1];
+        private final Lasts lasts;
 
         Writer(String topic) {
             this.topic = topic;
             this.kept = Output.this.kept == null || Output.this.kept.contains(topic);
             this.compacted = Output.this.compacted.contains(topic);
+            this.lasts = kept && compacted ? new Lasts(topic) : null;
         }
 
         int partitionOf(byte[] key, byte[] value) {

@@ -53,6 +53,10 @@ public final class Runner {
                             }
                             task = new TaskRun(application, frames, frame.map());
                             break;
+                        case Frames.RESTORE:
+                            needed(task, "a task");
+                            task.restore(new Batch.Reader(frame.body));
+                            break;
                         case Frames.RECORDS:
                             needed(task, "a task");
                             task.feed(new Batch.Reader(frame.body));

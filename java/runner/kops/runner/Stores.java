@@ -2,6 +2,7 @@ package kops.runner;
 
 import java.util.Collection;
 import java.util.Optional;
+import org.apache.kafka.streams.state.TimestampedBytesStore;
 
 /**
  * Puts key-value stores in memory in place of RocksDB ones, behind all the layers that cache, log and measure.
@@ -51,8 +52,20 @@ final class Stores {
         }
         String name = (String) Versions.call(store, "name");
         if (Versions.type(STATE + "RocksDBStore").isInstance(store)) {
-            return Optional.of(new MemoryStore(name));
+            boolean timestamped = store instanceof TimestampedBytesStore && !hasHeaders(store);
+            return Optional.of(timestamped ? new Timestamped(name) : new MemoryStore(name));
         }
         return Optional.empty();
+    }
+
+    private static boolean hasHeaders(Object store) {
+        return Versions.typeIfAny("org.apache.kafka.streams.state.HeadersBytesStore").map(type -> type.isInstance(store)).orElse(false);
+    }
+
+    /** By this mark the library knows that a restored value gets the time of its row before it. */
+    private static final class Timestamped extends MemoryStore implements TimestampedBytesStore {
+        Timestamped(String name) {
+            super(name);
+        }
     }
 }

@@ -12,10 +12,12 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetResetStrategy;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
@@ -29,7 +31,7 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
  *
  * <p>Two orders of records: "given" processes them as they come; "time" lets the library choose between partitions as it does in
  * production, by the timestamp of each partition's next record, and waits until each partition that has not ended has one. Topics that
- * come after the others, such as the answers that a foreign-key join gets, are read when the others have ended.
+ * come after others, such as the answers that a foreign-key join gets, are read when those of lower ranks have ended.
  *
  * <p>A commit flushes caches and suppress buffers. There is one after so many milliseconds between the timestamps of records, or after
  * so many records, when the program asks for one, and at the end. Punctuators on stream time are called after each record, or after so
@@ -44,15 +46,18 @@ final class TaskRun {
     private final MockConsumer<byte[], byte[]> consumer = new MockConsumer<>(OffsetResetStrategy.EARLIEST);
     private final Map<String, Input> inputs = new HashMap<>();
     private final MethodHandle numBuffered;
-    private final Object partitionGroup;
     private final boolean cleanCommits;
     private final boolean givenOrder;
     private final long commitMs;
     private final long commitRecords;
     private final long punctuateRecords;
+    private final Collection<?> streamTimeQueue;
     private final Collection<?> wallClockQueue;
     private final One one = new One();
+    private int[] ranks;
     private final long now;
+    private Object manager;
+    private boolean started;
     private String phase = "start";
     private ConsumerRecord<byte[], byte[]> inHand;
     private int wallClock;
@@ -77,11 +82,15 @@ final class TaskRun {
         int partition = Integer.parseInt(request.get("partition"));
         TaskId id = new TaskId(subtopology, partition);
         Object topology = application.buildSubtopology(subtopology);
-        Set<TopicPartition> partitions = partitions(topology, partition, Set.of(request.getOrDefault("after", "").split(",")));
+        Set<TopicPartition> partitions = partitions(topology, partition, ranks(request.getOrDefault("after", "")));
+        commit(request, partitions);
         Set<String> kept = "all".equals(request.get("keep")) ? null : application.internalTopics();
         Set<String> compacted = "last".equals(request.get("changelogs")) ? application.changelogs() : Set.of();
+        boolean isCompacted = compacted.equals(application.changelogs());
+        compacted = new HashSet<>(compacted);
+        compacted.removeAll(Set.of(request.getOrDefault("versions", "").split(",")));
         this.output = new Output(frames, application.partitions, kept, compacted, application.partitioner());
-        if (kept != null && compacted.equals(application.changelogs()) && !application.passesOn(subtopology)) {
+        if (kept != null && isCompacted && !application.passesOn(subtopology)) {
             Caches.leaveOut(topology);
         }
         boolean inMemory = Boolean.parseBoolean(request.getOrDefault("memory", Boolean.toString(application.inMemory)));
@@ -90,20 +99,86 @@ final class TaskRun {
         this.metrics = application.metrics();
         long cache = request.containsKey("cache.bytes") ? Long.parseLong(request.get("cache.bytes")) : application.cacheBytes();
         this.task = task(id, topology, partitions, application.cache(cache, metrics));
-        this.partitionGroup = Versions.get(task, "partitionGroup");
-        this.numBuffered = Versions.handle(partitionGroup.getClass(), "numBuffered", TopicPartition.class);
+        Object partitionGroup = Versions.get(task, "partitionGroup");
+        this.numBuffered = Versions.handle(partitionGroup.getClass(), "numBuffered", TopicPartition.class).bindTo(partitionGroup);
         this.cleanCommits = Versions.has(task, "prepareCommit", true);
+        this.streamTimeQueue = (Collection<?>) Versions.get(Versions.get(task, "streamTimePunctuationQueue"), "pq");
         this.wallClockQueue = (Collection<?>) Versions.get(Versions.get(task, "systemTimePunctuationQueue"), "pq");
         try {
             task.initializeIfNeeded();
+        } catch (RuntimeException | Error problem) {
+            throw failure(problem);
+        }
+        if (!Boolean.parseBoolean(request.get("restores"))) {
+            start();
+        }
+    }
+
+    /** Puts rows of changelogs into their stores, as the library does when it restores them; before the first record. */
+    void restore(Batch.Reader batch) throws IOException {
+        if (started) {
+            throw new IllegalStateException("the task has started, so nothing can be restored");
+        }
+        Map<TopicPartition, List<ConsumerRecord<byte[], byte[]>>> rows = new LinkedHashMap<>();
+        while (batch.hasNext()) {
+            ConsumerRecord<byte[], byte[]> row = batch.next();
+            rows.computeIfAbsent(new TopicPartition(row.topic(), row.partition()), at -> new ArrayList<>()).add(row);
+        }
+        rows.forEach((changelog, records) -> {
+            Object store = Versions.call(manager, "storeMetadata", changelog);
+            if (store == null) {
+                throw new IllegalArgumentException("no store of the task has the changelog " + changelog);
+            }
+            try {
+                if (Versions.has(manager, "restore", store, records)) {
+                    Versions.call(manager, "restore", store, records);
+                } else { // from 3.7 on, with how many are left
+                    Versions.call(manager, "restore", store, records, OptionalLong.empty());
+                }
+            } catch (RuntimeException | Error problem) {
+                throw failure(problem);
+            }
+        });
+    }
+
+    private void start() {
+        if (started) {
+            return;
+        }
+        started = true;
+        try {
             task.completeRestoration(none -> {});
+            Meters.silence(metrics);
         } catch (RuntimeException | Error problem) {
             throw failure(problem);
         }
         countWallClock();
     }
 
-    private Set<TopicPartition> partitions(Object topology, int partition, Set<String> after) {
+    /** Lets the task find what the application had committed: the metadata have the time up to which it had read each partition. */
+    private void commit(Map<String, String> request, Set<TopicPartition> partitions) {
+        Map<TopicPartition, OffsetAndMetadata> committed = new HashMap<>();
+        for (TopicPartition at : partitions) {
+            String offset = request.get("committed." + at.topic());
+            if (offset != null) {
+                String metadata = request.getOrDefault("metadata." + at.topic(), "");
+                committed.put(at, new OffsetAndMetadata(Long.parseLong(offset), metadata));
+            }
+        }
+        consumer.commitSync(committed);
+    }
+
+    /** Reads TOPIC:RANK, separated by commas. */
+    private static Map<String, Integer> ranks(String text) {
+        Map<String, Integer> ranks = new HashMap<>();
+        for (String one : text.isEmpty() ? new String[0] : text.split(",")) {
+            int colon = one.lastIndexOf(':');
+            ranks.put(one.substring(0, colon), Integer.valueOf(one.substring(colon + 1)));
+        }
+        return ranks;
+    }
+
+    private Set<TopicPartition> partitions(Object topology, int partition, Map<String, Integer> after) {
         Set<TopicPartition> partitions = new HashSet<>();
         Map<TopicPartition, Long> starts = new HashMap<>();
         for (Object name : (Set<?>) Versions.call(topology, "sourceTopics")) {
@@ -114,13 +189,14 @@ final class TaskRun {
             if (partition < application.partitions.of(topic)) {
                 TopicPartition one = new TopicPartition(topic, partition);
                 partitions.add(one);
-                inputs.put(topic, new Input(one, after.contains(topic)));
+                inputs.put(topic, new Input(one, after.getOrDefault(topic, 0)));
                 starts.put(one, 0L);
             }
         }
         if (partitions.isEmpty()) {
             throw new IllegalArgumentException("no topic of the sub-topology has a partition " + partition);
         }
+        ranks = inputs.values().stream().mapToInt(input -> input.after).sorted().distinct().toArray();
         consumer.assign(partitions);
         consumer.updateBeginningOffsets(starts);
         return partitions;
@@ -138,7 +214,7 @@ final class TaskRun {
         if (Versions.typeIfAny(Versions.INTERNALS + "ChangelogRegister").isPresent()) {
             forManager.add(Versions.proxy(Versions.INTERNALS + "ChangelogRegister", (proxy, method, arguments) -> null));
         }
-        Object manager = Versions.make(Versions.INTERNALS + "ProcessorStateManager", forManager.toArray());
+        manager = Versions.make(Versions.INTERNALS + "ProcessorStateManager", forManager.toArray());
         Object context = Versions.make(Versions.INTERNALS + "ProcessorContextImpl", id, application.config, manager, metrics, cache);
         Object clients = Versions.proxy("org.apache.kafka.streams.KafkaClientSupplier", (proxy, method, arguments) -> {
             if (method.getName().equals("getProducer")) {
@@ -162,6 +238,7 @@ final class TaskRun {
 
     /** Processes what can be processed of these records; the rest waits for more. */
     void feed(Batch.Reader batch) throws IOException {
+        start();
         while (batch.hasNext()) {
             ConsumerRecord<byte[], byte[]> record = batch.next();
             Input input = inputs.get(record.topic());
@@ -173,7 +250,7 @@ final class TaskRun {
                 try {
                     give(input, record);
                     if (input.head != null) {
-                        step();
+                        step(input);
                     }
                 } catch (RuntimeException | Error problem) {
                     throw failure(problem);
@@ -188,6 +265,7 @@ final class TaskRun {
 
     /** One partition has no more records, so the others need not wait for it. */
     void end(String topic) {
+        start();
         Input input = inputs.get(topic);
         if (input == null) {
             throw new IllegalArgumentException("task " + task.id() + " does not read " + topic);
@@ -201,7 +279,7 @@ final class TaskRun {
     private void advance() {
         try {
             while (headsAreThere()) {
-                step();
+                step(null);
             }
         } catch (RuntimeException | Error problem) {
             throw failure(problem);
@@ -209,14 +287,22 @@ final class TaskRun {
     }
 
     private boolean headsAreThere() {
-        return headsAreThere(false) || inputs.values().stream().allMatch(input -> input.after || input.isThrough()) && headsAreThere(true);
+        for (int rank : ranks) {
+            if (headsAreThere(rank)) {
+                return true;
+            }
+            if (!inputs.values().stream().allMatch(input -> input.after > rank || input.isThrough())) {
+                return false;
+            }
+        }
+        return false;
     }
 
-    private boolean headsAreThere(boolean after) {
+    private boolean headsAreThere(int rank) {
         boolean any = false;
         boolean all = true;
         for (Input input : inputs.values()) {
-            if (input.after != after) {
+            if (input.after != rank) {
                 continue;
             }
             while (input.head == null && !input.waiting.isEmpty()) {
@@ -240,20 +326,21 @@ final class TaskRun {
 
     private int buffered(Input input) {
         try {
-            return (int) numBuffered.invoke(partitionGroup, input.partition);
+            return (int) numBuffered.invokeExact(input.partition);
         } catch (Throwable problem) {
             throw Versions.unwrapped(problem);
         }
     }
 
-    private void step() {
+    /** @param only the partition that has a record; null: the library chooses */
+    private void step(Input only) {
         phase = "process";
         try {
             if (!task.process(now)) {
                 throw new IllegalStateException("task " + task.id() + " does not process a record that it has");
             }
         } finally {
-            taken();
+            taken(only);
         }
         processed++;
         sinceCommit++;
@@ -276,11 +363,19 @@ final class TaskRun {
     private void punctuate() {
         phase = "punctuate";
         sincePunctuation = 0;
+        if (streamTimeQueue.isEmpty()) { // nobody waits
+            return;
+        }
         task.maybePunctuateStreamTime();
     }
 
     /** Finds the record that the task has just taken. */
-    private void taken() {
+    private void taken(Input only) {
+        if (only != null) {
+            inHand = only.head;
+            only.head = null;
+            return;
+        }
         for (Input input : inputs.values()) {
             if (input.head != null && (givenOrder || buffered(input) == 0)) {
                 inHand = input.head;
@@ -309,6 +404,7 @@ final class TaskRun {
 
     /** Processes what is left, commits, closes; says what happened. */
     Map<String, String> finish() {
+        start();
         inputs.values().forEach(input -> input.ended = true);
         advance();
         Map<String, String> facts = new LinkedHashMap<>();
@@ -379,7 +475,7 @@ final class TaskRun {
     private long skipped() {
         double skipped = 0;
         for (Map.Entry<?, ?> metric : ((Map<?, ?>) Versions.call(metrics, "metrics")).entrySet()) {
-            if (((MetricName) metric.getKey()).name().equals("dropped-records-total")) {
+            if (((MetricName) metric.getKey()).name().equals(Meters.DROPPED + "-total")) {
                 skipped += (Double) ((Metric) metric.getValue()).metricValue();
             }
         }
@@ -397,11 +493,11 @@ final class TaskRun {
         final TopicPartition partition;
         final Deque<ConsumerRecord<byte[], byte[]>> waiting = new ArrayDeque<>();
         ConsumerRecord<byte[], byte[]> head;
-        final boolean after;
+        final int after;
         long position = -1;
         boolean ended;
 
-        Input(TopicPartition partition, boolean after) {
+        Input(TopicPartition partition, int after) {
             this.partition = partition;
             this.after = after;
         }

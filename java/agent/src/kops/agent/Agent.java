@@ -26,20 +26,28 @@ public final class Agent {
         "io/dropwizard/metrics/", "io/confluent/kafka/schemaregistry/", "io/confluent/kafka/serializers/", "io/apicurio/");
     private static final String EXAMPLES = "org/apache/kafka/streams/examples/";
 
+    /** Ports that the JVM itself opens for its management, which the application that runs beside, or another start of this one, may have. */
+    private static final List<String> MANAGEMENT = List.of("com.sun.management.jmxremote.port", "com.sun.management.jmxremote.rmi.port");
+    /** The agent that serves metrics at a port of its own. */
+    private static final String METRICS = "io/prometheus/jmx/JavaAgent";
+
     private Agent() {}
 
     /** @param folder where its settings are, and where it writes what it found */
     public static void premain(final String folder, final Instrumentation instrumentation) throws Exception {
         final Session session = new Session(Paths.get(folder));
         Hook.session = session;
+        MANAGEMENT.forEach(System::clearProperty); // the JVM looks at them after this
         final ClassLoader own = own();
         final UnaryOperator<byte[]> rewriter = made(own, "kops.rewrite.Rewriter");
         final UnaryOperator<byte[]> watcher = made(own, "kops.rewrite.Watcher");
-        final boolean watches = session.runs();
+        final UnaryOperator<byte[]> silencer = made(own, "kops.rewrite.Silencer");
+        final boolean watches = session.runs() || session.shadows();
         instrumentation.addTransformer(new ClassFileTransformer() {
             @Override
             public byte[] transform(
                     final ClassLoader loader, final String name, final Class<?> before, final ProtectionDomain domain, final byte[] bytes) {
+                if (METRICS.equals(name)) return silencer.apply(bytes);
                 if (!KAFKA_STREAMS.equals(name)) return watches && loader != null && isWatched(name) ? watched(watcher, name, bytes) : null;
                 try {
                     return rewriter.apply(bytes);

@@ -11,22 +11,37 @@ public final class Hook {
     private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
     private static final Set<String> REFERRED = ConcurrentHashMap.newKeySet();
     private static volatile Thread watched;
+    private static volatile String named;
 
     private Hook() {}
 
-    /** Called with the first two arguments of a constructor that is given a Topology; never returns. */
+    /** Called before the next one, where a constructor is also given the program's KafkaClientSupplier. */
+    public static synchronized void supplied(final Object supplier) {
+        session.supplied(supplier);
+    }
+
+    /** Called with the first two arguments of a constructor that is given a Topology; never returns, but to a shadow's own. */
     public static synchronized void constructed(final Object topology, final Object config) {
-        session.constructed(topology, config);
+        if (!session.isShadowing()) session.constructed(topology, config);
     }
 
     /** Called by a constructor that is given no Topology, which only a changed library calls from outside. */
     public static synchronized void unknown(final String descriptor) {
-        session.fail("this library constructs KafkaStreams in a way that kops does not know: KafkaStreams" + descriptor, null);
+        if (!session.isShadowing()) session.fail("this library constructs KafkaStreams in a way that kops does not know: KafkaStreams" + descriptor, null);
     }
 
-    /** Called before a call of a clock and the like; counts where a task runs. */
+    /** Called before a call of a clock and the like; counts where a task runs, but not where that only loads a class, as from a jar in a jar. */
     public static void seen(final String call) {
-        if (Thread.currentThread() == watched) SEEN.add(call);
+        final Thread thread = Thread.currentThread();
+        final boolean counts = thread == watched || named != null && thread.getName().contains(named);
+        if (counts && !SEEN.contains(call) && !loads()) SEEN.add(call);
+    }
+
+    /** Whether a class loader is at work, in what the task calls. */
+    private static boolean loads() {
+        return StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE).walk(frames -> frames
+            .takeWhile(frame -> !frame.getClassName().startsWith("kops.runner."))
+            .anyMatch(frame -> ClassLoader.class.isAssignableFrom(frame.getDeclaringClass())));
     }
 
     /** Called before a reference to such a method is made, whoever calls it later; or instead, where a class could not be rewritten. */
@@ -38,6 +53,11 @@ public final class Hook {
     public static void watch(final Thread thread) {
         SEEN.clear();
         watched = thread;
+    }
+
+    /** Called by a shadow before its threads start. */
+    public static void watchNamed(final String part) {
+        named = part;
     }
 
     /** What was seen of the task, and all references. */

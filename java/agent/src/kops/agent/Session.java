@@ -1,6 +1,8 @@
 package kops.agent;
 
 import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -29,9 +31,12 @@ final class Session {
     private static final int CAPTURED = 86;
     private static final int FAILED = 87;
     private static final long LOOK_MILLISECONDS = 200;
+    private static final long TAKEN_MILLISECONDS = 10;
 
     private final Path folder;
     private final Properties settings = new Properties();
+    private Object supplier;
+    private boolean shadowing;
 
     Session(final Path folder) throws IOException {
         this.folder = folder;
@@ -48,22 +53,36 @@ final class Session {
         return "run".equals(setting("mode"));
     }
 
+    boolean shadows() {
+        return "shadow".equals(setting("mode"));
+    }
+
+    /** Whether a shadow has begun, which constructs a KafkaStreams of its own. */
+    boolean isShadowing() {
+        return shadowing;
+    }
+
+    void supplied(final Object given) {
+        if (!shadowing) supplier = given;
+    }
+
     /** Leave a note that this JVM is under the agent. */
     void started() throws IOException {
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("pid", ProcessHandle.current().pid());
         write("started-" + ProcessHandle.current().pid() + ".json", facts);
-        if (runs()) endWith(setting("processes").split(","));
+        if (runs() || shadows()) endWith(setting("processes").split(","));
     }
 
     void constructed(final Object topology, final Object config) {
         try {
             if (runs()) run(topology, config);
+            else if (shadows()) shadow(topology, config);
             else write("capture.json", new Capture(this, topology, config).facts());
         } catch (final Throwable error) {
-            fail(runs() ? "the runner failed" : "cannot read the topology", error);
+            fail(runs() ? "the runner failed" : shadows() ? "the shadow failed" : "cannot read the topology", error);
         }
-        end(runs() ? 0 : CAPTURED);
+        end(runs() || shadows() ? 0 : CAPTURED);
     }
 
     /**
@@ -71,26 +90,61 @@ final class Session {
      * the program's, and of the scripts that started it.
      */
     private void run(final Object topology, final Object config) throws Exception {
+        final Class<?> runner = runner(topology);
+        final Method method = runner.getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class);
+        final Properties taker = taker();
+        if (setting("pipe.in") != null) { // there is no network, not even a loopback address
+            try (InputStream in = new FileInputStream(setting("pipe.in")); OutputStream out = new FileOutputStream(setting("pipe.out"))) {
+                serve(taker, method, topology, config, in, out);
+            }
+            return;
+        }
+        try (Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), Integer.parseInt(taker.getProperty("port")))) {
+            socket.setTcpNoDelay(true);
+            serve(taker, method, topology, config, socket.getInputStream(), socket.getOutputStream());
+        }
+    }
+
+    private void serve(final Properties taker, final Method method, final Object topology, final Object config, final InputStream in,
+            final OutputStream out) throws Exception {
+        out.write(taker.getProperty("token").getBytes(StandardCharsets.US_ASCII)); // by which kops knows it: any process may connect
+        method.invoke(null, topology, config, in, out);
+    }
+
+    /** Who is to speak with the runner: known from the start, or when somebody takes this program, which was started ahead. */
+    private Properties taker() throws IOException, InterruptedException {
+        if (setting("taken.file") == null) return settings;
+        final Path file = folder.resolve(setting("taken.file"));
+        while (!Files.exists(file)) Thread.sleep(TAKEN_MILLISECONDS);
+        final Properties taker = new Properties();
+        try (BufferedReader reader = Files.newBufferedReader(file)) {
+            taker.load(reader);
+        }
+        endWith(taker.getProperty("process"));
+        return taker;
+    }
+
+    /** Run the program itself, under another application.id; it and kops speak by files in the folder. */
+    private void shadow(final Object topology, final Object config) throws Exception {
+        shadowing = true;
+        final Method method = runner(topology).getMethod("run", Object.class, Object.class, Object.class, Path.class, Properties.class);
+        method.invoke(null, topology, config, supplier, folder, settings);
+    }
+
+    private Class<?> runner(final Object topology) throws IOException, ClassNotFoundException {
         write("class-path.json", ClassPath.facts(
             unknown -> { }, // said when it was captured
             topology.getClass().getClassLoader(), Thread.currentThread().getContextClassLoader()));
         final URL[] jars = {Paths.get(setting("runner.jar")).toUri().toURL()};
         final ClassLoader loader = new URLClassLoader(jars, topology.getClass().getClassLoader());
-        final Class<?> runner = Class.forName(setting("runner.class"), true, loader);
-        final Method method = runner.getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class);
-        try (Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), Integer.parseInt(setting("port")))) {
-            socket.setTcpNoDelay(true);
-            final OutputStream out = socket.getOutputStream();
-            out.write(setting("token").getBytes(StandardCharsets.US_ASCII)); // by which kops knows it: any process may connect
-            method.invoke(null, topology, config, socket.getInputStream(), out);
-        }
+        return Class.forName(setting("runner.class"), true, loader);
     }
 
     /** End this JVM with any of the processes that want it, whatever the program is doing then. */
     private void endWith(final String... processes) {
         final Thread thread = new Thread(() -> {
             try {
-                while (Files.exists(folder) && Stream.of(processes).allMatch(each -> ProcessHandle.of(Long.parseLong(each)).isPresent())) {
+                while (Files.exists(folder) && Stream.of(processes).allMatch(Session::lives)) {
                     Thread.sleep(LOOK_MILLISECONDS);
                 }
             } catch (final InterruptedException noLonger) { // nobody can: the thread is not the program's
@@ -99,6 +153,17 @@ final class Session {
         }, "kops-watch");
         thread.setDaemon(true);
         thread.start();
+    }
+
+    /** Whether a process runs; one that has ended, of which its parent has not heard yet, does not. */
+    private static boolean lives(final String process) {
+        if (ProcessHandle.of(Long.parseLong(process)).isEmpty()) return false;
+        try {
+            final String stat = new String(Files.readAllBytes(Paths.get("/proc", process, "stat")), StandardCharsets.UTF_8);
+            return stat.charAt(stat.lastIndexOf(')') + 2) != 'Z';
+        } catch (final IOException otherSystem) {
+            return true;
+        }
     }
 
     void fail(final String what, final Throwable error) {

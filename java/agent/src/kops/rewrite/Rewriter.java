@@ -11,6 +11,7 @@ import org.objectweb.asm.Type;
 /** Lets every constructor of KafkaStreams call the hook before anything else, its super constructor included. */
 public final class Rewriter implements UnaryOperator<byte[]> {
     private static final String TOPOLOGY = "org/apache/kafka/streams/Topology";
+    private static final String SUPPLIER = "org/apache/kafka/streams/KafkaClientSupplier";
     private static final String HOOK = "kops/agent/Hook";
 
     @Override
@@ -35,6 +36,10 @@ public final class Rewriter implements UnaryOperator<byte[]> {
                 super.visitCode();
                 final Type[] given = Type.getArgumentTypes(descriptor);
                 if (given.length > 1 && given[0].getSort() == Type.OBJECT && TOPOLOGY.equals(given[0].getInternalName())) {
+                    if (given.length > 2 && given[2].getSort() == Type.OBJECT && SUPPLIER.equals(given[2].getInternalName())) {
+                        visitVarInsn(Opcodes.ALOAD, 3);
+                        visitMethodInsn(Opcodes.INVOKESTATIC, HOOK, "supplied", "(Ljava/lang/Object;)V", false);
+                    }
                     visitVarInsn(Opcodes.ALOAD, 1);
                     visitVarInsn(Opcodes.ALOAD, 2);
                     visitMethodInsn(Opcodes.INVOKESTATIC, HOOK, "constructed", "(Ljava/lang/Object;Ljava/lang/Object;)V", false);

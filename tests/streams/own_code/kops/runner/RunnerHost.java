@@ -79,7 +79,7 @@ public final class RunnerHost {
                 for (TestRecord<byte[], byte[]> record :
                         driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer()).readRecordsToList()) {
                     long timestamp = record.timestamp() == null ? -1 : record.timestamp();
-                    rows.add(topic, 0, offset++, timestamp, record.key(), record.value(), record.headers());
+                    rows.add(topic, 0, offset++, timestamp, record.key(), record.value(), Batch.encoded(record.headers()));
                 }
             }
             rows.write(frames);
