@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.core.secret_shapes import HIDDEN, name_patterns, without_secret_words, without_secrets
@@ -26,6 +26,8 @@ RUNNER_JAR = AGENT_JAR.with_name("kops-runner.jar")
 LAUNCH = "kops.agent.Launch"
 """The class of the agent that calls a static method in place of a program's main."""
 
+_NO_SERVERS = {"SERVER_PORT": "-1", "MANAGEMENT_SERVER_PORT": "-1"}
+"""Variables by which Spring Boot opens no port before its KafkaStreams: the application, or another start of it, may have that."""
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 5.0
 _LINES_SHOWN = 20
@@ -85,12 +87,7 @@ def run_under_agent(
     with tempfile.TemporaryDirectory(prefix="kops-capture-") as name:  # of mode 0700
         folder = Path(name)
         (folder / "agent.properties").write_text(properties_text(capture_rules()), encoding="utf-8")
-        words = list(command)
-        if properties is not None:
-            given = folder / "given.properties"
-            given.touch(mode=0o600)
-            given.write_text(properties_text(properties), encoding="utf-8")
-            words.append(str(given))
+        words = with_settings([*command, ""] if properties is not None else command, properties, folder)
         with (folder / "output").open("wb") as output:
             try:
                 process = subprocess.Popen(
@@ -116,6 +113,16 @@ def run_under_agent(
         )
 
 
+def with_settings(command: Sequence[str], properties: Mapping[str, str] | None, folder: Path) -> list[str]:
+    """Return a command with a file of settings as its last word, in place of what stands there; without settings, as it is."""
+    if properties is None:
+        return list(command)
+    given = folder / "given.properties"
+    given.touch(mode=0o600)
+    given.write_text(properties_text(properties), encoding="utf-8")
+    return [*command[:-1], str(given)]
+
+
 def capture_rules() -> dict[str, str]:
     secret, in_camels, no_secret = name_patterns()
     return {"mode": "capture", "secret": secret, "secret.in.camels": in_camels, "no.secret": no_secret, "hidden": HIDDEN}
@@ -128,9 +135,9 @@ def properties_text(values: Mapping[str, str]) -> str:
 
 
 def with_agent(environment: Mapping[str, str], jar: Path, folder: Path) -> dict[str, str]:
-    """Return an environment in which every JVM takes the agent."""
+    """Return an environment in which every JVM takes the agent, and no server of a program the port that the application has."""
     option = _quoted(f"-javaagent:{jar}={folder}")
-    return {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, [environment.get("JAVA_TOOL_OPTIONS"), option]))}
+    return {**environment, **_NO_SERVERS, "JAVA_TOOL_OPTIONS": " ".join(filter(None, [environment.get("JAVA_TOOL_OPTIONS"), option]))}
 
 
 def _quoted(option: str) -> str:
@@ -162,7 +169,18 @@ def _lives(group: int) -> bool:
     return True
 
 
-def end_session(process: subprocess.Popen[bytes]) -> None:
+class Ended(Protocol):
+    """A process that is to end."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int | None: ...
+
+
+def end_session(process: Ended) -> None:
     """End the command with all that it started: they are a session, and so a group, of their own."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:

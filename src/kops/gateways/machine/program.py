@@ -1,7 +1,7 @@
 """An application's own program in a JVM of its own, whose tasks kops runs: started under the agent, spoken to in frames.
 
 The agent hands the program's topology and settings to the runner (``java/runner``), in the same JVM and with the same class loaders.
-The frames (``kops.formats.runner_frames``) go over a connection on this machine's loopback address: what the program prints, or the
+The frames (``kops.formats.runner_frames``) go over a connection of their own (``program_connection``): what the program prints, or the
 scripts that start it, goes elsewhere.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,15 @@ from kops.gateways.machine.agent import (
     require_agent,
     require_runner,
     with_agent,
+    with_settings,
 )
+from kops.gateways.machine.program_ahead import TakenProcess, claimed, take
+from kops.gateways.machine.program_connection import Connection, Door, Loopback, Pipes
 
-_HOST = "127.0.0.1"
-_LOOK_SECONDS = 0.05
 _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
-_NOT_THE_PROGRAM = ("org.apache.kafka.", "java.", "jdk.", "kops.")
+_OF_NETWORK = ("java.net.", "java.nio.channels.", "javax.net.")
+_NOT_THE_PROGRAM = ("org.apache.kafka.", "java.", "jdk.", "sun.", "kops.")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class ProgramStart:
     :param class_path: name and digest of each entry of the captured class path
     :param class_path_sha256: over all of them
     :param seconds: how long it may take to construct KafkaStreams
+    :param properties: the settings of a method that is called in place of a main; None: the command is all
+    :param alone: words before the command with which it has no network; none: it has that of this machine
     """
 
     command: tuple[str, ...]
@@ -59,6 +63,8 @@ class ProgramStart:
     class_path: tuple[tuple[str, str | None], ...]
     class_path_sha256: str
     seconds: float
+    properties: Mapping[str, str] | None = None
+    alone: tuple[str, ...] = ()
 
 
 class Program:
@@ -69,18 +75,22 @@ class Program:
 
     def __init__(self, start: ProgramStart, environment: Mapping[str, str] = os.environ) -> None:
         self.start = start
-        self._connection: socket.socket | None = None
-        self._folder = Path(tempfile.mkdtemp(dir=start.folder))
-        with socket.create_server((_HOST, 0)) as server:
-            token = secrets.token_hex(16)
-            self._process = self._started(environment, server.getsockname()[1], token)
+        self._connection: Connection | None = None
+        self._process: subprocess.Popen[bytes] | TakenProcess
+        ahead = None if start.alone else claimed(start.folder)
+        self._folder = ahead or Path(tempfile.mkdtemp(dir=start.folder))
+        token = secrets.token_hex(16)
+        with closing(Pipes(self._folder) if start.alone else Loopback()) as door:
+            way = {**door.settings, "token": token}
+            self._process = take(ahead, way) if ahead else launched(start, environment, self._folder, way)
             try:
-                self._connection = self._accepted(server, token)
-                _refuse_another_class_path(start, read_note(self._folder / "class-path.json") or {})
+                self._connection = self._accepted(door, token)
+                found = read_note(self._folder / "class-path.json") or {}
+                refuse_another_class_path(start.class_path, start.class_path_sha256, found)
             except BaseException:
                 self.close()
                 raise
-        self._stream = self._connection.makefile("rb", 1 << 20)
+        self._stream = self._connection.reader()
 
     @property
     def process_id(self) -> int:
@@ -96,15 +106,15 @@ class Program:
             raise self._ended()
         batches: list[frames.Batch] = []
         try:
-            self._connection.sendall(frames.HEAD.pack(len(body), kind))
-            self._connection.sendall(body)
+            self._connection.send(frames.HEAD.pack(len(body), kind))
+            self._connection.send(body)
             while True:
                 length, answer = frames.HEAD.unpack(self._exactly(frames.HEAD.size))
                 content = self._exactly(length)
                 if answer == frames.OUTPUT:
                     batches.append(frames.decoded_batch(content))
                 elif answer == frames.FAILED:
-                    raise thrown(frames.decoded_map(content))
+                    raise thrown(frames.decoded_map(content), alone=bool(self.start.alone))
                 else:
                     return batches, frames.decoded_map(content)
         except (EOFError, ConnectionError) as error:
@@ -124,56 +134,22 @@ class Program:
         end_session(self._process)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _started(self, environment: Mapping[str, str], port: int, token: str) -> subprocess.Popen[bytes]:
-        jar = require_agent()
-        settings = {
-            **capture_rules(),
-            "mode": "run",
-            "runner.jar": str(require_runner()),
-            "runner.class": "kops.runner.Runner",
-            "port": str(port),
-            "token": token,
-            "processes": f"{self.start.process},{os.getpid()}",
-        }
-        (self._folder / "agent.properties").write_text(properties_text(settings), encoding="utf-8")
-        with (self._folder / "output").open("wb") as output:
-            try:
-                return subprocess.Popen(
-                    self.start.command,
-                    cwd=self.start.directory,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    env=with_agent(environment, jar, self._folder),
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise UsageProblem(f"cannot start {self.start.command[0]} in {self.start.directory}: {error.strerror}") from error
-
-    def _accepted(self, server: socket.socket, token: str) -> socket.socket:
-        """Wait for the runner; another process that connects is sent away."""
-        server.settimeout(_LOOK_SECONDS)
+    def _accepted(self, door: Door, token: str) -> Connection:
+        """Wait for the runner."""
         deadline = time.monotonic() + self.start.seconds
         while True:
             ended = self._process.poll() is not None
-            try:
-                connection, _ = server.accept()
-            except TimeoutError:
-                failure = read_note(self._folder / "failure.json")
-                if failure is not None:
-                    raise self._failed(failure) from None
-                if ended:
-                    raise self._ended() from None
-                if time.monotonic() > deadline:
-                    text = f"{self._text} was ended after {self.start.seconds:.0f} s: it has not constructed KafkaStreams{self._printed}"
-                    raise TimedOut(text) from None
-                continue
-            connection.settimeout(max(1.0, deadline - time.monotonic()))
-            if _received(connection, len(token)) == token.encode():
-                connection.settimeout(None)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = door.accepted(token, max(1.0, deadline - time.monotonic()))
+            if connection is not None:
                 return connection
-            connection.close()
+            failure = read_note(self._folder / "failure.json")
+            if failure is not None:
+                raise failure_of(failure, self._text)
+            if ended:
+                raise self._ended()
+            if time.monotonic() > deadline:
+                text = f"{self._text} was ended after {self.start.seconds:.0f} s: it has not constructed KafkaStreams{self._printed}"
+                raise TimedOut(text)
 
     @property
     def _text(self) -> str:
@@ -184,20 +160,14 @@ class Program:
         lines = last_lines(self._folder / "output")
         return f"; it printed last:\n{lines}" if lines else "; it printed nothing"
 
-    def _failed(self, failure: Mapping[str, Any]) -> KopsError:
-        if failure.get("missing_class"):
-            return _lacking(self._text, failure["missing_class"])
-        error = failure.get("error")
-        return OperationFailed(f"{self._text}: {failure.get('problem')}{f': {error}' if error else ''}", trace=failure.get("trace") or "")
-
     def _ended(self) -> KopsError:
         """Say how the JVM ended."""
         printed = self._printed
         failure = read_note(self._folder / "failure.json")
         self.close()
         if failure is not None:
-            return self._failed(failure)
-        code = self._process.returncode
+            return failure_of(failure, self._text)
+        code = self._process.returncode or 0
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         lacking = [line for line in printed.splitlines() if any(name.rpartition(".")[2] in line for name in _LACKING)]
         if lacking:
@@ -205,32 +175,63 @@ class Program:
         return OperationFailed(f"{self._text} {how} while kops ran its tasks{printed}")
 
 
-def _received(connection: socket.socket, length: int) -> bytes:
-    found = b""
-    try:
-        while len(found) < length:
-            more = connection.recv(length - len(found))
-            if not more:
-                return found
-            found += more
-    except OSError:
-        return b""
-    return found
+def launched(start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a program.
+
+    :param folder: its own
+    :param more: settings of the agent
+    :raises UsageProblem: when its command cannot be started
+    """
+    jar = require_agent()
+    settings = {
+        **capture_rules(),
+        "mode": "run",
+        "runner.jar": str(require_runner()),
+        "runner.class": "kops.runner.Runner",
+        "processes": f"{start.process},{os.getpid()}",
+        **more,
+    }
+    (folder / "agent.properties").write_text(properties_text(settings), encoding="utf-8")
+    with (folder / "output").open("wb") as output:
+        try:
+            return subprocess.Popen(
+                [*start.alone, *with_settings(start.command, start.properties, folder)],
+                cwd=start.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=with_agent(environment, jar, folder),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UsageProblem(f"cannot start {start.command[0]} in {start.directory}: {error.strerror}") from error
 
 
 def _lacking(what: str, name: str) -> OperationFailed:
     return OperationFailed(f"{what}: the class path lacks {name}", hint="add the jar that has it, and capture the program again")
 
 
-def _refuse_another_class_path(start: ProgramStart, found: Mapping[str, Any]) -> None:
+def failure_of(failure: Mapping[str, Any], what: str) -> OperationFailed:
+    """Return the error for what the agent says in ``failure.json``.
+
+    :param what: the command, in words
+    """
+    if failure.get("missing_class"):
+        return _lacking(what, failure["missing_class"])
+    error = failure.get("error")
+    return OperationFailed(f"{what}: {failure.get('problem')}{f': {error}' if error else ''}", trace=failure.get("trace") or "")
+
+
+def refuse_another_class_path(class_path: Sequence[tuple[str, str | None]], sha256: str, found: Mapping[str, Any]) -> None:
     """Refuse a program of another build than the captured one.
 
+    :param class_path: name and digest of each entry of the captured one; ``sha256`` is over all of them
     :raises Refused: naming the jars and folders that differ
     """
-    if found.get("sha256") == start.class_path_sha256:
+    if found.get("sha256") == sha256:
         return
     entries = [(Path(entry["path"]).name, entry["sha256"]) for entry in found.get("entries", ())]
-    known, now = dict(start.class_path), dict(entries)
+    known, now = dict(class_path), dict(entries)
     differing = [
         *(f"{name} differs" for name in now if name in known and known[name] != now[name]),
         *(f"{name} is new" for name in now if name not in known),
@@ -244,8 +245,11 @@ def _refuse_another_class_path(start: ProgramStart, found: Mapping[str, Any]) ->
     )
 
 
-def thrown(failure: Mapping[str, str]) -> OperationFailed:
-    """Return the error for a frame ``FAILED``: what the program threw, where, and at which record."""
+def thrown(failure: Mapping[str, str], *, alone: bool = False) -> OperationFailed:
+    """Return the error for a frame ``FAILED``: what the program threw, where, and at which record.
+
+    :param alone: it has no network
+    """
     name, message = failure["class"], failure["message"]
     at = f" at {failure['topic']}:{failure['partition']} offset {failure['offset']}" if "topic" in failure else ""
     if name in _LACKING:
@@ -257,6 +261,8 @@ def thrown(failure: Mapping[str, str]) -> OperationFailed:
     phase = during.get(failure.get("phase", ""), f"while it was to {failure.get('phase')}")
     where = _place(failure.get("trace", ""))
     hint = "as in production, the application would not get past this record" if at else None
+    if alone and name.startswith(_OF_NETWORK):
+        hint = "it runs without a network (--no-network), and called out: the call reached no other machine"
     return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=failure.get("trace", ""))
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
 from kops.spark.driver.failures import explained, raise_hidden_interrupt
-from kops.spark.programs.tasks import SCHEMA, ProgramTask, Run, run_task
+from kops.spark.programs.models import ProgramTask, Run
+from kops.spark.programs.tasks import SCHEMA, run_task
 from kops.spark.reading.archive import in_parts
 from kops.spark.staging.stage import Staged, make_folder, staged_of
 
@@ -33,6 +34,7 @@ class StoreCounts:
     :param expired: windows that are neither expected nor written
     :param unsure: keys of which another order of records gives another value, or none
     :param unsure_times: those of which it gives another timestamp only
+    :param elsewhere: keys that only another order gives
     :param examples: a few of the former, or else of the latter
     :param headers: records that it should have, or has, have headers
     """
@@ -43,6 +45,7 @@ class StoreCounts:
     expired: int
     unsure: int = 0
     unsure_times: int = 0
+    elsewhere: int = 0
     examples: tuple[bytes, ...] = ()
     headers: bool = False
 
@@ -95,7 +98,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
     found = [(task, by_task[task.name]) for task in tasks]
     names = [store.name for store in tasks[0].stores] if tasks else []
     return Ran(
-        {name: _counts([(task, facts["stores"][name]) for task, facts in found]) for name in names},
+        {name: counts_of([(task.partition, facts["stores"][name]) for task, facts in found]) for name in names},
         records=sum(facts["records"] for _, facts in found),
         skipped=sum(facts["skipped"] for _, facts in found),
         wall_clock_schedules=sum(facts["wall_clock_schedules"] for _, facts in found),
@@ -146,16 +149,21 @@ def _with_headers(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_pydict({**columns, "headers": pyarrow.array(coded, pyarrow.binary())})
 
 
-def _counts(found: Sequence[tuple[ProgramTask, Mapping[str, Any]]]) -> StoreCounts:
+def counts_of(found: Sequence[tuple[int, Mapping[str, Any]]]) -> StoreCounts:
+    """Add up what tasks counted of a store.
+
+    :param found: by partition
+    """
     from pyspark.sql import Row
 
     rows = [Row(**sums) for _, facts in found for sums in facts["sums"]]
-    keys, expired, unsure, times = (sum(facts[name] for _, facts in found) for name in ("keys", "expired", "unsure", "unsure_times"))
+    names = ("keys", "expired", "unsure", "unsure_times", "elsewhere")
+    keys, expired, unsure, times, elsewhere = (sum(facts[name] for _, facts in found) for name in names)
     # Only of keys whose values differ, where there are any: in each task its examples are.
     examples = [bytes.fromhex(key) for _, facts in found if facts["unsure"] or not unsure for key in facts["examples"]]
     headers = any(facts["headers"] for _, facts in found)
-    live = {task.partition: facts["held"] for task, facts in found}
-    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, tuple(examples), headers)
+    live = {partition: facts["held"] for partition, facts in found}
+    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, elsewhere, tuple(examples), headers)
 
 
 def _as_error(failure: Mapping[str, Any]) -> KopsError:

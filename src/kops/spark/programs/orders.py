@@ -25,17 +25,17 @@ HOW: Mapping[str, Mapping[str, str]] = {
 _EXAMPLES = 5
 
 
-def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Sequence[str]) -> Iterator[tuple[int, bytes]]:
+def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Mapping[str, int]) -> Iterator[tuple[int, bytes]]:
     """Yield what is sent: batches of the topic that lags behind in time, so that the runner holds few records of the others.
 
-    :param answers: topics with answers of foreign-key joins, which come last
+    :param answers: topics with answers of foreign-key joins, which come last, in the order of these numbers
     """
-    for name in set(answers) - {*names}:
+    for name in answers.keys() - {*names}:
         yield frames.END, frames.encoded_map({"topic": name})
     left = dict(zip(names, inputs, strict=True))
     at = dict.fromkeys(names, -1)
     while left:
-        name = min(left, key=lambda each: (each in answers, at[each]))
+        name = min(left, key=lambda each: (answers.get(each, 0), at[each]))
         batch = next(left[name], None)
         if batch is not None:
             at[name] = int(batch.timestamp.max())
@@ -46,10 +46,10 @@ def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answ
 
 
 def one_by_one(
-    names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Sequence[str], *, backward: bool
+    names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Mapping[str, int], *, backward: bool
 ) -> Iterator[tuple[int, bytes]]:
     given = list(zip(names, inputs, strict=True))
-    for _, each in sorted(reversed(given) if backward else given, key=lambda one: one[0] in answers):
+    for _, each in sorted(reversed(given) if backward else given, key=lambda one: answers.get(one[0], 0)):
         for batch in each:
             yield frames.RECORDS, frames.encoded_batch(batch)
 
@@ -60,14 +60,17 @@ class Differing:
     def __init__(self) -> None:
         self._values: set[bytes] = set()
         self._times: set[bytes] = set()
+        self._elsewhere: set[bytes] = set()
 
     def add(self, first: pyarrow.Table, other: pyarrow.Table, partition: int) -> None:
         for keys, timed in ((self._values, False), (self._times, True)):
             for batch in stage_rows(first, other, partition, timed=timed):
                 keys.update(batch.column("key").to_pylist())
+                self._elsewhere.update(batch.filter(batch.column("after_value").is_null()).column("key").to_pylist())
 
     @property
     def facts(self) -> dict[str, Any]:
         times = self._times - self._values
         examples = sorted(self._values or times)[:_EXAMPLES]
-        return {"unsure": len(self._values), "unsure_times": len(times), "examples": [key.hex() for key in examples]}
+        counts = {"unsure": len(self._values), "unsure_times": len(times), "elsewhere": len(self._elsewhere)}
+        return {**counts, "examples": [key.hex() for key in examples]}

@@ -32,22 +32,30 @@ def sent(requests):
 
 
 def test_by_time_the_topic_that_lags_behind_comes_next():
-    assert sent(by_time(["left", "right"], inputs(), [])) == [("left", [1, 5]), ("right", [2, 3]), "right", ("left", [6]), "left"]
+    assert sent(by_time(["left", "right"], inputs(), {})) == [("left", [1, 5]), ("right", [2, 3]), "right", ("left", [6]), "left"]
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_one_by_one_each_topic_keeps_its_own_order(backward):
     topics = [[("left", [1, 5]), ("left", [6])], [("right", [2, 3])]]
     expected = [each for topic in (reversed(topics) if backward else topics) for each in topic]
-    assert sent(one_by_one(["left", "right"], inputs(), [], backward=backward)) == expected
+    assert sent(one_by_one(["left", "right"], inputs(), {}, backward=backward)) == expected
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_answers_come_last(backward):
     right_last = [("left", [1, 5]), ("left", [6]), ("right", [2, 3])]
-    assert sent(one_by_one(["left", "right"], inputs(), ["right"], backward=backward)) == right_last
-    timed = sent(by_time(["left", "right"], inputs(), ["right", "empty"]))
+    assert sent(one_by_one(["left", "right"], inputs(), {"right": 1}, backward=backward)) == right_last
+    timed = sent(by_time(["left", "right"], inputs(), {"right": 1, "empty": 2}))
     assert timed == ["empty", ("left", [1, 5]), ("left", [6]), "left", ("right", [2, 3]), "right"]
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_answers_to_what_earlier_answers_gave_come_after_those(backward):
+    ranks = {"left": 2, "right": 1}
+    right_first = [("right", [2, 3]), ("left", [1, 5]), ("left", [6])]
+    assert sent(one_by_one(["left", "right"], inputs(), ranks, backward=backward)) == right_first
+    assert sent(by_time(["left", "right"], inputs(), ranks)) == [("right", [2, 3]), "right", ("left", [1, 5]), ("left", [6]), "left"]
 
 
 def test_each_order_is_known():
@@ -69,22 +77,27 @@ FIRST = {"same": (b"1", 10), "value": (b"1", 10), "time": (b"1", 10), "only": (b
 def test_keys_that_differ_in_their_value_or_only_in_their_time():
     differing = Differing()
     differing.add(table(**FIRST), table(same=(b"1", 10), value=(b"2", 10), time=(b"1", 11), more=(b"1", 10)), 0)
-    assert differing.facts == {"unsure": 3, "unsure_times": 1, "examples": [key.encode().hex() for key in ("more", "only", "value")]}
+    assert differing.facts == {
+        "unsure": 3,
+        "unsure_times": 1,
+        "elsewhere": 1,
+        "examples": [key.encode().hex() for key in ("more", "only", "value")],
+    }
 
 
 def test_a_key_counts_once_however_many_orders_differ():
     differing = Differing()
     first = table(**FIRST)
     differing.add(first, table(**{**FIRST, "time": (b"1", 12)}), 0)
-    assert differing.facts == {"unsure": 0, "unsure_times": 1, "examples": [b"time".hex()]}
+    assert differing.facts == {"unsure": 0, "unsure_times": 1, "elsewhere": 0, "examples": [b"time".hex()]}
     differing.add(first, table(**{**FIRST, "time": (b"3", 10)}), 0)
     differing.add(first, first, 0)
-    assert differing.facts == {"unsure": 1, "unsure_times": 0, "examples": [b"time".hex()]}
+    assert differing.facts == {"unsure": 1, "unsure_times": 0, "elsewhere": 0, "examples": [b"time".hex()]}
 
 
 def test_nothing_written_at_all():
     differing = Differing()
     differing.add(table(), table(), 0)
-    assert differing.facts == {"unsure": 0, "unsure_times": 0, "examples": []}
+    assert differing.facts == {"unsure": 0, "unsure_times": 0, "elsewhere": 0, "examples": []}
     differing.add(table(), table(more=(b"1", 1)), 0)
     assert differing.facts["unsure"] == 1

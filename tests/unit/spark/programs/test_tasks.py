@@ -6,7 +6,9 @@ import pytest
 
 from kops.core.errors import Refused
 from kops.gateways.machine.program import ProgramStart
-from kops.spark.programs import tasks
+from kops.spark.programs import started as starting
+from kops.spark.programs.models import FAILURE, ProgramTask, Run
+from kops.spark.programs.tasks import run_task
 
 HELLO = {"application": "app", "subtopology.0.sources": "in", "subtopology.0.changelogs": "app-counts-changelog"}
 
@@ -27,10 +29,10 @@ def started(tmp_path, monkeypatch):
             def close(self):
                 ended.append(True)
 
-        monkeypatch.setattr(tasks, "Program", Program)
+        monkeypatch.setattr(starting, "Program", Program)
         start = ProgramStart(("java",), "/", str(tmp_path), 1, (), "digest", 60)
         topology = {name: topics for name, topics in HELLO.items() if name != "application"}
-        return tasks.Run(start, {}, "app", topology), ended
+        return Run(start, {}, "app", topology), ended
 
     return make
 
@@ -46,15 +48,15 @@ def started(tmp_path, monkeypatch):
 def test_a_program_that_is_another_by_its_settings_is_refused_and_ended(started, name, now, said):
     run, ended = started(**{name: now})
     with pytest.raises(Refused, match=said):
-        tasks.run_task(run, tasks.ProgramTask(0, 0, ()), lambda _piece: iter(()))
+        run_task(run, ProgramTask(0, 0, ()), lambda _piece: iter(()))
     assert ended == [True]
-    assert said in json.loads((run.folder / tasks.FAILURE).read_text())["message"]
+    assert said in json.loads((run.folder / FAILURE).read_text())["message"]
 
 
 def test_what_went_through_a_repartition_topic_in_an_order(tmp_path):
     """A sub-topology that runs in one order only wrote it once, and the others once for each, or nothing."""
     start = ProgramStart(("java",), "/", str(tmp_path), 1, (), "digest", 60)
-    run = tasks.Run(start, {}, "app", {}, varied=frozenset({2}))
+    run = Run(start, {}, "app", {}, varied=frozenset({2}))
     written = {"time": ["00001-00000", "00001-00001", "00002-00000", "00002-00001"], "backward": ["00002-00001"]}
     for order, names in written.items():
         folder = run.repartitioned("topic", 3, order)

@@ -1,0 +1,200 @@
+"""A program that runs as a shadow: the real one, in a JVM under the agent, which gives it other clients and another application id.
+
+The agent and kops speak by files in a private folder: ``hello`` and ``class-path.json`` from it, then ``go``; then ``progress`` from it,
+again and again, until ``close``; then ``closed``. The JVM ends with kops, or when the folder is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
+from kops.core.streams.shadow import Progress, progress_of
+from kops.gateways.machine.agent import (
+    capture_rules,
+    command_text,
+    end_session,
+    last_lines,
+    properties_text,
+    read_note,
+    require_agent,
+    require_runner,
+    with_agent,
+)
+from kops.gateways.machine.program import failure_of, refuse_another_class_path
+
+LOOK_SECONDS = 0.2
+_CLOSE_SECONDS = 660.0
+"""The agent itself gives up after 600."""
+
+
+@dataclass(frozen=True)
+class ShadowStart:
+    """How a shadow is started.
+
+    :param directory: where the command is run
+    :param folder: of this shadow: private; its local state is below it
+    :param application: of the program
+    :param shadow: the application id that it gets
+    :param cuts: by TOPIC:PARTITION, the first offset of the input that it does not get; of other topics it gets nothing
+    :param class_path: name and digest of each entry of the captured class path
+    :param class_path_sha256: over all of them
+    :param seconds: how long it may take to construct KafkaStreams
+    """
+
+    command: tuple[str, ...]
+    directory: str
+    folder: str
+    application: str
+    shadow: str
+    cuts: Mapping[str, int]
+    class_path: tuple[tuple[str, str | None], ...]
+    class_path_sha256: str
+    seconds: float
+
+
+class ShadowProgram:
+    """A shadow that runs; a context manager, at whose end neither the program nor what it started is left.
+
+    :raises KopsError: when it does not get as far, or is another program than the captured one
+    """
+
+    def __init__(self, start: ShadowStart, environment: Mapping[str, str] = os.environ) -> None:
+        self.start = start
+        self._folder = Path(start.folder)
+        self._process = self._started(environment)
+
+    def __enter__(self) -> ShadowProgram:
+        try:
+            self._let_go()
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    @property
+    def process_id(self) -> int:
+        """The id of the command's process, which may have started the JVM as another one."""
+        return self._process.pid
+
+    def end(self) -> None:
+        end_session(self._process)
+
+    def look(self) -> Progress | None:
+        """Return how far it is; None: it has not begun.
+
+        :raises OperationFailed: when it failed or ended
+        """
+        ended = self._process.poll() is not None
+        self._refuse_failed()
+        if ended:
+            raise self._ended()
+        seen = self._read_note("progress")
+        return progress_of(seen) if seen else None
+
+    def close(self) -> Progress:
+        """Let it close, so that what its caches hold is written; return what it says then.
+
+        :raises OperationFailed: when it fails meanwhile
+        """
+        (self._folder / "close").touch()
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        while True:
+            ended = self._process.poll() is not None
+            seen = self._read_note("closed")
+            if seen:
+                return progress_of(seen)
+            self._refuse_failed()
+            if ended:
+                raise self._ended()
+            if time.monotonic() > deadline:
+                raise TimedOut(f"{self._text} did not close within {_CLOSE_SECONDS:.0f} s{self._printed}")
+            time.sleep(LOOK_SECONDS)
+
+    def _started(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        jar, start = require_agent(), self.start
+        settings = {
+            **capture_rules(),
+            "mode": "shadow",
+            "runner.jar": str(require_runner()),
+            "runner.class": "kops.runner.Shadow",
+            "processes": str(os.getpid()),
+            "shadow.id": start.shadow,
+            "shadow.state.dir": str(self._folder / "state"),
+            **{f"cut.{place}": str(offset) for place, offset in start.cuts.items()},
+        }
+        (self._folder / "agent.properties").write_text(properties_text(settings), encoding="utf-8")
+        with (self._folder / "output").open("wb") as output:
+            try:
+                return subprocess.Popen(
+                    start.command,
+                    cwd=start.directory,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env=with_agent(environment, jar, self._folder),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageProblem(f"cannot start {start.command[0]} in {start.directory}: {error.strerror}") from error
+
+    def _let_go(self) -> None:
+        """Wait until the program is about to begin, and let it if it is the one that was captured."""
+        deadline = time.monotonic() + self.start.seconds
+        while True:
+            ended = self._process.poll() is not None
+            hello = self._read_note("hello")
+            if hello:
+                break
+            self._refuse_failed()
+            if ended:
+                raise self._ended()
+            if time.monotonic() > deadline:
+                text = f"{self._text} was ended after {self.start.seconds:.0f} s: it has not constructed KafkaStreams{self._printed}"
+                raise TimedOut(text)
+            time.sleep(LOOK_SECONDS)
+        refuse_another_class_path(self.start.class_path, self.start.class_path_sha256, read_note(self._folder / "class-path.json") or {})
+        if hello["application"] != self.start.application:
+            raise Refused(
+                f"the program is now {hello['application']}, and {self.start.application} was captured",
+                hint="start it with the settings and variables of then, or capture it again",
+            )
+        (self._folder / "go").touch()
+
+    def _read_note(self, name: str) -> dict[str, str] | None:
+        import javaproperties
+
+        try:
+            with (self._folder / name).open(encoding="utf-8") as file:
+                return dict(javaproperties.load(file))
+        except FileNotFoundError:
+            return None
+
+    @property
+    def _text(self) -> str:
+        return command_text(self.start.command)
+
+    @property
+    def _printed(self) -> str:
+        lines = last_lines(self._folder / "output")
+        return f"; it printed last:\n{lines}" if lines else "; it printed nothing"
+
+    def _refuse_failed(self) -> None:
+        failure = read_note(self._folder / "failure.json")
+        if failure is not None:
+            found = failure_of(failure, self._text)
+            raise OperationFailed(f"{found.message}{self._printed}", hint=found.hint, trace=found.details.get("trace", ""))
+
+    def _ended(self) -> KopsError:
+        self.end()
+        code = self._process.returncode
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return OperationFailed(f"{self._text} {how} while it ran as a shadow{self._printed}")

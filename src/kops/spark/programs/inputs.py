@@ -1,0 +1,172 @@
+"""What a task of a program reads: its topics, what only an archive has of them, and what the tasks before it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from queue import Queue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import Refused
+from kops.core.streams.program_doubts import BACKWARD, BY_TIME
+from kops.formats import runner_frames as frames
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from kops.formats.batches.columns import RecordColumns
+    from kops.spark.programs.models import Key, ProgramTask, Run
+    from kops.spark.reading.batch_source import Piece, Read
+
+_BATCH = 50_000
+_AHEAD = 2
+_TEXTS = ("key", "value", "headers")
+
+
+def of_topic(run: Run, task: ProgramTask, topic: str, piece: Piece | None, read: Read) -> Iterator[frames.Batch]:
+    """Yield the records of a topic: first those that only an archive has."""
+    if topic in task.archived:
+        yield from _of_archive(run, topic, task.partition)
+    if piece is not None:
+        yield from _of_piece(piece, read)
+
+
+def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
+    import numpy
+    import pyarrow
+    from pyarrow import ipc
+
+    file = run.archived(topic, partition)
+    if not file.exists():
+        return
+    whole = ipc.open_file(pyarrow.memory_map(str(file))).read_all()
+    for start in range(0, whole.num_rows, _BATCH):
+        rows = whole.slice(start, _BATCH).combine_chunks()
+        zeros, partitions = numpy.zeros(rows.num_rows, numpy.int32), numpy.full(rows.num_rows, partition, numpy.int32)
+        columns = [rows[name].combine_chunks() if rows[name].num_chunks != 1 else rows[name].chunk(0) for name in _TEXTS]
+        yield frames.Batch([topic], zeros, partitions, rows["offset"].to_numpy(), rows["timestamp_ms"].to_numpy(), *columns)
+
+
+def _of_piece(piece: Piece, read: Read) -> Iterator[frames.Batch]:
+    return ahead(of_columns(piece.topic, piece.partition, each) for columns in read(piece) for each in _slices(columns))
+
+
+def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
+    for start in range(0, len(columns), _BATCH):
+        yield columns.where(slice(start, start + _BATCH))
+
+
+def ahead(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items that a thread makes ahead, so that reading goes on while the program works."""
+    made: Queue[tuple[bool, Any]] = Queue(_AHEAD)
+    stopped = False
+
+    def make() -> None:
+        try:
+            for item in items:
+                if stopped:
+                    return
+                made.put((True, item))
+            made.put((False, None))
+        except BaseException as error:
+            made.put((False, error))
+
+    thread = Thread(target=make, daemon=True)
+    thread.start()
+    try:
+        while True:
+            is_item, item = made.get()
+            if is_item:
+                yield item
+            elif item is None:
+                return
+            else:
+                raise item
+    finally:
+        stopped = True
+        while thread.is_alive():  # it may wait for room
+            while not made.empty():
+                made.get_nowait()
+            thread.join(0.01)
+
+
+def of_columns(topic: str, partition: int, columns: RecordColumns) -> frames.Batch:
+    import numpy
+
+    topics, partitions = numpy.zeros(len(columns), numpy.int32), numpy.full(len(columns), partition, numpy.int32)
+    texts = columns.keys(), columns.values(), headers_of(columns)
+    return frames.Batch([topic], topics, partitions, columns.offsets, columns.timestamps, *texts)
+
+
+def headers_of(columns: RecordColumns) -> pyarrow.Array:
+    """Return the headers of each record as frames have them; null if it has none."""
+    import numpy
+    import pyarrow
+
+    with_headers = columns.has_headers()
+    if not with_headers.any():
+        return pyarrow.nulls(len(columns), pyarrow.binary())
+    found: list[bytes | None] = [None] * len(columns)
+    for row in numpy.flatnonzero(with_headers).tolist():
+        found[row] = frames.encoded_headers(columns.headers(row))
+    return pyarrow.array(found, pyarrow.binary())
+
+
+def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
+    """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time, or one by one."""
+    import numpy
+    import pyarrow
+    from pyarrow import ipc
+
+    tables = [ipc.open_file(pyarrow.memory_map(str(file))).read_all() for file in run.files(topic, task.partition, order)]
+    if not tables:
+        if order == BY_TIME:
+            _refuse_waiting(topic, task, task.waiting.get(topic, ()))
+        return
+    whole = pyarrow.concat_tables(reversed(tables) if order == BACKWARD else tables)
+    if len(tables) > 1 and order == BY_TIME:
+        reached = numpy.concatenate([numpy.maximum.accumulate(table["timestamp"].to_numpy()) for table in tables])
+        whole = whole.take(pyarrow.array(numpy.argsort(reached, kind="stable")))
+    whole, left = _without(whole, task.waiting.get(topic, ()))
+    if order == BY_TIME:  # in another, what a cache passes on may be other records
+        _refuse_waiting(topic, task, left)
+    for start in range(0, whole.num_rows, _BATCH):
+        rows = whole.slice(start, _BATCH).combine_chunks()
+        count = rows.num_rows
+        offsets = numpy.arange(start, start + count, dtype=numpy.int64)
+        zeros, partitions = numpy.zeros(count, numpy.int32), numpy.full(count, task.partition, numpy.int32)
+        columns = [rows[name].combine_chunks() if rows[name].num_chunks != 1 else rows[name].chunk(0) for name in _TEXTS]
+        yield frames.Batch([topic], zeros, partitions, offsets, rows["timestamp"].to_numpy(), *columns)
+
+
+def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Table, list[Key]]:
+    """Leave out the records that wait, of equal ones the last; return those that are not there too."""
+    import numpy
+    import pyarrow
+
+    waiting = list(records)
+    if not waiting:
+        return whole, []
+    wanted: dict[Key, int] = {}
+    for key in waiting:
+        wanted[key] = wanted.get(key, 0) + 1
+    keep = numpy.ones(whole.num_rows, bool)
+    keys, values, times = (whole[name].to_pylist() for name in ("key", "value", "timestamp"))
+    for row in range(whole.num_rows - 1, -1, -1):
+        key = (keys[row], values[row], times[row])
+        if wanted.get(key):
+            keep[row] = False
+            wanted[key] -= 1
+            waiting.remove(key)
+            if not waiting:
+                break
+    return whole.filter(pyarrow.array(keep)), waiting
+
+
+def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[Key]) -> None:
+    if left:
+        raise Refused(
+            f"{topic}:{task.partition} holds {len(left)} records not processed by the application, such as of the key {left[0][0]!r}, which"
+            " the program does not write again: they would count twice",
+            hint="start the application until it has caught up, and stop it again",
+        )

@@ -1,0 +1,121 @@
+"""What a run of an application's own program is, and each task of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.core.streams.program_doubts import BY_TIME
+from kops.gateways.machine.program import ProgramStart
+
+if TYPE_CHECKING:
+    from kops.spark.reading.batch_source import Piece
+
+FAILURE = "failure.json"
+"""A file in the folder of a run: the first error that a task met."""
+
+Key = tuple["bytes | None", "bytes | None", int]
+"""Key, value and timestamp."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all tasks of a run have in common.
+
+    :param settings: of the frame that configures the runner
+    :param global_pieces: what is read of the topics of global stores
+    :param application: which the program must be
+    :param topology: what the runner must say of it
+    :param varied: sub-topologies that are run in several orders
+    """
+
+    start: ProgramStart
+    settings: Mapping[str, str]
+    application: str
+    topology: Mapping[str, str]
+    global_pieces: tuple[Piece, ...] = ()
+    varied: frozenset[int] = frozenset()
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.start.folder)
+
+    def repartitioned(self, topic: str, partition: int, order: str) -> Path:
+        """Return the folder of what goes through a repartition topic."""
+        return self.folder / "repartitioned" / order / topic / str(partition)
+
+    def files(self, topic: str, partition: int, order: str) -> list[Path]:
+        """Return the files that were written there, in the order of the tasks: those that run in one order only did so by time."""
+        folders = {BY_TIME, order}
+        found = [file for each in folders for file in self.repartitioned(topic, partition, each).glob("*.arrow")]
+        return sorted(file for file in found if (order if int(file.name[:5]) in self.varied else BY_TIME) == file.parents[2].name)
+
+    def archived(self, topic: str, partition: int) -> Path:
+        return self.folder / "archived" / topic / f"{partition}.arrow"
+
+    def failure(self) -> dict[str, Any] | None:
+        """Return the error that a task met, as ``KopsError.as_json``."""
+        file = self.folder / FAILURE
+        return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else None
+
+
+@dataclass(frozen=True)
+class StoreTask:
+    """A store of which a task computes a partition.
+
+    :param held: what its changelog holds; None: nothing
+    :param snapshot: path of a snapshot's rows that stand for its changelog; None: none do
+    :param base: path of a snapshot's rows that the store starts from; None: it starts from nothing
+    :param stage: folder of the difference
+    :param time_at: of a store of windows, where in its keys the time stands by which they expire; negative, from the end
+    :param expires_ms: how much older than the latest time a window is certainly gone
+    :param history_ms: of a versioned store, whose changelog has each version of a key; None: of another one
+    :param as_records: what is staged of a versioned store are the records to write, and not its versions
+    """
+
+    name: str
+    changelog: str
+    held: Piece | None
+    stage: str
+    time_at: int = 0
+    expires_ms: int = 0
+    snapshot: str | None = None
+    base: str | None = None
+    history_ms: int | None = None
+    as_records: bool = False
+
+
+@dataclass(frozen=True)
+class ProgramTask:
+    """One task of the program.
+
+    :param pieces: what is read of its topics, at most one piece of each
+    :param repartition: repartition topics that it reads
+    :param waiting: records of those that the application has yet to process, in their order; they must not count
+    :param passes_on: repartition topics that it writes
+    :param orders: in which it is run, by time first
+    :param archived: topics of which an archive has what comes before their pieces
+    :param answers: topics with answers of foreign-key joins: read after all else, in the order of these numbers, or not at all
+    :param restored: changelogs of its stores, with the paths of a snapshot's rows that they start from
+    :param committed: of its topics, offset and metadata that the application had committed when that was taken
+    """
+
+    subtopology: int
+    partition: int
+    pieces: tuple[Piece, ...]
+    repartition: tuple[str, ...] = ()
+    waiting: Mapping[str, Sequence[Key]] = field(default_factory=dict)
+    stores: tuple[StoreTask, ...] = ()
+    passes_on: tuple[str, ...] = ()
+    orders: tuple[str, ...] = (BY_TIME,)
+    archived: tuple[str, ...] = ()
+    answers: Mapping[str, int] = field(default_factory=dict)
+    restored: Mapping[str, str] = field(default_factory=dict)
+    committed: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.subtopology}_{self.partition}"

@@ -1,0 +1,57 @@
+"""The program of a Python worker: a JVM takes longer to start than a task to run, so each worker has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.formats import runner_frames as frames
+from kops.gateways.machine.program import Program
+from kops.spark.programs.inputs import of_columns
+
+if TYPE_CHECKING:
+    from kops.spark.programs.models import Run
+    from kops.spark.reading.batch_source import Read
+
+_programs: dict[str, Program] = {}
+"""By the folder of its run."""
+
+
+def program_of(run: Run, read: Read) -> Program:
+    found = _programs.get(run.start.folder)
+    if found is not None:
+        return found
+    for folder in list(_programs):
+        _programs.pop(folder).close()
+    program = Program(run.start)
+    try:
+        _, hello = program.ask(frames.CONFIGURE, frames.encoded_map(run.settings))
+        _refuse_another(run, hello)
+        for piece in run.global_pieces:
+            for columns in read(piece):
+                program.ask(frames.GLOBAL, frames.encoded_batch(of_columns(piece.topic, piece.partition, columns)))
+    except BaseException:
+        program.close()
+        raise
+    _programs[run.start.folder] = program
+    return program
+
+
+def forget(run: Run) -> None:
+    """End the program after it failed."""
+    found = _programs.pop(run.start.folder, None)
+    if found is not None:
+        found.close()
+
+
+def _refuse_another(run: Run, hello: Mapping[str, str]) -> None:
+    """Refuse a program that is another than the captured one although its class path is the same: by its variables, say."""
+    again = "start it with the settings and variables of then, or capture it again"
+    if hello["application"] != run.application:
+        raise Refused(f"the program is now {hello['application']}, and {run.application} was captured", hint=again)
+    for name, topics in run.topology.items():
+        if hello.get(name) != topics:
+            _, number, what = name.split(".")
+            text = f"the {what} of its sub-topology {number} are {hello.get(name) or 'none'}, and were {topics or 'none'}"
+            raise Refused(f"the program {run.application} has another topology than when it was captured: {text}", hint=again)

@@ -1,0 +1,74 @@
+"""What a task of a program writes: to changelogs, kept; to repartition topics, into files for the tasks behind them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.spark.programs.rows import rows_schema, snapshot_rows
+from kops.spark.reading.gathering import newest_of_each_key
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from kops.formats import runner_frames as frames
+    from kops.spark.programs.models import ProgramTask, Run, StoreTask
+
+
+class Written:
+    """What a task writes: to changelogs, kept; to repartition topics, into files."""
+
+    def __init__(self, run: Run, task: ProgramTask, order: str) -> None:
+        self._run, self._task, self._order = run, task, order
+        self._kept: dict[str, list[pyarrow.Table]] = {store.changelog: [] for store in task.stores}
+        self._files: dict[tuple[str, int], tuple[Any, Path, Path]] = {}
+
+    def take(self, batches: Iterable[frames.Batch]) -> None:
+        for batch in batches:
+            for number, topic in enumerate(batch.topics):
+                if topic in self._kept or topic in self._task.passes_on:
+                    self._take(topic, batch, batch.topic == number)
+
+    def _take(self, topic: str, batch: frames.Batch, chosen: Any) -> None:
+        import numpy
+        import pyarrow
+
+        mask = pyarrow.array(chosen)
+        found = {"partition": pyarrow.array(batch.partition), "timestamp": pyarrow.array(batch.timestamp)}
+        table = pyarrow.table({**found, "key": batch.key, "value": batch.value, "headers": batch.headers}).filter(mask)
+        if topic in self._kept:
+            self._kept[topic].append(table)
+            return
+        numbers = table["partition"].to_numpy()
+        for partition in numpy.unique(numbers).tolist():
+            self._pass_on(topic, partition, table.filter(pyarrow.array(numbers == partition)).drop_columns(["partition"]))
+
+    def _pass_on(self, topic: str, partition: int, table: pyarrow.Table) -> None:
+        from pyarrow import ipc
+
+        if (topic, partition) not in self._files:
+            folder = self._run.repartitioned(topic, partition, self._order)
+            folder.mkdir(parents=True, exist_ok=True)
+            target = folder / f"{self._task.subtopology:05}-{self._task.partition:05}.arrow"
+            part = target.with_name(f".{target.name}.{os.getpid()}")
+            self._files[topic, partition] = ipc.new_file(str(part), table.schema), part, target
+        self._files[topic, partition][0].write_table(table)
+
+    def close(self) -> None:
+        for writer, part, target in self._files.values():
+            writer.close()
+            part.replace(target)
+
+    def of(self, store: StoreTask) -> pyarrow.Table:
+        """Return the last row of each key, of versioned stores all: key, value, timestamp (-1: the producer's), headers; with its start."""
+        import pyarrow
+        from pyarrow import compute
+
+        empty = rows_schema().empty_table()
+        found = pyarrow.concat_tables([empty, *(table.select(empty.column_names) for table in self._kept[store.changelog])])
+        found = found.set_column(3, "headers", compute.fill_null(found["headers"], b""))
+        if store.base is None:
+            return found
+        return newest_of_each_key(pyarrow.concat_tables([snapshot_rows(store.base, self._task.partition), found]).combine_chunks())
