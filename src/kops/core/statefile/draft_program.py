@@ -49,7 +49,7 @@ _KINDS = {
     captured.VERSIONED: (VERSIONED, VERSIONED),
 }
 """What the kind of a store is called in a draft, and what its type is in a state file; None: it needs none."""
-_OWN_TIMES = ("FailOnInvalidTimestamp", "LogAndSkipOnInvalidTimestamp", "UsePartitionTimeOnInvalidTimestamp")
+OWN_TIMES = ("FailOnInvalidTimestamp", "LogAndSkipOnInvalidTimestamp", "UsePartitionTimeOnInvalidTimestamp")
 _CACHES = ("statestore.cache.max.bytes", "cache.max.bytes.buffering")
 _COUNTS = ("GroupedStreamAggregateBuilder$$Lambda", "KGroupedTableImpl$$Lambda")
 """The library's classes with the functions of ``count()``."""
@@ -84,9 +84,14 @@ def _streams(capture: Capture) -> Iterator[Entry]:
         yield Entry("guarantee", "at_least_once" if guarantee == "at_least_once" else "exactly_once_v2")
     if guarantee == "at_least_once" and (consumer or {}).get("isolation.level") == READ_COMMITTED:
         yield Entry("isolation", READ_COMMITTED)
-    sizes = [settings.given[name] for name in _CACHES if name in settings.given]
-    if sizes and str(sizes[0]) == "0":
+    if without_cache(capture):
         yield Entry("cache", False)
+
+
+def without_cache(capture: Capture) -> bool:
+    """Whether the program sets the size of its caches to nothing."""
+    sizes = [capture.settings.given[name] for name in _CACHES if name in capture.settings.given]
+    return bool(sizes) and str(sizes[0]) == "0"
 
 
 def _topic(capture: Capture, node: Source, topic: str, sampled: TopicFacts, *, starts: bool) -> TopicFacts:
@@ -103,7 +108,7 @@ def _time(capture: Capture, node: Source) -> Iterator[Entry]:
     own = extractor.removeprefix(f"{_OF_STREAMS}processor.")
     if own == "WallclockTimestampExtractor":
         yield Entry("timestamp", "wall-clock")
-    elif own not in _OWN_TIMES:
+    elif own not in OWN_TIMES:
         yield open_entry("timestamp", f"Spark SQL of what {_named(extractor)} gives, from key, value and headers, such as value.created_ms")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.statefile.sources import Form, Source
-from kops.core.statefile.versions import EXPIRES_EXACTLY
+from kops.core.statefile.versions import EXPIRES_EXACTLY, TIMES_OF_SESSIONS
 
 INNER, LEFT, OUTER = "inner", "left", "outer"
 JOINS = (INNER, LEFT, OUTER)
@@ -257,6 +257,11 @@ class StateFile:
     def may_find_expired(self) -> bool:
         """Whether a session that has expired by retention may still be found: in a cache, or in a segmented store of an older version."""
         return self.cache or (self.version is not None and self.version < EXPIRES_EXACTLY)
+
+    @property
+    def flushes_sessions_late(self) -> bool:
+        """Whether sessions have the time of the record at which a cache was flushed, and not their own."""
+        return self.cache and self.version is not None and self.version < TIMES_OF_SESSIONS
 
     @property
     def reads_committed(self) -> bool:

@@ -13,6 +13,7 @@ from kops.core.findings import Finding, Severity, command, names_text
 from kops.core.models import Group, WorkingGroup
 from kops.core.streams.topics import CHANGELOG, REPARTITION, is_named_of
 
+MISSING_CHECK = "missing_internal_topics"
 _AGGREGATE = re.compile(r"(?:COGROUP)?K(?:STREAM|TABLE)-(?:AGGREGATE|REDUCE)-STATE-STORE-\d{10}")
 """A store that the DSL named gives its name to the repartition topic before it and to its changelog."""
 _JOIN_SIDE = re.compile(r"(?P<operator>KSTREAM-(?:JOIN|OUTER))(?P<side>THIS|OTHER)-(?P<number>\d{10})-store")
@@ -82,4 +83,4 @@ def missing_finding(application: str, missing: Collection[MissingTopic]) -> Find
         text += "; stores that are restored now come back empty: do not start it; `kops state rebuild FILE --write replace` recreates them"
     facts = {"topics": [one.topic for one in missing], "sure": sure}
     severity = Severity.CRITICAL if sure else Severity.WARNING
-    return Finding(severity, "missing_internal_topics", f"group {application}", text, (command("streams", "describe", application),), facts)
+    return Finding(severity, MISSING_CHECK, f"group {application}", text, (command("streams", "describe", application),), facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from kops.core.errors import Refused
@@ -15,16 +15,14 @@ from kops.core.streams.capture import (
     VERSIONED,
     WINDOW,
     Capture,
-    Processor,
     Sink,
     Source,
     Store,
     Subtopology,
 )
+from kops.core.streams.foreign_keys import Ranks, answer_topics, ranks_of
 
 _WITH_TIMES = (WINDOW, TIMESTAMPED_WINDOW, SESSION)
-_RESOLVERS = ("ResponseJoinProcessorSupplier", "SubscriptionResolverJoinProcessorSupplier")
-"""The suppliers of the processors that take the answers of a foreign-key join: from 3.5 on, and before."""
 
 
 @dataclass(frozen=True)
@@ -113,72 +111,61 @@ def _before(capture: Capture, number: int, *, answers: bool = False) -> set[int]
     return {writer for topic in topics for writer in writers(capture, topic)}
 
 
-def answer_topics(capture: Capture) -> set[str]:
-    """Return the topics by which foreign-key joins send what they found back to the sub-topology that asked."""
-    resolvers = [node for node in capture.nodes if isinstance(node, Processor) and (node.supplier or "").endswith(_RESOLVERS)]
-    sources = {name for node in resolvers for name in node.predecessors}
-    return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
-
-
-def _behind(capture: Capture, names: Iterable[str]) -> set[str]:
-    """Return these nodes, and those that get what they forward, within their sub-topologies."""
-    found, left = set[str](), set(names)
-    while left:
-        found |= left
-        left = {node.name for node in capture.nodes if not isinstance(node, Source) and left & set(node.predecessors)} - found
-    return found
-
-
-def _behind_answers(capture: Capture) -> set[str]:
-    answers = answer_topics(capture)
-    return _behind(capture, (node.name for node in capture.nodes if isinstance(node, Source) and answers & set(node.topics)))
-
-
 @dataclass(frozen=True)
 class Step:
-    """A sub-topology whose tasks are run.
+    """A sub-topology whose tasks are run over what there is so far.
 
-    :param answers: whether they read the answers of foreign-key joins, after all else; they are run without them before, to ask
+    :param topics: repartition topics that they read; with what foreign-key joins will answer to what they pass on, they are run again
     """
 
     number: int
-    answers: bool
+    topics: tuple[str, ...]
 
 
 def steps_for(capture: Capture, wanted: Collection[int]) -> list[Step]:
-    """Return what is run to fill all stores of some sub-topologies, in this order; the last run of a sub-topology is the whole one."""
-    needed = {*wanted, *(number for each in wanted for number in topics_of(capture, each).upstream)}
-    order = [number for number in in_order(capture) if number in needed]
-    late, answers = _late(capture), answer_topics(capture)
-    asking = {number for number in order if answers & {topic.name for topic in tasks_of(capture)[number].repartition_topics}}
-    again = [number for number in order if number in late or (number in asking and (number in wanted or late & needed))]
-    return [*(Step(number, answers=False) for number in order if number not in late), *(Step(number, answers=True) for number in again)]
+    """Return what is run to fill all stores of some sub-topologies, in this order; the last run of a sub-topology is the whole one.
+
+    In each round one more of the foreign-key joins that follow one another has answered.
+    """
+    ranks, tasks, order = _ranks(capture), tasks_of(capture), in_order(capture)
+    left = {(max((ranks.nodes.get(name, 0) for name in tasks[number].nodes), default=0), number) for number in wanted}
+    found = dict[tuple[int, int], Step]()
+    while left:
+        rank, number = left.pop()
+        topics = [topic.name for topic in tasks[number].repartition_topics if ranks.topics[topic.name] <= rank]
+        found[rank, number] = Step(number, tuple(topics))
+        before = {(ranks.of_sink(capture, topic, tasks[each].nodes), each) for topic in topics for each in writers(capture, topic)}
+        left |= before - found.keys()
+    return [found[each] for each in sorted(found, key=lambda each: (each[0], order.index(each[1])))]
 
 
-def _late(capture: Capture) -> set[int]:
-    """Return the sub-topologies that get what foreign-key joins found."""
-    behind, found = _behind_answers(capture), set[int]()
-    topics = {node.topic for node in capture.nodes if isinstance(node, Sink) and node.name in behind}
-    while True:
-        more = {
-            number
-            for number, each in tasks_of(capture).items()
-            if number not in found and topics & {topic.name for topic in each.repartition_topics}
-        }
-        if not more:
-            return found
-        found |= more
-        topics |= {topic for number in more for topic in tasks_of(capture)[number].sink_topics or ()}
+def answers_of(capture: Capture, number: int) -> dict[str, int]:
+    """Return the topics from which a sub-topology takes answers of foreign-key joins, and in which order: after all else, by their rank."""
+    ranks, answers = _ranks(capture), answer_topics(capture)
+    return {topic.name: ranks.topics[topic.name] for topic in tasks_of(capture)[number].repartition_topics if topic.name in answers}
+
+
+def _ranks(capture: Capture) -> Ranks:
+    found = ranks_of(capture)
+    if found is None:
+        raise ValueError(f"foreign-key joins of {capture.application} wait for one another")
+    return found
 
 
 def topics_of(capture: Capture, number: int) -> Topics:
-    upstream, left = set[int](), {number}
-    while left:
-        left = {writer for each in left for writer in _before(capture, each, answers=True)} - upstream - {number}
-        upstream |= left
-    tasks = tasks_of(capture)
+    tasks, upstream = tasks_of(capture), _upstream(capture, number)
+    if not _reason_against_order(capture, (number, *upstream)):
+        upstream = {step.number for step in steps_for(capture, [number])} - {number}
     external = {topic for each in {number, *upstream} for topic in tasks[each].source_topics or ()}
     return Topics(tuple(sorted(external)), tuple(sorted(upstream)))
+
+
+def _upstream(capture: Capture, number: int) -> set[int]:
+    found, left = set[int](), {number}
+    while left:
+        left = {writer for each in left for writer in _before(capture, each, answers=True)} - found - {number}
+        found |= left
+    return found
 
 
 def repartition_topics(capture: Capture) -> list[str]:
@@ -221,8 +208,8 @@ def reason_against(capture: Capture, store: Store) -> str:
         return "it has no changelog"
     if any(topic.name == store.changelog and topic.is_source_topic for topic in found.changelogs):
         return f"{store.changelog}, which the program reads, is its changelog itself"
-    if store.kind == VERSIONED:
-        return "it is versioned: each record of its changelog stays"
+    if store.kind == VERSIONED and store.history_retention_ms is None:
+        return "how long it keeps versions could not be read"
     if store.kind in _WITH_TIMES and store.retention_ms is None:
         return "how long it keeps its windows could not be read"
     return _reason_of_topics(capture, found.number)
@@ -231,17 +218,19 @@ def reason_against(capture: Capture, store: Store) -> str:
 def _reason_of_topics(capture: Capture, number: int) -> str:
     """Return why a sub-topology, with those before it, cannot be run by itself; empty when it can."""
     tasks = tasks_of(capture)
-    concerned = (number, *topics_of(capture, number).upstream)
+    concerned = (number, *_upstream(capture, number))
     if any(tasks[each].source_topics is None for each in concerned):
         return "its topics are given by a pattern"
     unwritten = [topic.name for each in concerned for topic in tasks[each].repartition_topics if not writers(capture, topic.name)]
     if unwritten:
         return f"what writes into {unwritten[0]} is not known"
+    return _reason_against_order(capture, concerned)
+
+
+def _reason_against_order(capture: Capture, concerned: Collection[int]) -> str:
     if not {*in_order(capture)}.issuperset(concerned):
         return "sub-topologies that fill it write into each other"
-    answers = answer_topics(capture)
-    chained = any(answers & {*(tasks[each].sink_topics or ())} for each in _late(capture).intersection(concerned))
-    return "foreign-key joins that fill it follow one another" if chained else ""
+    return "" if ranks_of(capture) else "foreign-key joins wait for one another"
 
 
 def count_of(capture: Capture, number: int, partitions: Mapping[str, int]) -> int:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.streams.capture import BUFFER, LIST, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
+from kops.core.streams.capture import BUFFER, LIST, SESSION, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
+from kops.core.streams.foreign_keys import is_of_tables, ranks_of, supplier_of
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
+_TIMED_SESSIONS = (3, 3)
 OLDEST, NEWEST = (2, 8), (4, 3)
 """The lines of Kafka Streams that programs have been run with."""
 BY_TIME, FORWARD, BACKWARD = "time", "forward", "backward"
@@ -21,7 +23,7 @@ _STREAM_TIME = "STREAM_TIME"
 _LIBRARY = "org.apache.kafka."
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
 _ON_CLOSE = "ON_WINDOW_CLOSE"
-_OF_GLOBAL_TABLE = "KStreamGlobalKTableJoin"
+_OF_GLOBAL_TABLE, _OF_ANY_TABLE = "KStreamGlobalKTableJoin", ".KStreamKTableJoinProcessor"
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,13 @@ class Doubts:
 
     :param of_order: the order of records, and when results were passed on: runs in other orders show which keys depend on it
     :param own_processors: of the program, by name and class: what they read besides their records is not known
+    :param of_times: of timestamps only, what no run settles
     :param lasting: what no run settles
     """
 
     of_order: tuple[str, ...] = ()
     own_processors: tuple[str, ...] = ()
+    of_times: tuple[str, ...] = ()
     lasting: tuple[str, ...] = ()
 
 
@@ -50,6 +54,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
     deciding, sending = _nodes_before(capture, store)
     own = _own_processors(capture, concerned)
     caches, timed = _caches(capture, sending), [node.name for node in own if _STREAM_TIME in node.mentions]
+    answered, of_tables = _answered(capture, store)
     flushed = "pass on what their caches hold whenever these are flushed, and when that was is not known"
     between = "these may act on stream time, and between which records they did is not known"
     return Doubts(
@@ -59,7 +64,9 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
             *([f"{between}: {', '.join(timed)}"] if timed else []),
         ),
         own_processors=tuple(f"{node.name} ({node.processor})" for node in own),
+        of_times=(*(answered if of_tables else ()), *_of_flushed_sessions(capture, store)),
         lasting=(
+            *(() if of_tables else answered),
             *_of_time_of_day(capture, sending),
             *_of_partitioners(capture, concerned),
             *_of_stores(capture, store, deciding),
@@ -109,6 +116,18 @@ def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:
         left |= before
         left |= {user for each in capture.stores if name in (each.processors or ()) for user in each.processors or ()}
     return found, sending
+
+
+def _answered(capture: Capture, store: Store) -> tuple[tuple[str, ...], bool]:
+    """Say when a store holds what foreign-key joins answered; and whether only its timestamps depend on when they did.
+
+    No order in which a task is run has the answers between other records, as the program got them.
+    """
+    ranks = ranks_of(capture)
+    if ranks is None or not ranks.stores.get(store.name):
+        return (), True
+    said = "foreign-key joins fill it, whose answers come after all other records here, and came between them"
+    return (said,), is_of_tables(capture, store.name, ranks)
 
 
 def _sinks_into(capture: Capture, topics: Sequence[str]) -> list[str]:
@@ -185,10 +204,15 @@ def _of_stores(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
 def _of_global_stores(capture: Capture, concerned: Sequence[int]) -> list[str]:
     """Name the global stores where a processor may read them: one that joins a global table, or one of the program's own."""
     names = ", ".join(store.name for store in capture.global_stores)
-    suppliers = [_OF_GLOBAL_TABLE if node.program_class else node.supplier for node in _processors(capture, concerned)]
-    if not names or not any(supplier is None or _OF_GLOBAL_TABLE in supplier for supplier in suppliers):
+    if not names or not any(map(_may_read_global, _processors(capture, concerned))):
         return []
     return [f"the program has global stores ({names}), and how far they were when a record was read is not known"]
+
+
+def _may_read_global(node: Processor) -> bool:
+    supplier = supplier_of(node)
+    wrapped = supplier.endswith(_OF_ANY_TABLE) and not node.stores  # before 3.0, where both joins have the same processor
+    return node.program_class or wrapped or not supplier or _OF_GLOBAL_TABLE in supplier
 
 
 def _processors(capture: Capture, concerned: Collection[int]) -> list[Processor]:
@@ -221,10 +245,22 @@ def _of_what_waits(capture: Capture, store: Store) -> list[str]:
     return [f"its records hold their offsets in {names}, and those are not known"] if names else []
 
 
+def _of_flushed_sessions(capture: Capture, store: Store) -> list[str]:
+    """Say where a cache gives its records the time of another one: 2.8 does, and 3.3 no longer."""
+    line = _line(capture)
+    if store.kind != SESSION or store.caching is False or (line and line >= _TIMED_SESSIONS):
+        return []
+    return ["its records have the time of that at which its cache was flushed, and when that was is not known"]
+
+
+def _line(capture: Capture) -> tuple[int, int] | None:
+    found = re.match(r"(\d+)\.(\d+)", capture.streams_version or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
 def _of_version(capture: Capture) -> list[str]:
-    text = capture.streams_version or ""
-    found = re.match(r"(\d+)\.(\d+)", text)
-    if found and OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
+    text, line = capture.streams_version or "", _line(capture)
+    if line and OLDEST <= line <= NEWEST:
         return []
     tried = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
     return [f"programs of Kafka Streams {tried} have been run so, and this one is of {text or 'a version that its jar does not say'}"]

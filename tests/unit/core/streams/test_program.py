@@ -11,12 +11,14 @@ from kops.core.streams.capture import Source
 from kops.core.streams.capture_file import read_capture
 from kops.core.streams.program import (
     Step,
+    answers_of,
     count_of,
     global_topics,
     has_windows,
     in_order,
     reason_against,
     steps_for,
+    tasks_of,
     topics_of,
     topology_facts,
     with_pattern_topics,
@@ -45,22 +47,25 @@ def test_no_sub_topology_comes_before_one_that_writes_into_it(capture):
 
 def test_the_sides_of_a_foreign_key_join_take_turns(capture):
     """Sub-topology 3 asks, 4 answers, and 3 takes the answers."""
-    assert steps_for(capture, {3}) == [Step(3, answers=False), Step(4, answers=False), Step(3, answers=True)]
-    assert steps_for(capture, {4}) == [Step(3, answers=False), Step(4, answers=False)]
+    asked, answered = (topic.name for number in (4, 3) for topic in tasks_of(capture)[number].repartition_topics)
+    assert steps_for(capture, {3}) == [Step(3, ()), Step(4, (asked,)), Step(3, (answered,))]
+    assert steps_for(capture, {4}) == [Step(3, ()), Step(4, (asked,))]
+    assert answers_of(capture, 3) == {answered: 1}
+    assert answers_of(capture, 4) == {}
     assert reason_against(capture, store(capture, "of-users")) == ""
     assert topics_of(capture, 3).external == ("regions", "users")
     doubts = " ".join(doubts_about(capture, store(capture, "of-users"), PARTITIONS).of_order)
     assert "sub-topology 4 reads regions and many-KTABLE-FK-JOIN" in doubts
 
 
-def test_foreign_key_joins_that_follow_one_another_are_refused(capture):
-    """One whose question is what another has found: its sink gets what the processor behind the answers passes on."""
+def test_a_foreign_key_join_that_waits_for_its_own_answers_is_refused(capture):
+    """Its sink gets what the processor behind the answers passes on."""
 
     def behind(each):
         return replace(each, predecessors=("KTABLE-FK-JOIN-OUTPUT-0000000039",)) if each.name == "KTABLE-SINK-0000000029" else each
 
     changed = replace(capture, nodes=tuple(map(behind, capture.nodes)))
-    assert reason_against(changed, store(changed, "of-users")) == "foreign-key joins that fill it follow one another"
+    assert reason_against(changed, store(changed, "of-users")) == "foreign-key joins wait for one another"
 
 
 def test_patterns_are_of_the_topics_that_there_are(capture):

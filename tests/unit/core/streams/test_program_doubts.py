@@ -198,3 +198,12 @@ def test_versions_that_programs_have_been_run_with(sure, version, known):
 def test_every_processor_of_the_fixture_that_is_the_programs_own_is_seen(capture):
     own = [node.name for node in capture.nodes if isinstance(node, Processor) and node.program_class]
     assert own == ["dedup"]
+
+
+@pytest.mark.parametrize(
+    ("version", "caching", "said"), [("2.8.2", True, True), ("2.8.2", False, False), ("3.3.2", True, False), (None, None, True)]
+)
+def test_before_3_3_cached_sessions_have_the_time_of_a_flush(capture, version, caching, said):
+    sessions = replace(store(capture, "sessions"), caching=caching)
+    older = replace(capture, streams_version=version)
+    assert any("the time of that at which its cache was flushed" in each for each in doubts_about(older, sessions, {}).of_times) == said

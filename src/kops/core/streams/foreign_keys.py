@@ -1,0 +1,122 @@
+"""Foreign-key joins of a captured program: which topics bring answers back, and what waits for how many of them in a row. Pure.
+
+The left side of such a join asks by a topic, and the right side answers by another one. What it has found may be the question of a further
+join, whose answers are there only after those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kops.core.streams.capture import Capture, Processor, Sink, Source
+
+_RESOLVERS = ("ResponseJoinProcessorSupplier", "SubscriptionResolverJoinProcessorSupplier")
+"""The suppliers of the processors that take the answers of a foreign-key join: from 3.5 on, and before."""
+_LAMBDA = "$$Lambda"
+_READS_ONLY = re.compile(
+    r"\.foreignkeyjoin\.(?!Subscription(Store)?Receive)|\.KStreamKTableJoin(Processor)?\b|\.KTableKTable(Inner|Left|Outer|Right)Join\b"
+)
+"""The library's suppliers whose processors look into stores of others and write into none of them."""
+_NOTES = re.compile(r"\.foreignkeyjoin\.Subscription(Store)?Receive")
+_OF_TABLES = re.compile(r"\.foreignkeyjoin\.|\.KTable(Source|Filter|MapValues|KTable(Inner|Left|Outer|Right)Join|KTableJoinMerger)\b")
+"""The library's suppliers whose processors make a table of others, and keep nothing of what a key was before."""
+
+
+def supplier_of(node: Processor) -> str:
+    """Return the class of a processor's supplier; before 3.0 the library wraps its own, and their processors' classes are within theirs."""
+    wrapped = _LAMBDA in (node.supplier or "")
+    return ((node.processor if wrapped else node.supplier) or "").partition("$")[0]
+
+
+def answer_topics(capture: Capture) -> set[str]:
+    """Return the topics by which foreign-key joins send what they found back to the sub-topology that asked."""
+    resolvers = [node for node in capture.nodes if isinstance(node, Processor) and supplier_of(node).endswith(_RESOLVERS)]
+    sources = {name for node in resolvers for name in node.predecessors}
+    return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """How many foreign-key joins, one after the other, must have answered before something is whole.
+
+    :param nodes: what a node passes on
+    :param topics: what is in a repartition topic; of answers, these count too
+    :param stores: what is in a store
+    """
+
+    nodes: Mapping[str, int]
+    topics: Mapping[str, int]
+    stores: Mapping[str, int]
+
+    def of_sink(self, capture: Capture, topic: str, nodes: tuple[str, ...]) -> int:
+        """Return the rank of what some nodes write into a topic."""
+        sinks = [node.name for node in capture.nodes if isinstance(node, Sink) and node.topic == topic and node.name in nodes]
+        return max((self.nodes[name] for name in sinks), default=0)
+
+
+def ranks_of(capture: Capture) -> Ranks | None:
+    """Return the ranks of a program; None where joins wait for one another."""
+    answers, own = answer_topics(capture), {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
+    nodes, topics = dict.fromkeys((node.name for node in capture.nodes), 0), dict.fromkeys(own, 0)
+    while True:
+        stores: dict[str, int] = {}
+        for name, store in _writes(capture):
+            stores[store] = max(stores.get(store, 0), nodes[name])
+        found = {
+            node.name: max(
+                (
+                    *(topics.get(topic, 0) for topic in (node.topics if isinstance(node, Source) else ())),
+                    *(nodes.get(name, 0) for name in (() if isinstance(node, Source) else node.predecessors)),
+                    *(stores.get(store, 0) for store in (node.stores if isinstance(node, Processor) else ())),
+                ),
+                default=0,
+            )
+            for node in capture.nodes
+        }
+        written = dict.fromkeys(own, 0)
+        for node in capture.nodes:
+            if isinstance(node, Sink) and node.topic in own:
+                written[node.topic] = max(written[node.topic], found[node.name] + (node.topic in answers))
+        if (found, written) == (nodes, topics):
+            return Ranks(nodes, topics, stores)
+        if max(written.values(), default=0) > len(answers):
+            return None
+        nodes, topics = found, written
+
+
+def is_of_tables(capture: Capture, store: str, ranks: Ranks) -> bool:
+    """Return whether all that puts answers into a store makes a table of others, whose last values do not depend on when they came.
+
+    What a right side notes of the questions is not such a table: it says how the last one came about.
+    """
+    nodes = {node.name: node for node in capture.nodes}
+    left = {name for name, written in _writes(capture) if written == store}
+    if any(isinstance(node := nodes[name], Processor) and _NOTES.search(supplier_of(node)) for name in left):
+        return False
+    seen = set[str]()
+    while left:
+        name = left.pop()
+        seen.add(name)
+        node = nodes[name]
+        if not ranks.nodes[name]:
+            continue
+        if isinstance(node, Source):
+            before = {each.name for each in capture.nodes if isinstance(each, Sink) and each.topic in node.topics}
+        else:
+            before = {each for each in node.predecessors if each in nodes}
+        if isinstance(node, Processor):
+            if not _OF_TABLES.search(supplier_of(node)):
+                return False
+            before |= {each for each, written in _writes(capture) if written in node.stores}
+        left |= before - seen
+    return True
+
+
+def _writes(capture: Capture) -> Iterator[tuple[str, str]]:
+    """Yield nodes with the stores that they may write."""
+    for node in capture.nodes:
+        if isinstance(node, Processor) and not _READS_ONLY.search(supplier_of(node)):
+            for store in node.stores:
+                yield node.name, store

@@ -1,0 +1,128 @@
+"""A shadow: a program that runs again under another application id, until it has read what the application had committed. Pure."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kops.core.models import TopicPartition
+from kops.core.streams.capture import BUFFER, VERSIONED, Capture, Store
+from kops.core.streams.program import tasks_of, topics_of
+
+_WALL_CLOCK = "WALL_CLOCK_TIME"
+_NAMED = 3
+
+
+def new_shadow(application: str) -> str:
+    """Return the application id of a new shadow; names that begin with the application's are what its rights may be for."""
+    return f"{application}-shadow-{secrets.token_hex(4)}"
+
+
+def shadow_topic(name: str, application: str, shadow: str) -> str:
+    """Return the name that an internal topic of an application has for its shadow."""
+    return shadow + name.removeprefix(application)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a shadow is.
+
+    :param state: of its KafkaStreams, such as RUNNING
+    :param positions: the next offset to read, of partitions that it was given
+    :param after: of each, the offset after the last record that its tasks were given; 0: there was none
+    :param records: how many its tasks were given
+    :param skipped: how many the library dropped, such as late ones
+    :param without_key: its repartition topics with records whose partition is any
+    :param suppressed: records that it would have sent to other topics, by topic
+    :param calls: of clocks, random numbers and the network; known when it was closed
+    """
+
+    state: str
+    positions: Mapping[TopicPartition, int]
+    after: Mapping[TopicPartition, int]
+    records: int = 0
+    skipped: int = 0
+    without_key: tuple[str, ...] = ()
+    suppressed: Mapping[str, int] | None = None
+    calls: tuple[str, ...] = ()
+
+
+def progress_of(seen: Mapping[str, str]) -> Progress:
+    """Read what the agent says."""
+    positions, after, suppressed = {}, {}, {}
+    for name, value in seen.items():
+        kind, _, what = name.partition(".")
+        if kind == "place":
+            topic, _, number = what.rpartition(":")
+            place = TopicPartition(topic, int(number))
+            position, _, given = value.partition(",")
+            positions[place], after[place] = int(position), int(given)
+        elif kind == "suppressed":
+            suppressed[what] = int(value)
+    return Progress(
+        state=seen["state"],
+        positions=positions,
+        after=after,
+        records=int(seen["records"]),
+        skipped=int(seen["skipped"]),
+        without_key=tuple(filter(None, seen["without_key"].split(","))),
+        suppressed=suppressed,
+        calls=tuple(filter(None, seen.get("calls", "").split("\n"))),
+    )
+
+
+def waited_for(
+    ranges: Mapping[TopicPartition, tuple[int, int]], progress: Progress, committed: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, str]:
+    """Return the partitions that a shadow is not through, and why in a few words.
+
+    A partition is through when it was read to its end, which may lie behind the last record, and all records that the tasks were given
+    are committed: an application commits what its caches held, and all that it has sent, before the offsets.
+
+    :param ranges: of the input, and of its own repartition topics as they are now
+    :param committed: by its group
+    """
+    found = {}
+    for place, (start, end) in ranges.items():
+        position, after = progress.positions.get(place), progress.after.get(place, 0)
+        if start >= end:
+            continue
+        if position is None or position < end:
+            found[place] = f"at {start if position is None else position} of {end}"
+        elif committed.get(place, 0) < after:
+            found[place] = f"{committed.get(place, 0)} of {after} committed"
+    return found
+
+
+def waited_text(waited: Mapping[TopicPartition, str]) -> str:
+    named = [f"{place} ({why})" for place, why in sorted(waited.items())]
+    return ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
+
+
+def done_of(ranges: Mapping[TopicPartition, tuple[int, int]], progress: Progress) -> tuple[int, int]:
+    """Return how many offsets of the input were read, of how many."""
+    total = sum(end - start for start, end in ranges.values() if end > start)
+    done = sum(min(end, max(start, progress.positions.get(place, start))) - start for place, (start, end) in ranges.items() if end > start)
+    return done, total
+
+
+def reason_against_shadow(capture: Capture, store: Store) -> str:
+    """Return why what a shadow writes for a store could not be what the application wrote; empty when it could."""
+    found = capture.subtopology_of(store.name)
+    if store.kind == VERSIONED:
+        return "it is versioned, and a shadow's changelog is compacted: only each key's last version would be left"
+    if store.kind == BUFFER and found and found.repartition_topics:
+        return "its records name the topic that they came from, and a shadow's repartition topic has another name"
+    return ""
+
+
+def wall_clock_doubts(capture: Capture, store: Store) -> tuple[str, ...]:
+    """Name the program's processors that may act on wall-clock time, which was another when the shadow ran."""
+    found = capture.subtopology_of(store.name)
+    if found is None:
+        return ()
+    tasks = tasks_of(capture)
+    nodes = {name for number in (found.number, *topics_of(capture, found.number).upstream) for name in tasks[number].nodes}
+    named = [each.name for each in capture.program_processors if each.name in nodes and _WALL_CLOCK in each.mentions]
+    return (f"these may act on wall-clock time, which was another when the shadow ran: {', '.join(named)}",) if named else ()
