@@ -29,6 +29,7 @@ from kops.cli.frame.session import Session
     show_default=True,
     help="How far back to look for jumps, deletions and crash loops; 0s skips this check.",
 )
+@click.option("--capture", metavar="FILE", type=click.Path(), help="Compare an application with its program, see `kops streams capture`.")
 @fail_on_option
 @click.pass_obj
 def diagnose(
@@ -42,6 +43,7 @@ def diagnose(
     within: str,
     sample: str,
     history: str,
+    capture: str | None,
     fail_on: str,
 ) -> int:
     """Find what is wrong with groups and topics, or with the whole cluster.
@@ -53,6 +55,10 @@ def diagnose(
     failed tasks of Connect. The worst comes first, each with the commands that
     look closer or repair it; at the end is what was not checked. Nothing
     is changed, and no group is joined.
+
+    With --capture the internal topics of an application are compared with what
+    its program needs: missing ones, partitions, settings, and what of it no
+    rebuild repeats, such as wall-clock punctuators.
 
     Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be checked.
     """
@@ -70,6 +76,7 @@ def diagnose(
         sample_seconds=parse_duration(sample, what="duration for --sample") / 1000,
         history=parse_duration(history, what="duration for --history"),
         named=cluster_words(session),
+        capture=capture,
     )
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found), name="cluster_id")

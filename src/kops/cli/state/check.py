@@ -7,7 +7,7 @@ import click
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import exit_code
+from kops.cli.state.shared import exit_code, no_network_option
 
 COLUMNS = ("store", "status", "equal", "missing", "different", "unexpected")
 
@@ -20,6 +20,7 @@ COLUMNS = ("store", "status", "equal", "missing", "different", "unexpected")
 @click.option("--first", metavar="N", type=click.IntRange(min=1), help="Only the first N offsets of each partition. [default: all]")
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="The most keys to show for each store.")
 @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="Where the file cannot decode.")
+@no_network_option
 @spark_option()
 @click.pass_obj
 def check(
@@ -32,6 +33,7 @@ def check(
     first: int | None,
     limit: int,
     on_error: str,
+    no_network: bool,
     master: str | None,
 ) -> int:
     """Compare what a state file says with the application's own program, over the same input.
@@ -41,15 +43,19 @@ def check(
     the same twice, or there are no keys.
     """
     from kops.cli.state.view import show_differences
+    from kops.gateways.machine.program_connection import words_without_network
     from kops.operations.engine.state_files import read_state_file
     from kops.operations.state.check import CheckOptions
     from kops.operations.state.check import check as compare
     from kops.operations.state.computation import ComputeOptions
     from kops.operations.state.input_offsets import parse_cut
-    from kops.operations.state.own_code import ProgramRun, with_topics
+    from kops.operations.state.own_code_start import ProgramRun
+    from kops.operations.state.own_code_stores import with_topics
     from kops.operations.streams.capture import load_capture
 
-    state_file, how = read_state_file(file, stores), CheckOptions(ProgramRun(with_topics(session, load_capture(app))), app, limit, first)
+    alone = words_without_network() if no_network else ()
+    program = ProgramRun(with_topics(session, load_capture(app)), alone=alone)
+    state_file, how = read_state_file(file, stores), CheckOptions(program, app, limit, first)
     options = ComputeOptions(at=parse_cut(at, session.now()), skip_undecodable=on_error == "skip", master=master)
     found = compare(session, state_file, options, how)
     session.note(*found.notes)

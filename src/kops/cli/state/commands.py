@@ -16,9 +16,19 @@ from kops.cli.state.check import check
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
-from kops.cli.state.shared import PROGRAM_DECIDES, exit_code, of_program, refuse_early, wait_option, wait_until_stopped
+from kops.cli.state.shadow import Shown, program_of_shadow, refuse_with_shadow, with_shadow, without_word
+from kops.cli.state.shared import (
+    PROGRAM_DECIDES,
+    chosen_stores,
+    exit_code,
+    no_network_option,
+    refuse_early,
+    wait_option,
+    wait_until_stopped,
+)
 from kops.cli.state.snapshot import restore, snapshot
 
+PROGRAM_COLUMNS = ("store", "what", "file", "program", "changelog")
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
 
 EPILOG = """\b
@@ -46,7 +56,7 @@ def group() -> None:
 def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument and the options that every verb has; the command gets the state file and ``how``."""
 
-    @click.argument("file", metavar="FILE", type=click.Path(), required=False)
+    @click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
     @click.option("--app", metavar="CAPTURE", type=click.Path(), help="Compute by the program of `kops streams capture`, not by a FILE.")
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
@@ -58,6 +68,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from `kops state snapshot`; compute what came since.")
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
+    @no_network_option
     @spark_option()
     @wraps(command)
     def wrapped(
@@ -70,24 +81,29 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         damaged: tuple[str, ...],
         snapshot: str | None,
         on_error: str,
+        no_network: bool,
         master: str | None,
         **rest: Any,
     ) -> Any:
-        from kops.operations.engine.state_files import read_state_file
         from kops.operations.state.computation import ComputeOptions
         from kops.operations.state.evidence import parse_damaged
         from kops.operations.state.input_offsets import parse_cut
 
         session: Session = click.get_current_context().obj
-        program = None
-        if app is not None:
-            _refuse_with_app(file=file, snapshot=snapshot, on_error=on_error)
-            moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
-            state_file, program = of_program(session, app, stores, moves=moves)
-        elif file is None:
-            raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
+        words = rest.pop("words", ())
+        if rest.get("shadow"):
+            from_archive, on_error_skip = archives, on_error == "skip"
+            refuse_with_shadow(
+                at=at != "committed", from_archive=from_archive, from_snapshot=snapshot, on_error=on_error_skip, no_network=no_network
+            )
+            state_file, program = program_of_shadow(session, app, tuple(filter(None, (file, *words))), stores)
+        elif words:
+            raise click.UsageError(f"Got unexpected extra argument{'s' * (len(words) > 1)} ({' '.join(words)})")
         else:
-            state_file = read_state_file(file, stores)
+            if app is not None:
+                _refuse_with_app(file=file, on_error=on_error)
+            moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
+            state_file, program = chosen_stores(session, file, app, stores, moves=moves, no_network=no_network)
         compute_options = ComputeOptions(
             at=parse_cut(at, session.now()),
             skip_undecodable=on_error == "skip",
@@ -102,17 +118,24 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _refuse_with_app(*, file: str | None, snapshot: str | None, on_error: str) -> None:
+def _refuse_with_app(*, file: str | None, on_error: str) -> None:
     """Refuse what a program cannot do, and say what to do instead."""
     if file is not None:
         raise click.UsageError("--app takes the place of FILE: leave out one of them; `kops state check` compares them")
-    if snapshot is not None:
-        raise click.UsageError(
-            "--app computes from the whole input, and no program starts --from-snapshot: `kops state restore` brings the snapshot back,"
-            " and the application reads on from there"
-        )
     if on_error == "skip":
         raise click.UsageError(PROGRAM_DECIDES)
+
+
+def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str | None, replaces: bool) -> None:
+    """Refuse what a rebuild cannot do at once."""
+    if offsets_of and not into:
+        raise click.UsageError("--offsets-of goes with --into")
+    if into and compute_options.snapshot:
+        raise click.UsageError("--into builds another application, and --from-snapshot is of this one: `kops state restore --application`")
+    if into and replaces:
+        raise click.UsageError("--into writes to another application, so --write replace does not apply")
+    if into and compute_options.damaged:
+        raise click.UsageError("--into compares with no changelog: --damaged has nothing to leave out")
 
 
 @group.command("rebuild")
@@ -129,7 +152,10 @@ def _refuse_with_app(*, file: str | None, snapshot: str | None, on_error: str) -
 @click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
 @click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
 @wait_option
+@click.option("--shadow", is_flag=True, help="Run the whole program beside the application, and compare: --shadow -- COMMAND...")
+@click.option("--still-for", metavar="DURATION", help="How long a --shadow may stand still. [default: 10m]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
+@click.argument("words", metavar="[-- COMMAND...]", nargs=-1)
 @options.mutation
 def rebuild(
     session: Session,
@@ -141,6 +167,8 @@ def rebuild(
     into: str | None,
     offsets_of: str | None,
     wait_empty: str | None,
+    shadow: bool,
+    still_for: str | None,
     report: str | None,
     approval: Approval,
 ) -> int:
@@ -152,6 +180,9 @@ def rebuild(
 
     --write replace deletes the changelogs that differ and recreates them with their settings: for versioned stores, a wrong number of
     partitions, and missing changelogs. Local state has to be deleted then, on every instance.
+
+    --shadow is for programs that --app cannot run: COMMAND, or else the command of --app, really runs, under another application.id, up to
+    the committed offsets; it sends to topics of its own only, which are gone when it is through.
     """
     from dataclasses import replace
 
@@ -160,24 +191,27 @@ def rebuild(
     from kops.operations.state.replace import plan_replace
     from kops.operations.state.report import entry_of, refuse_report, report_of_rebuild, write_report
 
-    if offsets_of and not into:
-        raise click.UsageError("--offsets-of goes with --into")
-    if into and compute_options.snapshot:
-        raise click.UsageError("--into builds another application, and --from-snapshot is of this one: `kops state restore --application`")
-    if into and way == "replace":
-        raise click.UsageError("--into writes to another application, so --write replace does not apply")
-    if into and compute_options.damaged:
-        raise click.UsageError("--into compares with no changelog: --damaged has nothing to leave out")
+    _refuse_together(compute_options, into=into, offsets_of=offsets_of, replaces=way == "replace")
+    if still_for and not shadow:
+        raise click.UsageError("--still-for goes with --shadow")
+    if shadow:
+        refuse_with_shadow(into=into, offsets_of=offsets_of, write=way == "replace")
     if report:
         refuse_report(report)
     refuse_early(session, approval)
     if wait_empty:
         wait_until_stopped(session, into or state_file.application, wait_empty)
     compute_options = replace(compute_options, accept_inexact=accept_inexact)
+    if shadow:
+        compute_options = with_shadow(session, compute_options, state_file.application, approval, still_for)
+        approval = without_word(approval, state_file.application)
     if into:
         plan = plan_into(session, state_file, into, compute_options, offsets_of=offsets_of or "")
     else:
-        plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
+        try:
+            plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
+        except Shown:
+            return 0
     code = session.carry_out(plan, approval)
     if report:
         write_report(report_of_rebuild(session, state_file, plan, entry_of(session.journal, plan)), report)
@@ -190,8 +224,16 @@ def rebuild(
 @wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 @click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
+@click.option("--capture", metavar="CAPTURE", type=click.Path(), help="Also compare FILE with the program of `kops streams capture`.")
 def verify(
-    session: Session, state_file: Any, compute_options: Any, *, wait_empty: str | None, report: str | None, compared: str | None
+    session: Session,
+    state_file: Any,
+    compute_options: Any,
+    *,
+    wait_empty: str | None,
+    report: str | None,
+    compared: str | None,
+    capture: str | None,
 ) -> int:
     """Compare the changelogs with what they should hold, and count.
 
@@ -199,18 +241,31 @@ def verify(
     compare with.
 
     With --snapshot an older snapshot stands for the changelogs: it proves the state file even after they are lost.
+
+    With --capture what the file says of windows, formats, topics and settings is compared with the program, and its changelogs with the
+    settings that the program makes them with; exit 1 when they differ. Stores that the file does not have are rows too.
     """
     from dataclasses import replace
 
+    from kops.core.errors import KopsError
+    from kops.operations.state.against_program import against_program, said_rows, said_text, with_program
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.input_offsets import COMMITTED
+    from kops.operations.state.own_code_stores import with_topics
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
+    from kops.operations.streams.capture import load_capture
 
     if compared and (compute_options.snapshot or compute_options.at != COMMITTED):
         raise click.UsageError("--snapshot has offsets of its own: it goes with neither --at nor --from-snapshot")
+    if capture and compute_options.program:
+        raise click.UsageError("--capture compares a FILE with the program, and --app is the program itself")
     compute_options = replace(compute_options, compared=compared)
     if report:
         refuse_report(report)
+    against = None
+    if capture:
+        whole = not click.get_current_context().params["stores"]
+        against = against_program(session, state_file, with_topics(session, load_capture(capture)), whole=whole)
     if wait_empty:
         wait_until_stopped(session, state_file.application, wait_empty)
 
@@ -218,11 +273,20 @@ def verify(
         if report:
             write_report(report_of_verify(session, state_file, engine, computed), report)
 
-    found = compare(session, state_file, compute_options, look=look)
+    try:
+        found = compare(session, state_file, compute_options, look=look)
+    except KopsError:
+        session.note(*(said_text(each) for each in (against.said if against else ())))  # it may be why
+        raise
+    if against is not None:
+        found = with_program(found, against)
     if report:
         session.note(f"the report is in {report}")
     session.note(*found.notes)
     session.render(found.rows, VERIFY_COLUMNS)
+    if against is not None and against.said and session.output_format == "table":
+        click.echo()
+        session.render(said_rows(against), PROGRAM_COLUMNS)
     return exit_code(found.status)
 
 
@@ -241,6 +305,8 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
 
     if against and (compute_options.archives or compute_options.snapshot):
         raise click.UsageError("--against compares changelogs: nothing is read --from-archive or --from-snapshot")
+    if against and compute_options.program and compute_options.program.alone:
+        raise click.UsageError("--against compares changelogs: no program is run, and --no-network is for one")
     if against and compute_options.damaged:
         raise click.UsageError("--against compares changelogs: --damaged is for what is computed")
     if against:

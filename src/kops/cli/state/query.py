@@ -7,11 +7,11 @@ import click
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import PROGRAM_DECIDES, of_program
+from kops.cli.state.shared import PROGRAM_DECIDES, chosen_stores, no_network_option
 
 
 @click.command("query", cls=Command)
-@click.argument("file", metavar="FILE", type=click.Path(), required=False)
+@click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
 @click.argument("key", metavar="[KEY]", required=False)
 @click.option("--app", metavar="CAPTURE", type=click.Path(), help="The stores of the program of `kops streams capture`, without a FILE.")
 @click.option("--all", "whole", is_flag=True, help="The whole table instead of one key.")
@@ -21,6 +21,7 @@ from kops.cli.state.shared import PROGRAM_DECIDES, of_program
     "--from", "origin", type=click.Choice(["changelog", "input"]), default="changelog", show_default=True, help="Read it, or compute it."
 )
 @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable input.")
+@no_network_option
 @spark_option("for --from input")
 @click.pass_obj
 def query(
@@ -34,6 +35,7 @@ def query(
     at: str | None,
     origin: str,
     on_error: str,
+    no_network: bool,
     master: str | None,
 ) -> int:
     """Show one key, or a whole table, across all instances. Reads Kafka, never the instances.
@@ -42,7 +44,6 @@ def query(
     --from input, recomputed up to the committed offsets: by the program with --app. Exit code 1: no store has the key.
     """
     from kops.cli.state.view import show_answers
-    from kops.operations.engine.state_files import read_state_file
     from kops.operations.state.query import parse_moment
     from kops.operations.state.query import query as ask
 
@@ -50,18 +51,15 @@ def query(
         if key is not None:
             raise click.UsageError("--app takes the place of FILE: name a key, or --all for the whole table")
         file, key = None, file
-    elif file is None:
-        raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
-    if (key is None) == (not whole):
-        raise click.UsageError("name either a key, or --all for the whole table")
-    position, program, skip = parse_moment(at, origin, session.now()), None, on_error == "skip"
-    if app is not None:
-        if skip:
+        if on_error == "skip":
             raise click.UsageError(PROGRAM_DECIDES)
-        state_file, program = of_program(session, app, stores)
-    else:
-        state_file = read_state_file(file or "", stores)
-    found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=skip, master=master, program=program)
+    if (file or app) and (key is None) == (not whole):
+        raise click.UsageError("name either a key, or --all for the whole table")
+    if no_network and origin != "input":
+        raise click.UsageError("--no-network goes with --from input: a changelog is read without the program")
+    position = parse_moment(at, origin, session.now())
+    state_file, program = chosen_stores(session, file, app, stores, no_network=no_network)
+    found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master, program=program)
     session.note(*found.notes)
     show_answers(session, found.rows)
     if key is not None and not found.rows:

@@ -11,8 +11,10 @@ from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
-    from kops.operations.state.own_code import ProgramRun
+    from kops.core.streams.capture import Capture
+    from kops.operations.state.own_code_start import ProgramRun
 
+no_network_option = click.option("--no-network", is_flag=True, help="With --app: the program is run without a network, where Linux can.")
 wait_option = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 
 PROGRAM_DECIDES = "with --app the program itself decides what becomes of records that it cannot read: leave out --on-error"
@@ -33,22 +35,55 @@ def wait_until_stopped(session: Session, application: str, duration: str) -> Non
     wait_until_empty(session, application, parse_duration(duration))
 
 
-def of_program(session: Session, path: str, stores: tuple[str, ...], *, moves: str = "") -> tuple[StateFile, ProgramRun]:
+def chosen_stores(
+    session: Session, file: str | None, app: str | None, stores: tuple[str, ...], *, moves: str = "", no_network: bool = False
+) -> tuple[StateFile, ProgramRun | None]:
+    """Return the stores of a state file, or of a captured program together with what runs it.
+
+    :param stores: all when empty
+    :param moves: as in ``_of_program``
+    :param no_network: the program gets none
+    """
+    from kops.operations.engine.state_files import read_state_file
+
+    if app is not None:
+        return _of_program(session, app, stores, moves=moves, no_network=no_network)
+    if no_network:
+        raise click.UsageError("--no-network goes with --app: with a state file no program is run")
+    if file is None:
+        raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
+    return read_state_file(file, stores), None
+
+
+def _of_program(session: Session, path: str, stores: tuple[str, ...], *, moves: str, no_network: bool) -> tuple[StateFile, ProgramRun]:
     """Return a captured program's stores as a state file has them, and what runs it.
 
     :param stores: all that can be rebuilt when empty; a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
     """
-    from kops.operations.state.own_code import ProgramRun, program_state_file, refuse_moving, with_topics
     from kops.operations.streams.capture import load_capture
 
-    capture = with_topics(session, load_capture(path))
+    return of_capture(session, load_capture(path), path, stores, moves=moves, no_network=no_network)
+
+
+def of_capture(
+    session: Session, capture: Capture, path: str, stores: tuple[str, ...], *, moves: str = "", no_network: bool = False
+) -> tuple[StateFile, ProgramRun]:
+    """Return the stores of a capture that was read as ``chosen_stores`` does.
+
+    :param path: of the capture, or what else names the program
+    """
+    from kops.gateways.machine.program_connection import words_without_network
+    from kops.operations.state.own_code_start import ProgramRun
+    from kops.operations.state.own_code_stores import program_state_file, refuse_moving, with_topics
+
+    capture = with_topics(session, capture)
     state_file, unfit = program_state_file(capture, path, stores)
     if moves:
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, ProgramRun(capture)
+    return state_file, ProgramRun(capture, alone=words_without_network() if no_network else ())
 
 
 def exit_code(status: str) -> int:

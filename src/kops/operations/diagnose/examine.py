@@ -10,13 +10,15 @@ from kops.core.cluster.health import cluster_findings, partition_findings
 from kops.core.cluster.observed import Observed, partition_trouble
 from kops.core.connect.models import Connector, concerns, connector_findings
 from kops.core.diagnosis.groups import group_findings
+from kops.core.diagnosis.programs import program_findings
 from kops.core.diagnosis.transactions import transaction_findings
 from kops.core.durations import duration_text
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, names_text
 from kops.core.groups.look import GroupLook
 from kops.core.models import INTERNAL_TOPICS
-from kops.core.streams.missing import MissingTopic, missing_finding, missing_topics
+from kops.core.streams.capture import Capture
+from kops.core.streams.missing import MISSING_CHECK, MissingTopic, missing_finding, missing_topics
 from kops.core.streams.topics import CHANGELOG, is_named_of, looks_like_streams, owner_of
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.cluster.observe import Gaps, observe
@@ -24,6 +26,8 @@ from kops.operations.diagnose.looks import COMMIT_HISTORY, look_at_groups, with_
 from kops.operations.diagnose.scope import Scope, scope_of
 from kops.operations.groups.open_transactions import HeldBack, held_back, stable_offsets
 from kops.operations.services import Services
+from kops.operations.streams.capture import load_capture, program_differences
+from kops.operations.streams.inspection import inspect_application
 
 _PREFIXES = ("state.", "topics.", "streams.")
 _DELETION = "topics.delete"
@@ -61,6 +65,7 @@ def diagnose(
     sample_seconds: float,
     history: int = 0,
     named: Sequence[str] = (),
+    capture: str | None = None,
 ) -> Diagnosis:
     """Examine some groups and topics, or the whole cluster, without changing anything or joining a group.
 
@@ -69,9 +74,11 @@ def diagnose(
     :param sample_seconds: time between two looks at groups that are behind; 0 looks once
     :param history: milliseconds for which past commits are read; 0 reads none
     :param named: how the command line named the cluster, for the commands of the findings
+    :param capture: file with the program of an application, which is compared with its internal topics
     :raises NotFound: for a plain name that is not a group, topic or connector
     :raises Unreachable: when no broker answers
     """
+    program = load_capture(capture) if capture else None
     gaps = Gaps()
     every = _connectors(services, gaps)
     scope = scope_of(services, names, regex=regex, connectors=every or ())
@@ -85,9 +92,11 @@ def diagnose(
     looks = with_transactions(services, looks, held, gaps)
     now = to_milliseconds(services.now())
     connectors = None if every is None else [one for one in every if scope.whole or _concerned(one, scope)]
+    of_streams = streams_findings(services, looks, gaps)
     findings = [
         *(cluster_findings(seen) if scope.whole else _of_scope(seen)),
-        *streams_findings(services, looks, gaps),
+        *of_streams,
+        *(_of_program(services, program, capture or "", of_streams, gaps) if program else ()),
         *_most_behind_first(finding for look in looks for finding in group_findings(look, now)),
         *transaction_findings(held.open, now),
         *(finding for one in connectors or () for finding in connector_findings(one)),
@@ -232,6 +241,13 @@ def streams_findings(services: Services, looks: Sequence[GroupLook], gaps: Gaps)
         if missing:
             found.append(missing_finding(name, missing))
     return found
+
+
+def _of_program(services: Services, capture: Capture, path: str, others: Sequence[Finding], gaps: Gaps) -> list[Finding]:
+    """Return the findings from a program; of one that has not run on this cluster, none of its topics is missed."""
+    look = gaps.ask(f"the program of {capture.application}", lambda: inspect_application(services, capture.application))
+    known = [topic for finding in others for topic in finding.facts.get("topics", ()) if finding.check == MISSING_CHECK]
+    return list(program_findings(capture, program_differences(services, capture, look) if look else (), path, known))
 
 
 def _is_streams(look: GroupLook) -> bool:

@@ -30,7 +30,10 @@ from kops.operations.state.input_offsets import (
     refuse_alive,
 )
 from kops.operations.state.judgement import judged_by_evidence, refuse_unplaced, refuse_unwritable
-from kops.operations.state.own_code import ProgramRun, compute_by_program
+from kops.operations.state.own_code import compute_by_program
+from kops.operations.state.own_code_snapshot import check_start, refuse_start
+from kops.operations.state.own_code_start import ProgramRun, started_ahead
+from kops.operations.state.shadow import compute_by_shadow
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
 
@@ -92,7 +95,7 @@ def compute_all(
     if must_be_empty:
         refuse_alive(group)
     archived = open_archives(engine, state_file, options.archives)
-    base = open_base(services, state_file, options.snapshot)
+    base = _opened(services, state_file, options)
     then = open_base(services, state_file, options.compared)
     since = None if base is None else base.offsets
     facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=since)
@@ -106,21 +109,21 @@ def compute_all(
     for found in facts:
         if not options.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
-    cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
-    cut = replace(cut, base="" if base is None else base.origin)
-    cut = replace(cut, notes=(*cut.notes, *((commits.gap,) if commits.gap else ()), *answers_waiting(services, state_file, cut)))
-    facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=options.skip_undecodable) for found in facts]
-    for used in (base, then):
-        check_base(engine, state_file, used)
-    apart = past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts}
-    if options.program is not None:
-        program, damaged = options.program, options.damaged
-        computed = compute_by_program(
-            engine, state_file, program, facts, cut, damaged=damaged, apart=apart, services=services, replacing=replacing
-        )
-    else:
-        skip, damaged = options.skip_undecodable, options.damaged
-        computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip, damaged=damaged, apart=apart)
+    with started_ahead(engine, options.program, facts) as program:
+        cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
+        cut = replace(cut, base="" if base is None else base.origin)
+        notes = (*((commits.gap,) if commits.gap else ()), *_of_program(options), *answers_waiting(services, state_file, cut))
+        cut = replace(cut, notes=(*cut.notes, *notes))
+        facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=options.skip_undecodable) for found in facts]
+        _check(engine, state_file, options, base, then)
+        apart = past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts}
+        if program is not None:
+            from_base, damaged = replace(program, base=base), options.damaged
+            by = compute_by_program if program.shadow is None else compute_by_shadow
+            computed = by(engine, state_file, from_base, facts, cut, damaged=damaged, apart=apart, services=services, replacing=replacing)
+        else:
+            skip, damaged = options.skip_undecodable, options.damaged
+            computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip, damaged=damaged, apart=apart)
     computed = [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
@@ -131,6 +134,30 @@ def compute_all(
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
     return Computation(facts, cut, computed)
+
+
+def _of_program(options: ComputeOptions) -> tuple[str, ...]:
+    is_alone = options.program is not None and options.program.alone
+    return (
+        ("the program was run without a network: it could reach files and sockets of this machine, and no other machine",)
+        if is_alone
+        else ()
+    )
+
+
+def _opened(services: Services, state_file: StateFile, options: ComputeOptions) -> Base | None:
+    """Return the snapshot that the computation starts from, which has all that is needed for it."""
+    base = open_base(services, state_file, options.snapshot, restores=options.program is not None)
+    if options.program is not None and base is not None:
+        refuse_start(options.program.capture, state_file, base)
+    return base
+
+
+def _check(engine: Engine, state_file: StateFile, options: ComputeOptions, base: Base | None, then: Base | None) -> None:
+    for used in (base, then):
+        check_base(engine, state_file, used)
+    if options.program is not None and base is not None:
+        check_start(engine, options.program.capture, state_file, base)
 
 
 def compute_whole(

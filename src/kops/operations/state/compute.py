@@ -22,7 +22,7 @@ from kops.operations.state.evidence_doubts import (
     window_warnings,
 )
 from kops.operations.state.evidence_proven import Proven
-from kops.operations.state.exactness import Exactness, of_order, of_time, worst
+from kops.operations.state.exactness import Exactness, of_cached_sessions, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.schemas import with_schemas
@@ -262,6 +262,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
     seen = [
         of_order(store, keys, counts.mixed),
         of_time(store, keys, counts.noted.get("timed", 0)),
+        of_cached_sessions(job.state_file, store),
         of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
         of_retention(store, counts.noted, facts.settings, added_ms),
     ]

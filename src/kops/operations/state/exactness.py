@@ -9,7 +9,7 @@ from kops.core.durations import duration_text
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.draft import DAY_MS
-from kops.core.statefile.models import FAUST, SLIDING, TABLE
+from kops.core.statefile.models import FAUST, SESSION, SLIDING, TABLE
 from kops.core.statefile.sources import WALL_CLOCK
 from kops.core.statefile.versions import (
     GROUPED_UPDATES,
@@ -162,6 +162,13 @@ def of_cached_join(state_file: StateFile, store: Store) -> Exactness:
         return Exactness("A")
     why = "where both sides of a key are deleted between two flushes of the application's cache, Kafka Streams keeps its row"
     return Exactness("B", (f"{why} (streams.cache); here it is unexpected",))
+
+
+def of_cached_sessions(state_file: StateFile, store: Store) -> Exactness:
+    """Judge sessions by their times, which older versions take from another record if they are cached."""
+    if store.window is None or store.window.kind != SESSION or not state_file.flushes_sessions_late:
+        return Exactness("A")
+    return Exactness("B", ("a session has the time of the record at which the application's cache was flushed (streams.cache, version)",))
 
 
 def of_time(store: Store, keys: int, timed: int) -> Exactness:

@@ -46,11 +46,14 @@ class Base:
 
         :raises UsageProblem: when the snapshot has no such changelog
         """
+        return self.of_changelog(store.changelog)
+
+    def of_changelog(self, name: str) -> SnapshotStore:
         for found in self.manifest.stores:
-            if found.topic.name == store.changelog:
+            if found.topic.name == name:
                 return found
         raise UsageProblem(
-            f"{self.folder} has no store of the changelog {store.changelog}",
+            f"{self.folder} has no store of the changelog {name}",
             hint=f"it has {', '.join(found.name for found in self.manifest.stores)}; --store names those to compute",
         )
 
@@ -76,10 +79,11 @@ class Base:
         return str(store_folder(self.folder, self.store(store)))
 
 
-def open_base(services: Services, state_file: StateFile, path: str | None) -> Base | None:
+def open_base(services: Services, state_file: StateFile, path: str | None, *, restores: bool = False) -> Base | None:
     """Return a snapshot after checking that it is of this application and of its input as it is now.
 
     :param path: None: the computation starts from nothing
+    :param restores: the program's own tasks start from it as from their changelogs; whether they can is to be seen
     :raises ConfigError: when there is none at the path
     :raises UsageProblem: when it is of something else
     :raises Refused: when a store cannot start from a snapshot
@@ -99,7 +103,8 @@ def open_base(services: Services, state_file: StateFile, path: str | None) -> Ba
                 f"{path} is a snapshot of the {what} {theirs}, and this is {ours}", hint="`kops state restore` takes it elsewhere"
             )
     for store in state_file.stores:
-        _refuse_kind(store)
+        if not restores:
+            _refuse_kind(store)
         base.store(store)
     _refuse_moved(services, state_file, base)
     return base
@@ -159,18 +164,31 @@ def check_base(engine: Engine, state_file: StateFile, base: Base | None) -> None
     if base is None:
         return
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.snapshot import held, read_snapshot
     from kops.spark.stores.base import wrong_in_base
 
     for store in state_file.stores:
-        kept, path = base.store(store), base.path(store)
-        engine.services.progress.step(f"checking {store.name}: {kept.records:,} records of {base.folder}")
+        check_copy(engine, base, store.changelog)
+        path = base.path(store)
         with explained(f"read the snapshot of {store.name}"):
-            if held_json(held(read_snapshot(engine.session, path))) != {number: dict(content) for number, content in kept.contents.items()}:
-                raise ConfigError(f"{path} is not what was written there: counts or hashes differ", hint="use another copy")
             wrong = wrong_in_base(engine.session, store, path)
         if wrong:
             raise ConfigError(
                 f"{state_file.path}: {wrong:,} values of {store.name} in {base.folder} are not {store.aggregate.form}",
                 hint=f"see stores.{store.name}.aggregate.as",
             )
+
+
+def check_copy(engine: Engine, base: Base, changelog: str) -> None:
+    """Read what a snapshot has of a changelog, and compare it with what was written.
+
+    :raises ConfigError: when it is something else
+    """
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.snapshot import held, read_snapshot
+
+    kept = base.of_changelog(changelog)
+    path = str(store_folder(base.folder, kept))
+    engine.services.progress.step(f"checking {kept.name}: {kept.records:,} records of {base.folder}")
+    with explained(f"read the snapshot of {kept.name}"):
+        if held_json(held(read_snapshot(engine.session, path))) != {number: dict(content) for number, content in kept.contents.items()}:
+            raise ConfigError(f"{path} is not what was written there: counts or hashes differ", hint="use another copy")

@@ -21,7 +21,7 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
 from kops.operations.state.compute import Computed, job_of
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
@@ -58,7 +58,7 @@ def plan_into(
         unproven = replace(unproven, program=replace(options.program, nothing_waits=True))
     done = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
     cut = done.cut
-    computed = [_writable(engine, named, found, cut, skip_undecodable=options.skip_undecodable) for found in done.computed]
+    computed = [_writable(engine, named, found, cut, options) for found in done.computed]
     for found in computed:
         earliest = [content.earliest for content in found.contents.values() if content.records]
         refuse_time_zero(services, found.facts.store.changelog, earliest, exactly_once=state_file.exactly_once)
@@ -91,7 +91,7 @@ def plan_into(
     )
 
 
-def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Computed:
+def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, options: ComputeOptions) -> Computed:
     """Return a store with the records that are written: a versioned store is compared by version, and each version is a record."""
     if found.facts.store.type != VERSIONED or not found.differing:
         return found
@@ -104,8 +104,12 @@ def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffse
     from kops.spark.stores.versioned import stage_versions
 
     drop_stage(found.stage)
+    if options.program is not None:
+        program = replace(options.program, nothing_waits=True, as_records=True)
+        (whole,) = compute_whole(engine, named, [found.facts], cut, program=program)
+        return replace(found, stage=whole.stage, counts=replace(found.counts, staged=whole.counts.staged))
     with explained(f"compute {found.facts.store.name}"):
-        staged = stage_versions(engine.kafka(), job_of(named, found.facts, cut, skip_undecodable=skip_undecodable), found.stage)
+        staged = stage_versions(engine.kafka(), job_of(named, found.facts, cut, skip_undecodable=options.skip_undecodable), found.stage)
     return replace(found, counts=replace(found.counts, staged=staged))
 
 

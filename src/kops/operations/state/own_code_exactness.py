@@ -26,6 +26,7 @@ def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: b
     lasting = (*doubts.lasting, *_seen(ran, windows=windows))
     return [
         Exactness("C", lasting) if lasting else Exactness("A"),
+        Exactness("B", doubts.of_times) if doubts.of_times else Exactness("A"),
         _of_orders(doubts.of_order, here, ran),
         _of_own_processors(doubts.own_processors),
     ]
@@ -46,7 +47,7 @@ def _of_orders(of_order: Sequence[str], here: StoreCounts, ran: Sequence[Ran]) -
     examples = ", ".join(as_line(**_shown(key)) for key in here.examples[:_NAMED])
     agree = f"the others agreed in {orders} legal orders, which is evidence and not proof"
     if here.unsure:
-        what = f"{here.unsure:,} of {here.keys:,} keys depend on the order of records, such as {examples}; {agree}"
+        what = f"{here.unsure:,} of {here.keys + here.elsewhere:,} keys depend on the order of records, such as {examples}; {agree}"
         return Exactness("C", (what, *of_order))
     if here.unsure_times:
         what = f"the timestamps of {here.unsure_times:,} of {here.keys:,} keys depend on the order of records, such as {examples}; {agree}"

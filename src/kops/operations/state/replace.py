@@ -67,6 +67,7 @@ class Replacement:
             stage=self.stage,
             contents={number: asdict(content) for number, content in self.staged.contents.items()},
             in_order=self.in_order,
+            staged_headers=self.found.counts.headers,
             prior_stage=self.prior_stage,
             prior_contents={number: asdict(content) for number, content in self.prior.contents.items()} if self.prior else {},
             facts=self.found.reported,
@@ -97,7 +98,8 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     try:
         _refuse_headers(wrong)
         if options.program is not None and wrong:  # its tasks fill several stores at once
-            whole = compute_whole(engine, state_file, [found.facts for found in wrong], cut, program=options.program)
+            program = replace(options.program, as_records=True)
+            whole = compute_whole(engine, state_file, [found.facts for found in wrong], cut, program=program)
             wholes = {found.facts.store.name: found for found in whole}
         for found in wrong:
             known = wholes.get(found.facts.store.name)
@@ -247,13 +249,14 @@ def _refuse(services: Services, state_file: StateFile, done: Replacement) -> Non
     settings = {**facts.settings, **(done.change.after.settings if done.change.after else {})}
     contents = done.staged.contents.values()
     now_ms = to_milliseconds(services.now())
-    refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=state_file.exactly_once)
+    once, headers = state_file.exactly_once, done.found.counts.headers
+    refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=once, headers=headers)
 
 
 def _refuse_headers(wrong: Sequence[Computed]) -> None:
-    """Refuse a changelog whose records have headers that are state: what it held before would be kept without them."""
+    """Refuse a changelog whose records have headers that are state: it would be kept without them. One that is gone holds nothing."""
     for found in wrong:
-        if found.counts.headers:
+        if found.counts.headers and found.facts.changelog_bounds:
             raise Refused(
                 f"store {found.facts.store.name}: records of {found.facts.store.changelog} have headers, and could not be undone with them",
                 hint="--write append keeps headers",

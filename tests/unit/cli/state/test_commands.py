@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kops.core.secret_shapes import HIDDEN
+from kops.gateways.machine import program_connection
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 
@@ -47,8 +49,6 @@ def said(run_kops, home):
 REFUSED = {
     ("rebuild", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check` compares them",
     ("verify", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check` compares them",
-    ("rebuild", "--from-snapshot", "folder"): "--app computes from the whole input, and no program starts --from-snapshot: `kops state"
-    " restore` brings the snapshot back, and the application reads on from there",
     (
         "diff",
         "--on-error",
@@ -69,6 +69,8 @@ REFUSED = {
     ): "--into writes to another application, so --write replace does not apply",
     ("repartition", "--partitions", "6"): "repartition moves what the changelogs hold, as a state file describes it: `kops state init"
     " --capture` drafts one",
+    ("verify", "--capture", "c.json"): "--capture compares a FILE with the program, and --app is the program itself",
+    ("query", "--all", "--no-network"): "--no-network goes with --from input: a changelog is read without the program",
     ("check",): "Missing argument 'FILE'.",
     ("check", "state.yaml", "--first", "0"): "Invalid value for '--first': 0 is not in the range x>=1.",
 }
@@ -77,6 +79,17 @@ REFUSED = {
 @pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
 def test_what_a_program_does_not_do_is_refused(said, capture, arguments):
     assert said(2, *arguments, "--app", capture()) == REFUSED[arguments]
+
+
+def test_a_state_file_calls_nobody(said, home):
+    (home / "state.yaml").write_text("application: a\nstores: {}\n")
+    assert said(2, "rebuild", "state.yaml", "--no-network") == "--no-network goes with --app: with a state file no program is run"
+
+
+def test_a_system_without_namespaces_runs_no_program_alone(said, capture, monkeypatch):
+    monkeypatch.setattr(program_connection, "shutil", SimpleNamespace(which=lambda _name: None))
+    why = "this system does not run a program without a network: there is no command `unshare`, which Linux has"
+    assert said(2, "rebuild", "--app", capture(), "--no-network") == why
 
 
 @pytest.mark.parametrize("arguments", [("--into", "other"), ("--at", "end"), ("--at", "@-1h")], ids=" ".join)
@@ -109,7 +122,7 @@ def test_a_check_cannot_tell_of_a_store_that_the_program_cannot_compute(run_kops
     (home / "state.yaml").write_text(json.dumps(body), encoding="utf-8")
     done = run_kops("state", "check", "state.yaml", "--app", capture(stores=all_stores), "-o", "json", "-B", "127.0.0.1:1")
     assert (done.code, done.json[0]["status"], done.json[0]["equal"]) == (7, "unclear", 0)
-    assert "it is versioned" in done.json[0]["reasons"][0]
+    assert "how long it keeps versions could not be read" in done.json[0]["reasons"][0]
 
 
 @pytest.mark.parametrize("verb", ["rebuild", "verify", "diff", "query"])
@@ -124,7 +137,7 @@ def test_a_store_that_the_program_does_not_have(said, capture):
 @pytest.mark.parametrize(
     ("store", "why"),
     [
-        ("seen", "it is versioned: each record of its changelog stays"),
+        ("seen", "how long it keeps versions could not be read"),
         ("recent", "it has no changelog"),
     ],
 )
@@ -135,7 +148,9 @@ def test_a_store_that_cannot_be_computed_so(said, capture, store, why):
 
 def test_a_capture_whose_command_cannot_be_started_again(said, capture):
     assert "had secrets, which are not in it" in said(5, "rebuild", "--app", capture(command=["java", f"--password={HIDDEN}"]))
-    assert "was captured with --topology-class" in said(5, "rebuild", "--app", capture(command=["java", "kops.agent.Launch", "a.B::c"]))
+    config = {**CAPTURED["config"], "given": {"sasl.jaas.config": HIDDEN, "basic.auth.user.info": HIDDEN, "application.id": "many"}}
+    hidden = capture(command=["java", "kops.agent.Launch", "a.B::c", "/gone"], config=config)
+    assert "its settings basic.auth.user.info had secrets, which are not in it" in said(5, "rebuild", "--app", hidden)
 
 
 def test_a_capture_without_the_settings_of_its_consumers(said, capture):

@@ -22,11 +22,12 @@ from kops.operations.state.evidence_doubts import (
     of_windows,
     window_warnings,
 )
-from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input
+from kops.operations.state.exactness import Exactness, of_cached_join, of_cached_sessions, of_changes, of_input
 from kops.operations.state.lost_records import judge_buffer
 
 DAY = 86_400_000
 COUNT = {"aggregate": {"count": True}}
+SOURCE = {"topic": "t", "key": "string", "value": "long"}
 NOTHING = proof_of(live={}, expected=9, actions={0: {"added": 9}})
 ONE_LOST = proof_of(live={0: 5}, expected=9, actions={1: {"added": 4}})
 ALL = proof_of(live={0: 5, 1: 4}, expected=9, actions={})
@@ -124,6 +125,19 @@ def test_joins_of_cached_tables_and_what_is_grouped_from_them():
         stores = {one.name: one for one in found.stores}
         assert of_cached_join(found, stores["people"]).grade == of_join
         assert of_changes(found, stores["young"], ["delete", "delete"]).grade == of_groups
+
+
+@pytest.mark.parametrize(("version", "cache", "grade"), [("2.8", True, "B"), ("2.8", False, "A"), ("3.3", True, "A"), ("4.3", True, "A")])
+def test_cached_sessions_of_older_versions_have_the_times_of_flushes(version, cache, grade):
+    window = {"gap": "1m", "grace": "1m", "retention": "1d"}
+    found = parsed({"type": "session", "window": window, "from": SOURCE, **COUNT}, version=version, cache=cache)
+    assert of_cached_sessions(found, found.stores[0]).grade == grade
+    minutes = parsed(
+        {"type": "window", "window": {"size": "1m", "grace": "1m", "retention": "1d"}, "from": SOURCE, **COUNT},
+        version=version,
+        cache=cache,
+    )
+    assert of_cached_sessions(minutes, minutes.stores[0]).grade == "A"
 
 
 @pytest.mark.parametrize(("cache", "policy", "grade"), [(True, "delete", "C"), (False, "compact", "C"), (False, "delete", "A")])

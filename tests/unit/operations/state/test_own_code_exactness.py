@@ -42,6 +42,7 @@ def test_keys_that_depend_on_the_order_are_counted_and_named(judged):
     assert found.grade == "C"
     agreed = "the others agreed in 3 legal orders, which is evidence and not proof"
     assert found.reasons == (f"2 of 40 keys depend on the order of records, such as k1, base64:/wA=; {agreed}", *ORDER.of_order)
+    assert judged(unsure=60, elsewhere=30, examples=(b"k1",)).reasons[0].startswith("60 of 70 keys depend"), "some are in other orders only"
     times = judged(unsure_times=1, examples=(b"k1",))
     assert times.grade == "B"
     assert times.reasons[0].startswith("the timestamps of 1 of 40 keys depend on the order of records, such as k1")

@@ -11,7 +11,7 @@ from kops.core.statefile.sources import LATEST, WALL_CLOCK
 from kops.core.streams.capture import Source
 from kops.core.streams.capture_file import read_capture
 from kops.gateways.machine import agent
-from kops.operations.state.own_code import program_state_file, refuse_moving
+from kops.operations.state.own_code_stores import program_state_file, refuse_moving
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 

@@ -1,0 +1,93 @@
+"""How an application's own program is started for a run: by Spark's Python workers, or ahead of them, while Spark starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kops.core.streams.capture import Capture
+from kops.gateways.machine.private_files import run_folder
+from kops.gateways.machine.program import ProgramStart, launched
+from kops.gateways.machine.program_ahead import StartedAhead
+from kops.operations.engine.spark import Engine
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.from_snapshot import Base
+from kops.operations.state.own_code_stores import launch_settings
+from kops.operations.state.shadow_change import ShadowRun
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A captured program that is to compute its stores.
+
+    :param seconds: how long it may take to construct KafkaStreams
+    :param base: a snapshot that the tasks start from, so that they read what came since; None: they start from nothing
+    :param alone: words before the command with which it has no network; none: it has that of this machine
+    :param nothing_waits: unprocessed records of its repartition topics count as processed, since the application will not process them for
+        these stores
+    :param as_records: what is staged of versioned stores are the records to write, and not their versions
+    :param folder: of the run, where it was started ahead
+    :param shadow: run it as a whole, beside the application; None: run its tasks
+    """
+
+    capture: Capture
+    seconds: float = 120.0
+    base: Base | None = None
+    alone: tuple[str, ...] = ()
+    nothing_waits: bool = False
+    as_records: bool = False
+    folder: str | None = None
+    shadow: ShadowRun | None = None
+
+
+def program_start(program: ProgramRun, folder: str) -> ProgramStart:
+    capture = program.capture
+    directory = capture.folder if capture.folder and Path(capture.folder).is_dir() else str(Path.cwd())
+    entries = tuple((Path(entry.path).name, entry.sha256) for entry in capture.class_path)
+    start = ProgramStart(capture.command, directory, folder, os.getpid(), entries, capture.class_path_sha256, program.seconds)
+    return replace(start, properties=launch_settings(capture), alone=program.alone)
+
+
+@contextmanager
+def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
+    """Give the private folder of a run; with it its programs end."""
+    if program.folder is not None:
+        yield program.folder
+        return
+    folder = tempfile.mkdtemp(prefix="program-", dir=run_folder(engine.services.directories.state / "spark"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def started_ahead(engine: Engine, program: ProgramRun | None, facts: Sequence[StoreFacts]) -> Iterator[ProgramRun | None]:
+    """Start a program as often as Spark will have tasks of it at a time: its JVMs take as long as Spark, which starts meanwhile."""
+    wanted = max((len(found.changelog_bounds) for found in facts), default=0)
+    count = min(_at_a_time(engine.master), wanted)
+    if program is None or program.alone or program.shadow is not None or not count:
+        yield program
+        return
+    with folder_for(engine, program) as folder:
+        start = program_start(program, folder)
+        ahead = StartedAhead(folder, count, lambda own, more: launched(start, os.environ, own, more))
+        try:
+            yield replace(program, folder=folder)
+        finally:
+            ahead.close()
+
+
+def _at_a_time(master: str) -> int:
+    """Return how many tasks Spark runs at a time on this machine; 0: it runs elsewhere."""
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if found is None:
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if found[1] == "*" else int(found[1] or 1)

@@ -1,0 +1,240 @@
+"""Which tasks of an application's own program there are, and what each of them reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.core.models import TopicPartition, isolation_of
+from kops.core.statefile import StateFile
+from kops.core.statefile.models import SESSION as SESSIONS
+from kops.core.statefile.models import WINDOW as WINDOWS
+from kops.core.streams import capture as captured
+from kops.core.streams.capture import Subtopology
+from kops.core.streams.program import Step, answers_of, count_of, global_topics, steps_for, tasks_of, topology_facts
+from kops.core.streams.program_doubts import BY_TIME, ORDERS, open_to_order
+from kops.operations.engine.spark import Engine, new_stage
+from kops.operations.services import Services
+from kops.operations.state.compute import changelog_range
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.input_offsets import InputOffsets, begins
+from kops.operations.state.own_code_snapshot import restored_changelogs
+from kops.operations.state.own_code_start import ProgramRun, program_start
+from kops.operations.state.snapshot_topics import beyond_committed
+
+if TYPE_CHECKING:
+    from kops.spark.programs.models import Key, ProgramTask, Run, StoreTask
+    from kops.spark.reading.batch_source import Piece
+    from kops.spark.reading.ranges import TopicRange
+
+_TIME_AT = {WINDOWS: -12, SESSIONS: -16}
+"""Where in a key the start of a window, or the end of a session, stands: before a number of four bytes, or the start."""
+_SHORTEST_SEGMENT_MS = 60_000
+"""Stores of older versions drop whole segments, of half the retention or at least a minute (``Stores.defaultSegmentInterval``)."""
+_AT_EACH_RECORD = (
+    "__emit.interval.ms.kstreams.outer.join.spurious.results.fix__",
+    "__emit.interval.ms.kstreams.windowed.aggregation__",
+)
+"""Settings for how often, by the clock, outer joins and windows that close send results: here it stands still, so they would not."""
+_MOST_WAITING = 200_000
+_CATCH_UP = "start the application until it has caught up, and stop it again"
+
+
+class ProgramTasks:
+    """Which tasks there are, and what each reads.
+
+    :raises Refused: when a topic of the program does not exist
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        state_file: StateFile,
+        program: ProgramRun,
+        facts: Sequence[StoreFacts],
+        cut: InputOffsets,
+    ) -> None:
+        self._services, self._state_file, self._capture, self._cut = services, state_file, program.capture, cut
+        capture, self._base, self._as_records = program.capture, program.base, program.as_records
+        self.stages = {found.store.name: new_stage(services, state_file.application) for found in facts}
+        self._facts = {found.store.name: found for found in facts}
+        self._written = {store.name: store.changelog or "" for store in capture.stores}
+        wanted = {found.number for name in self._facts if (found := capture.subtopology_of(name))}
+        self.steps = steps_for(capture, wanted)
+        self.needed = list(dict.fromkeys(step.number for step in self.steps))
+        self._tasks = tasks_of(capture)
+        self.partitions = self._partitions()
+        stores = [store for store in capture.stores if store.name in self._facts]
+        self.varied = open_to_order(capture, stores, self.needed, self.partitions)
+        self._bounds = {place: bound for found in facts for place, bound in found.input_bounds.items()}
+        self._starts = begins(facts)
+        self._archived: Mapping[TopicPartition, int] = {}
+        none_waits = program.nothing_waits or any(found.held for found in facts)  # a snapshot is only taken when nothing waits
+        self._waiting = {} if none_waits else self._read_waiting()
+
+    def keep_archived(self, engine: Engine, run: Run) -> None:
+        """Put what archives have of the input where tasks find it; they read the rest from its topics."""
+        from kops.spark.programs.jobs import keep_archived
+
+        kept: dict[TopicPartition, int] = {}
+        for wanted in {each.topic: each for number in self.needed for each in self.inputs(number)}.values():
+            if wanted.topic in engine.archives:
+                ends = keep_archived(engine.session, run, engine.archives[wanted.topic], wanted)
+                kept |= {TopicPartition(wanted.topic, number): end for number, end in ends.items()}
+        self._archived = kept
+
+    def _partitions(self) -> dict[str, int]:
+        """Return the number of partitions of all topics that the program names and that exist."""
+        named = {topic for node in self._capture.nodes if isinstance(node, captured.Source) for topic in node.topics}
+        named |= {topic for each in self._tasks.values() for topic in each.sink_topics or ()}
+        named |= {topic.name for each in self._tasks.values() for topic in (*each.repartition_topics, *each.changelogs)}
+        found = {name: len(topic.partitions) for name, topic in self._services.kafka.topics.existing(named).items()}
+        read = {topic.name for number in self.needed for topic in self._tasks[number].repartition_topics}
+        missing = sorted((read | set(global_topics(self._capture))) - found.keys())
+        if missing:
+            raise Refused(
+                f"{', '.join(missing)}, which {self._state_file.application} reads, {'does' if len(missing) == 1 else 'do'} not exist",
+                hint="Kafka Streams makes its repartition topics when the application starts",
+            )
+        return found
+
+    def tasks_of(self, facts: StoreFacts, *, replacing: bool) -> int:
+        """Return how many tasks fill a store.
+
+        :param replacing: the changelog may be recreated with more partitions
+        :raises Refused: when its changelog has more or fewer partitions, with which the application would not start
+        """
+        found = self._capture.subtopology_of(facts.store.name)
+        tasks, there = count_of(self._capture, found.number, self.partitions) if found else 0, len(facts.changelog_bounds)
+        if there > tasks or (there < tasks and not replacing):
+            raise Refused(
+                f"store {facts.store.name}: {facts.store.changelog} has {there} partitions, and the program has {tasks} tasks that fill it",
+                hint="see which of its topics was altered; Kafka Streams itself refuses to start so"
+                + ("; --write replace recreates the changelog" if there < tasks else ""),
+            )
+        return tasks
+
+    def run(self, program: ProgramRun, folder: str) -> Run:
+        """Return what all tasks have in common.
+
+        :param folder: private to this run
+        """
+        from kops.spark.programs.models import Run
+
+        settings = {f"partitions.{topic}": str(count) for topic, count in self.partitions.items()}
+        now = str(int(self._services.now().timestamp() * 1000))
+        settings |= {f"config.{name}": "0" for name in _AT_EACH_RECORD}
+        settings |= {"wall_clock": now, "state.dir": folder}
+        capture, start = program.capture, program_start(program, folder)
+        return Run(start, settings, capture.application, topology_facts(capture), tuple(self._global_pieces()), self.varied)
+
+    def _global_pieces(self) -> Iterator[Piece]:
+        from kops.spark.reading.batch_source import Piece
+
+        places = [TopicPartition(name, number) for name in global_topics(self._capture) for number in range(self.partitions[name])]
+        bounds = self._services.kafka.offsets.bounds(places, isolation=self._state_file.isolation) if places else {}
+        for place, bound in bounds.items():
+            if bound.log_start_offset < bound.log_end_offset:
+                committed = self._state_file.reads_committed
+                yield Piece(place.topic, place.partition, bound.log_start_offset, bound.log_end_offset, committed)
+
+    def inputs(self, number: int) -> list[TopicRange]:
+        """Return what the tasks of a sub-topology read of its topics."""
+        from kops.spark.reading.ranges import TopicRange
+
+        found = []
+        for topic in self._tasks[number].source_topics or ():
+            ranges = {place.partition: self._range(place) for place in self._bounds if place.topic == topic}
+            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed))
+        return found
+
+    def _range(self, place: TopicPartition) -> tuple[int, int]:
+        return self._starts[place], max(self._starts[place], self._cut.offsets[place])
+
+    def tasks(self, step: Step) -> list[ProgramTask]:
+        """Return the tasks of a step; stores are compared after the last one of their sub-topology."""
+        from kops.spark.programs.models import ProgramTask
+
+        number, answers = step.number, answers_of(self._capture, step.number)
+        here, is_last = self._tasks[number], not any(other.number == number for other in self.steps[self.steps.index(step) + 1 :])
+        needed = {topic.name for each in self.needed for topic in self._tasks[each].repartition_topics}
+        inputs, base = self.inputs(number), self._base
+        restored = {} if base is None else restored_changelogs(self._capture, number, base)
+        return [
+            ProgramTask(
+                number,
+                partition,
+                tuple(piece for each in inputs if (piece := self._tail(each, partition))),
+                tuple(topic for topic in step.topics if partition < self.partitions[topic]),
+                {topic: self._waiting[topic, partition] for topic in step.topics if (topic, partition) in self._waiting},
+                tuple(self._store_tasks(here, partition)) if is_last else (),
+                tuple(sorted(needed & set(here.sink_topics or ()))),
+                ORDERS if number in self.varied else (BY_TIME,),
+                tuple(each.topic for each in inputs if TopicPartition(each.topic, partition) in self._archived),
+                {topic: rank for topic, rank in answers.items() if partition < self.partitions[topic]},
+                restored,
+                self._committed([*(each.topic for each in inputs), *step.topics], partition),
+            )
+            for partition in range(count_of(self._capture, number, self.partitions))
+        ]
+
+    def _committed(self, topics: Sequence[str], partition: int) -> dict[str, tuple[int, str]]:
+        """Return what the application had committed of a task's topics when the snapshot was taken."""
+        then = {} if self._base is None else self._base.manifest.committed
+        found = {topic: then.get(TopicPartition(topic, partition)) for topic in topics}
+        return {topic: (each.offset, each.metadata or "") for topic, each in found.items() if each is not None}
+
+    def _tail(self, wanted: TopicRange, partition: int) -> Piece | None:
+        """Return what a task reads of a topic itself: all but what comes from an archive."""
+        found = piece_of(wanted, partition)
+        after = self._archived.get(TopicPartition(wanted.topic, partition), 0)
+        if found is None or after >= found.end:
+            return None
+        return replace(found, start=max(found.start, after))
+
+    def _store_tasks(self, here: Subtopology, partition: int) -> Iterator[StoreTask]:
+        for name, found in self._facts.items():
+            if self._capture.subtopology_of(name) == here:
+                as_records = self._as_records and found.store.history_ms is not None
+                yield store_task(self._state_file, found, partition, self._written[name], self.stages[name], as_records=as_records)
+
+    def _read_waiting(self) -> dict[tuple[str, int], list[Key]]:
+        """Read the records of repartition topics that the application has yet to process."""
+        topics = sorted({topic.name for number in self.needed for topic in self._tasks[number].repartition_topics})
+        places = [TopicPartition(topic, number) for topic in topics for number in range(self.partitions[topic])]
+        isolation = isolation_of(committed=self._state_file.reads_committed)
+        ranges = beyond_committed(self._services, places, self._cut.committed, isolation=isolation)
+        found: dict[tuple[str, int], list[Key]] = {}
+        for count, record in enumerate(
+            record for batch in (self._services.kafka.records.read(ranges, isolation=isolation) if ranges else ()) for record in batch
+        ):
+            if count >= _MOST_WAITING:
+                raise Refused(f"{record.topic} holds more than {_MOST_WAITING:,} records not processed by the application", hint=_CATCH_UP)
+            found.setdefault((record.topic, record.partition), []).append((record.key, record.value, record.timestamp or 0))
+        return found
+
+
+def store_task(
+    state_file: StateFile, facts: StoreFacts, partition: int, written: str, stage: str, *, as_records: bool = False
+) -> StoreTask:
+    """Return what a task compares of a partition of a store.
+
+    :param written: the changelog that the program writes
+    :param as_records: as in ``ProgramRun``
+    """
+    from kops.spark.programs.models import StoreTask
+
+    held, window = piece_of(changelog_range(state_file, facts), partition), facts.store.window
+    time_at = 0 if window is None else _TIME_AT[window.kind]
+    expires_ms = 0 if window is None else window.retention_ms + max(window.retention_ms // 2, _SHORTEST_SEGMENT_MS)
+    rows = facts.held, facts.base, facts.store.history_ms, as_records
+    return StoreTask(facts.store.name, written, held, stage, time_at, expires_ms, *rows)
+
+
+def piece_of(wanted: TopicRange, partition: int) -> Piece | None:
+    from kops.spark.reading.batch_source import Piece
+
+    start, end = wanted.ranges.get(partition, (0, 0))
+    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed) if end > start else None

@@ -1,0 +1,95 @@
+"""Stores computed by the whole program, run as a shadow of the application; its changelogs are what the application's are compared with.
+
+For programs whose tasks cannot be run by themselves. All that is made for the shadow is gone before the result is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.core.statefile import StateFile
+from kops.core.streams.capture import Capture
+from kops.core.streams.program import topics_of
+from kops.core.streams.program_doubts import doubts_about
+from kops.core.streams.shadow import reason_against_shadow, shadow_topic, wall_clock_doubts
+from kops.operations.engine.spark import Engine, drop_stage
+from kops.operations.services import Services
+from kops.operations.state.compute import Computed, damaged_of, unproven
+from kops.operations.state.exactness import Exactness
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.own_code import judged
+from kops.operations.state.own_code_start import ProgramRun
+from kops.operations.state.shadow_run import Shadow
+
+if TYPE_CHECKING:
+    from kops.spark.programs.jobs import Ran
+
+
+def compute_by_shadow(
+    engine: Engine,
+    state_file: StateFile,
+    program: ProgramRun,
+    facts: Sequence[StoreFacts],
+    cut: InputOffsets,
+    *,
+    damaged: Mapping[str, frozenset[int] | None] | None = None,
+    apart: Collection[str] = (),
+    services: Services | None = None,
+    replacing: bool = False,
+) -> list[Computed]:
+    """Run the program as a shadow, and stage what the changelogs of some stores lack.
+
+    :param damaged: and ``apart``: as in ``compute.compute_stores``
+    :raises Refused: where the result could not be that of the application
+    :raises OperationFailed: when the program throws, ends, or stands still
+    """
+    if program.shadow is None or replacing or cut.is_new:
+        raise ValueError("a shadow computes up to the committed offsets, and its result is appended")
+    facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
+    _refuse_unlike(program.capture, facts)
+    shadow = Shadow(engine, state_file, program, facts, cut, services=services or engine.services)
+    try:
+        program.shadow.carry_out(shadow.plan())
+        return [
+            unproven(found) if found.facts.store.name in apart else found
+            for found in (_judged(engine, program.capture, one, shadow) for one in facts)
+        ]
+    except BaseException:
+        engine.cancel_jobs()
+        for stage in shadow.stages.values():
+            drop_stage(stage)
+        raise
+
+
+def _refuse_unlike(capture: Capture, facts: Sequence[StoreFacts]) -> None:
+    """Refuse stores whose records in a shadow are others than in the application."""
+    stores = {store.name: store for store in capture.stores}
+    for found in facts:
+        why = reason_against_shadow(capture, stores[found.store.name])
+        if why:
+            raise Refused(f"store {found.store.name} cannot be rebuilt by a shadow: {why}", hint="name others with --store")
+
+
+def _judged(engine: Engine, capture: Capture, facts: StoreFacts, shadow: Shadow) -> Computed:
+    """Return a store with its class: that of a program that ran in one order."""
+    from kops.spark.programs.jobs import Ran
+
+    store = next(each for each in capture.stores if each.name == facts.store.name)
+    here = capture.subtopology_of(store.name)
+    if here is None or shadow.outcome is None:
+        raise ValueError(store.name)
+    seen, counts = shadow.outcome.seen, shadow.outcome.counts[store.name]
+    upstream = topics_of(capture, here.number).upstream
+    read = {topic.name for each in capture.subtopologies if each.number in (here.number, *upstream) for topic in each.repartition_topics}
+    names = {shadow_topic(name, capture.application, shadow.name): name for name in read}
+    without_key = tuple(sorted(names[name] for name in seen.without_key if name in names))
+    ran: dict[int, Ran] = {here.number: Ran({store.name: counts}, seen.records, seen.skipped, 0, without_key, seen.calls)}
+    ran |= {number: Ran({}, 0, 0, 0, ()) for number in upstream}
+    doubts = doubts_about(capture, store, shadow.partitions)
+    one = ("the shadow ran in one order of records, and another may give other values",) if doubts.of_order else ()
+    more = [Exactness("C", sentences) for sentences in (one, wall_clock_doubts(capture, store), shadow.outcome.doubts) if sentences]
+    return judged(engine, capture, facts, ran, stage=shadow.stages[store.name], partitions=shadow.partitions, more=more)
