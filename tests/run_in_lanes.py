@@ -32,6 +32,8 @@ LANES = {
 """What each begins with; what is named nowhere belongs to the last."""
 SHARED = re.compile(r"\b(connect_workers|connectors|registry)\b[,)]")
 """Fixtures that start JVMs of their own: files that name them belong to the last lane too, and come first there."""
+LONG_FILES = re.compile(r"/test_(own_code|generated|from_archive|rebuild|killed|replace_killed|windows_resume|redrive|remembered)")
+"""Files that take up to minutes: they come first in their lane, so that none is begun while the others end."""
 AT_ONCE = 4
 """Lanes for the tests of folders that are named."""
 WAITS = ("support.mock_brokers", "support.faulty_connect")
@@ -96,7 +98,7 @@ def lanes() -> list[Lane]:
     own = {name: [file for folder in begins for file in _files(HERE / folder)] for name, begins in LANES.items()}
     own[last] += [file for folder in folders if folder not in named for file in _files(HERE / folder)] + _files(HERE.parent / "plugins")
     shared = [file for files in own.values() for file in files if SHARED.search((HERE.parent / file).read_text(encoding="utf-8"))]
-    own = {name: [file for file in files if file not in shared] for name, files in own.items()}
+    own = {name: sorted((file for file in files if file not in shared), key=_takes_long) for name, files in own.items()}
     own[last] = [*shared, *own[last]]
     return [Lane(name, [*own[name], *(file for other in own if other != name for file in reversed(own[other]))]) for name in own]
 
@@ -108,6 +110,10 @@ def lanes_of(folders: Sequence[Path]) -> list[Lane]:
     waiting = [file for file, text in texts.items() if any(name in text for name in WAITS)]
     others = [file for file in texts if file not in late and file not in waiting]
     return [Lane(str(at + 1), [*_from(waiting, at), *_from(others, at), *late]) for at in range(AT_ONCE)]
+
+
+def _takes_long(file: str) -> int:
+    return 0 if LONG_FILES.search(file) else 1
 
 
 def _from(files: Sequence[str], lane: int) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -22,15 +23,16 @@ from support.captured import (
     java,
     launcher,
     manifest_jar,
+    many_in_quarkus,
+    metrics_agent,
     programs,
-    quarkus_app,
 )
 from support.json_keys import keys_of
 
 pytestmark = pytest.mark.streams
 
 NEWEST = KAFKA_VERSION
-VERSIONS = ["2.8.2", "3.6.2", NEWEST]
+VERSIONS = [*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.6.2")), NEWEST]
 MORE_VERSIONS = [pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.9.1", "4.1.1")]
 PINNED = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
 
@@ -221,7 +223,7 @@ def test_a_jar_whose_manifest_names_the_others(captured, captured_many, tmp_path
 @pytest.mark.long
 def test_quarkus_launcher(captured, tmp_path):
     """Whose class loader is no URLClassLoader."""
-    found = captured(*java("-jar", quarkus_app(tmp_path / "app")))
+    found = captured(*java("-jar", many_in_quarkus(tmp_path / "app")))
     assert (found.streams_version, len(found.stores), found.unknown) == (NEWEST, 14, ())
     assert {"quarkus-run.jar", "app.jar", f"kafka-streams-{NEWEST}.jar"} < {Path(entry.path).name for entry in found.class_path}
 
@@ -272,6 +274,30 @@ def test_a_program_whose_class_path_lacks_a_class(run_kops, tmp_path):
     assert done.code == 1
     assert "ended with exit code 1: the class path lacks ManyStores" in done.err
     assert not (tmp_path / "c.json").exists()
+
+
+@pytest.fixture
+def taken():
+    """A port that another process has, as the application does that runs beside."""
+    with socket.create_server(("", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_port_that_is_taken_is_not_opened(captured, taken):
+    """That of the JVM's management; two starts of a program run beside each other in a rebuild, too."""
+    library, classes = programs(NEWEST)
+    management = "-Dcom.sun.management.jmxremote"
+    open_to_all = (f"{management}.authenticate=false", f"{management}.ssl=false")
+    ports = (f"{management}.port={taken}", f"{management}.rmi.port={taken}")
+    assert captured(*java(*ports, *open_to_all, "-cp", f"{library}{os.pathsep}{classes}", "ManyStores")).application == "many"
+
+
+@pytest.mark.long
+def test_an_agent_that_serves_metrics_is_not_started(captured, taken, tmp_path):
+    library, classes = programs(NEWEST)
+    (tmp_path / "rules.yaml").write_text("rules: []\n")
+    agent = f"-javaagent:{metrics_agent()}={taken}:{tmp_path / 'rules.yaml'}"
+    assert captured(*java(agent, "-cp", f"{library}{os.pathsep}{classes}", "ManyStores")).application == "many"
 
 
 def test_a_jvm_that_ignores_the_agent(run_kops, tmp_path):

@@ -223,8 +223,11 @@ def test_nothing_is_wrong_with_what_kafka_streams_wrote(changelog, cluster, appl
     ("verb", "store", "arguments"),
     [
         ("inspect", "per-minute", ("--key", "string", "--value", "long", "--tombstones")),
-        ("inspect", "sessions", ("--key", "string", "--value", "long", "--window", f"@{T}..@{T + 90_000}", "--limit", 3)),
-        ("stats", "homes", ("--key", "string", "--value", "json")),
+        pytest.param(
+            *("inspect", "sessions", ("--key", "string", "--value", "long", "--window", f"@{T}..@{T + 90_000}", "--limit", 3)),
+            marks=pytest.mark.long,
+        ),
+        pytest.param("stats", "homes", ("--key", "string", "--value", "json"), marks=pytest.mark.long),
         ("get", "pairs-this-join-store", ("anna", "--key", "string", "--value", "string")),
     ],
 )

@@ -5,7 +5,9 @@ so the runner is told the same where the two are compared. What the driver canno
 sub-topologies, offsets, caches, what is thrown.
 """
 
+import base64
 import random
+import struct
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -15,6 +17,8 @@ import pytest
 
 from kops.core.murmur2 import partition_for
 from kops.formats import runner_frames as frames
+from kops.formats.streams import offset_metadata
+from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import require_jdk
 from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runner_classes
@@ -135,6 +139,39 @@ def test_a_versioned_store(host):
     host.start("versioned", ONE_EACH, NO_CACHE)
     assert by_topic(host.task(0, 0, given, commit_records="1", keep="all")[0]) == expected
     assert len(expected["app-versions-changelog"]) == 100
+
+
+@pytest.mark.parametrize("memory", ["true", "false"])
+@pytest.mark.parametrize("program", ["count", "sum", "window", "session"])
+def test_a_task_goes_on_from_what_its_changelogs_hold(host, program, memory):
+    """As an application does that was stopped, lost its local state, and started again; without late records, since it forgets the time."""
+    given = sorted(shuffled(*(records(topic, 120) for topic in INPUTS[program])), key=lambda row: row.timestamp)
+    host.start(program, ONE_EACH, NO_CACHE, memory=memory)
+    whole = last(changes(host.task(0, 0, given)[0]))
+    before = list({(row.topic, row.key): row for row in changes(host.task(0, 0, given[: len(given) // 2])[0])}.values())
+    after, facts = host.task(0, 0, given[len(given) // 2 :], restored=before)
+    assert facts["records"] == str(len(given) - len(given) // 2)
+    found = last(before) | last(changes(after))
+    assert {key: row for key, row in found.items() if row[0] is not None} == {key: row for key, row in whole.items() if row[0] is not None}
+    alone = last(changes(host.task(0, 0, given[len(given) // 2 :])[0]))
+    assert {**last(before), **alone} != found, "the task did not need what was restored"
+
+
+def changes(rows):
+    return [row for row in rows if row.topic.endswith("-changelog")]
+
+
+def test_a_task_goes_on_at_the_stream_time_that_was_committed(host):
+    host.start("count", ONE_EACH, NO_CACHE)
+    (row,) = changes(host.task(0, 0, records("in", 1))[0])
+    written = offset_metadata.encode(OffsetMetadata(7_000_000, {}))
+    if host.version < "3":
+        written = base64.b64encode(struct.pack(">bq", 1, 7_000_000)).decode()  # TopicPartitionMetadata of then
+    time = {"committed_in": "1", "metadata_in": written}
+    assert host.task(0, 0, [], restored=[row], **time)[1]["stream_time"] == "7000000"
+    assert host.task(0, 0, [], restored=[row])[1]["stream_time"] == "-1"
+    with pytest.raises(Failed, match="no store of the task has the changelog"):
+        host.task(0, 0, [], restored=[replace(row, topic="app-other-changelog")])
 
 
 @pytest.mark.parametrize("program", ["count", "window", "session", "tables"])

@@ -1,27 +1,35 @@
 """A program in a JVM of its own, as kops starts it and speaks to it: no broker, since no KafkaStreams is constructed."""
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kops.core.errors import OperationFailed, Refused
+from kops.core.errors import MissingRequirement, OperationFailed, Refused
+from kops.core.streams.capture_file import read_capture
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import Program, ProgramStart
-from kops.operations.streams.capture import capture_program
+from kops.gateways.machine.program import Program, ProgramStart, launched
+from kops.gateways.machine.program_ahead import StartedAhead, TakenProcess
+from kops.gateways.machine.program_connection import words_without_network
+from kops.operations.state.own_code_stores import launch_settings
+from kops.operations.streams.capture import capture_method, capture_program
 from support import own_apps
-from support.captured import built_agent, java, launcher, programs
+from support.captured import built_agent, java, launcher, programs, spring_jar
 from support.own_apps import App
-from support.own_code import Row, batch_of, rows_of
+from support.own_code import Row, batch_of, jars_of_streams, rows_of
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.streams
 
 NEWEST = "4.3.1"
+STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
 VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.9.1")), NEWEST)
 ASKED = [
     "Instant.now",
@@ -86,6 +94,91 @@ def run(program, *values):
     return {row.topic: row for batch in batches + rest for row in rows_of(batch)}, facts["calls"].splitlines()
 
 
+@pytest.fixture
+def service(tmp_path):
+    """Listen on a port; return the record that makes the program call it, and how often it was."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        file = tmp_path / "port"
+        file.write_text(str(server.getsockname()[1]))
+        server.settimeout(0)
+
+        def called():
+            count = 0
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    server.accept()[0].close()
+                    count += 1
+            return count
+
+        yield b"!call:%s" % bytes(file), called
+
+
+@pytest.fixture
+def alone():
+    try:
+        return words_without_network()
+    except MissingRequirement as lacking:
+        pytest.skip(lacking.message)
+
+
+def test_a_program_without_a_network_reaches_nobody(app, start, service, alone):
+    record, called = service
+    started = start(app())
+    program = Program(started)
+    try:
+        configured(program)
+        assert "Apps.misbehave: new Socket" in run(program, record)[1]
+        assert called() == 1
+    finally:
+        program.close()
+    program = Program(replace(started, alone=alone))
+    try:
+        configured(program)
+        with pytest.raises(OperationFailed, match=r"the program threw java\.net.*Exception: .* in Apps.misbehave") as failed:
+            run(program, record)
+        assert "without a network (--no-network)" in failed.value.hint
+        written, _ = run(program, *[b"a%d" % at for at in range(20_000)])  # more than a pipe holds, both ways
+        assert written["app-texts-changelog"].value.endswith(b",a19999")
+        os.killpg(program.process_id, signal.SIGKILL)
+        with pytest.raises(OperationFailed, match="was ended by signal 9"):
+            run(program, b"a1")
+    finally:
+        program.close()
+    assert called() == 0
+    assert not list(Path(started.folder).iterdir())
+
+
+def test_a_system_that_makes_no_network_namespaces(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingRequirement, match="there is no command `unshare`"):
+        words_without_network()
+    (tmp_path / "unshare").write_text("#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2; exit 1\n")
+    (tmp_path / "unshare").chmod(0o755)
+    with pytest.raises(MissingRequirement, match="without a network: unshare failed: Operation not permitted"):
+        words_without_network()
+
+
+@pytest.mark.long
+def test_a_method_in_place_of_a_main(app, tmp_path):
+    made = app()
+    settings = {"application.id": "app", "default.key.serde": STRINGS, "default.value.serde": STRINGS, "bootstrap.servers": "127.0.0.1:1"}
+    found = capture_method("Apps::topology", made.path.split(os.pathsep), settings, 120_000)
+    capture = read_capture(found, "c.json")
+    (tmp_path / "run").mkdir()
+    entries = tuple((Path(entry.path).name, entry.sha256) for entry in capture.class_path)
+    given = launch_settings(capture)
+    assert given == settings
+    start = ProgramStart(
+        capture.command, str(tmp_path), str(tmp_path / "run"), os.getpid(), entries, capture.class_path_sha256, 120, properties=given
+    )
+    program = Program(start)
+    try:
+        assert configured(program)["application"] == "app"
+        assert run(program, b"a1")[0]["app-texts-changelog"].value.endswith(b",a1")
+    finally:
+        program.close()
+
+
 @pytest.mark.long
 def test_a_program_that_a_launchers_class_loader_loads(app, start):
     """As that of a fat jar does: the runner finds the library that the topology is of."""
@@ -96,6 +189,20 @@ def test_a_program_that_a_launchers_class_loader_loads(app, start):
     try:
         hello = program.ask(frames.CONFIGURE, frames.encoded_map({"partitions.clicks": "1"}))[1]
         assert (hello["application"], hello["kafka"]) == ("many", NEWEST)
+    finally:
+        program.close()
+
+
+@pytest.mark.long
+def test_classes_that_are_loaded_while_a_task_runs_call_nothing(app, start, tmp_path):
+    """From jars in a jar: by its launcher, which opens addresses of its own, and whose classes are watched as those of the program."""
+    made = app()
+    jar = spring_jar(tmp_path / "app.jar", made.classes, jars_of_streams(NEWEST), "Apps")
+    made.words = java("-jar", jar, *made.command[made.command.index("Apps") + 1 :])
+    program = Program(start(made))
+    try:
+        configured(program)
+        assert run(program, b"a1", b"b2")[1] == []
     finally:
         program.close()
 
@@ -167,3 +274,32 @@ def test_a_program_ends_with_the_process_that_wanted_it(app, start, tmp_path):
         wait_for("the JVM to end", lambda: program._process.poll() is not None)
     finally:
         program.close()
+
+
+def test_a_program_that_was_started_ahead_is_taken_once(app, start, tmp_path):
+    started = start(app())
+
+    def one_ahead():
+        return StartedAhead(started.folder, 1, lambda own, given: launched(started, os.environ, own, given))
+
+    ahead = one_ahead()
+    programs = [Program(started)]
+    file = tmp_path / "there"
+    file.touch()
+    try:
+        taken = programs[0]
+        assert isinstance(taken._process, TakenProcess)
+        configured(taken)
+        assert run(taken, b"a1")[0]["app-texts-changelog"].value.endswith(b",a1")
+        one_ahead().close()  # as is done with those that nobody took: who comes then finds that it has ended
+        with pytest.raises(OperationFailed, match=r"ended (by signal 15|with exit code 143) while kops ran its tasks"):
+            Program(started)
+        programs.append(Program(started))
+        assert not isinstance(programs[1]._process, TakenProcess)
+        with pytest.raises(OperationFailed, match="ended with exit code 3 while kops ran its tasks; it printed last:"):
+            run(taken, b"!halt:%s" % str(file).encode())
+    finally:
+        for program in programs:
+            program.close()
+        ahead.close()
+    assert not list(Path(started.folder).iterdir())

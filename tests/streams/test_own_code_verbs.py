@@ -1,6 +1,7 @@
 """What else `kops state` does by an application's own program: one application that ran once, whose changelogs are lost again and again."""
 
 import json
+import shlex
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,6 +98,49 @@ def test_a_state_file_is_checked_against_the_program(texts, run_kops, cluster, t
     assert all(row["key"].startswith("key-") and row["window_start_ms"] >= FIRST_MS for row in wrong["first"])
     assert f"{len(texts.held['letters'])} of {len(texts.held['letters'])} keys are computed the same" in done.err
     assert ends == {store: cluster.ends(texts.app.topic(f"{store}-changelog")) for store in STORES}
+
+
+def test_diagnose_compares_the_cluster_with_the_program(texts, run_kops, cluster):
+    def findings():
+        words = ("diagnose", texts.app.application, "--capture", texts.capture, "--history", "0s", "--sample", "0s")
+        done = run_kops(*words, "-o", "json", "-B", cluster.servers)
+        return {each["check"]: each for each in done.json["findings"] if each["check"].startswith(("program_", "not_in", "wall", "custom"))}
+
+    assert findings() == {}
+    topic = texts.app.topic("texts-changelog")
+    run_kops("topics", "alter", topic, "--config", "cleanup.policy=delete", "--yes", "-B", cluster.servers).ok()
+    found = findings()["program_settings"]
+    assert (found["severity"], found["facts"]["store"], found["facts"]["cluster"]) == ("critical", "texts", "delete")
+    (repair,) = found["commands"]
+    run_kops(*shlex.split(repair)[1:], *([] if "-B" in repair else ["-B", cluster.servers]), "--yes").ok()
+    assert findings() == {}
+
+
+@pytest.mark.long
+def test_a_state_file_is_verified_against_the_program(texts, run_kops, cluster, tmp_path):
+    def verify(file, *more):
+        return run_kops("state", "verify", file, "--capture", texts.capture, *more, "-B", cluster.servers)
+
+    done = verify(state_file(texts, tmp_path), "-o", "json").ok()
+    rows = {row["store"]: row for row in done.json}
+    assert [(name, row["status"], row["program"]) for name, row in rows.items()] == [
+        ("letters", "equal", []),
+        ("windows", "equal", []),
+        ("texts", "uncovered", []),
+    ]
+    other = state_file(texts, tmp_path, windows={"window": {"size": "30s", "grace": "20s", "retention": "50s"}})
+    wrong = verify(other, "-o", "json")
+    assert wrong.code == 1, wrong.err
+    more = set(PINNED["verify --capture"]) - set(PINNED["verify"])
+    assert more == {key for key in keys_of(wrong.out) if key.startswith("program")}
+    (row,) = [row for row in wrong.json if row["store"] == "windows"]
+    assert [(each["what"], each["file"], each["program"]) for each in row["program"]] == [
+        ("window.grace", "20s", "10s"),
+        ("window.retention", "50s", "40s"),
+    ]
+    chosen = verify(state_file(texts, tmp_path), "--store", "letters").ok()
+    assert "say nothing else than the program" in chosen.err
+    assert "uncovered" not in chosen.out
 
 
 @pytest.mark.long
@@ -210,6 +254,47 @@ def test_a_snapshot_stands_for_the_changelogs(texts, state, run_kops, cluster, t
     assert (same["status"], same["keys"]) == ("equal", len(texts.held["texts"]))
     assert state("verify", "--store", "texts").code == 1
     state("rebuild", "--store", "texts", "--yes").ok()
+
+
+@pytest.mark.long
+def test_a_topology_class_without_a_network(texts, run_kops, cluster, tmp_path):
+    """Captured by a method in place of its main; run in a network of its own."""
+    string = "org.apache.kafka.common.serialization.Serdes$StringSerde"
+    settings = {"application.id": texts.app.application, "bootstrap.servers": cluster.servers, "auto.offset.reset": "earliest"}
+    settings |= {"default.key.serde": string, "default.value.serde": string, "commit.interval.ms": "100"}
+    file, out = tmp_path / "app.properties", tmp_path / "class.json"
+    file.write_text("\n".join(f"{name}={value}" for name, value in settings.items()))
+    words = ("--topology-class", "Apps::topology", "--class-path", texts.app.path, "--properties", file)
+    run_kops("streams", "capture", "--out", out, *words).ok()
+    some = ("--app", out, "--store", "texts", "--store", "windows", "-B", cluster.servers)
+    rows = run_kops("state", "verify", *some, "--no-network", "-o", "json").ok().json
+    assert [(row["store"], row["status"], row["exactness"]) for row in rows] == [("texts", "equal", "A"), ("windows", "equal", "A")]
+
+
+@pytest.mark.long
+def test_a_program_goes_on_from_a_snapshot(cluster, prefix, run_kops, state, tmp_path):
+    """Its input of before is gone; the application ran on after the snapshot, and then lost its changelogs."""
+    with stopped(cluster, prefix, tmp_path, run_kops) as made:
+        app, topic = made.app, made.app.topic("in")
+        run_kops("state", "snapshot", app.application, "--to", tmp_path / "kept", "-B", cluster.servers).ok()
+        then = {number: high for number, (_, high) in cluster.ends(topic).items()}
+        cluster.produce(topic, records(COUNT + 300, keys=KEYS)[COUNT:])
+        app.run()
+        held, committed = {store: app.view(store) for store in STORES}, cluster.committed(app.application)
+        assert all(held[store] != made.held[store] for store in STORES)
+        cluster.trim(topic, then)
+        for store in STORES:
+            cluster.empty(app.topic(f"{store}-changelog"))
+        start = ("--from-snapshot", tmp_path / "kept")
+        done = state("rebuild", *start, "--accept-inexact", "--yes", of=made).ok()
+        assert "comes from" in done.err
+        assert {store: app.view(store) for store in ("texts", "letters")} == {store: held[store] for store in ("texts", "letters")}
+        assert app.view("windows").items() <= held["windows"].items()
+        assert without_expired(held["windows"]).items() <= app.view("windows").items()
+        assert cluster.committed(app.application) == committed
+        same = state("verify", *start, "--store", "texts", "-o", "json", of=made).ok().json[0]
+        assert (same["status"], same["keys"]) == ("equal", len([entry for entry in held["texts"].values() if entry.value is not None]))
+        assert same["records"] == 300
 
 
 @pytest.mark.long

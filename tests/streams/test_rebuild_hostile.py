@@ -20,6 +20,7 @@ TEN_MILLION = b"\x80\xda\xc4\x09\x00"
 HOSTILE = {"huge": (NULLS, b"\x04\x00", TEN_MILLION), "deep": (NODE, b"\x02\x00", b"\x02\x02" * 50_000 + b"\x02\x00")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_value_is_one_undecodable_record(cluster, prefix, tmp_path, run_kops, registry, monkeypatch, kind):
     schema, good, bad = HOSTILE[kind]

@@ -24,6 +24,8 @@ EXAMPLES = JarSet("streams-examples", KAFKA_VERSION, (Artifact("org.apache.kafka
 """Apache's own examples, with what they need."""
 BOOT_LOADER = JarSet("spring-boot-loader", "3.4.1", (Artifact("org.springframework.boot", "spring-boot-loader", "3.4.1"),))
 """The launcher of Spring Boot's fat jars."""
+METRICS = JarSet("metrics-agent", "1.0.1", (Artifact("io.prometheus.jmx", "jmx_prometheus_javaagent", "1.0.1"),))
+"""The agent that serves metrics at a port."""
 QUARKUS = JarSet("quarkus-bootstrap-runner", "3.15.1", (Artifact("io.quarkus", "quarkus-bootstrap-runner", "3.15.1"),))
 """The launcher of Quarkus' applications."""
 NEEDED = ("kafka-streams-", "kafka-clients-", "rocksdbjni-", "slf4j-api-")
@@ -70,24 +72,34 @@ def apache_examples() -> str:
     return class_path(jars_of(EXAMPLES, directories(os.environ).cache))
 
 
+def metrics_agent() -> Path:
+    (jar,) = jars_of(METRICS, directories(os.environ).cache)
+    return jar
+
+
 def fat_jar(target: Path, version: str = KAFKA_VERSION) -> Path:
-    """Pack ManyStores as Spring Boot does: jars in a jar, stored, and its launcher."""
+    """Pack ManyStores as Spring Boot does."""
     library, classes = programs(version)
+    return spring_jar(target, Path(classes), _needed(library), "ManyStores")
+
+
+def spring_jar(target: Path, classes: Path, jars: Sequence[Path], main: str) -> Path:
+    """Pack a program as Spring Boot does: jars in a jar, stored, and its launcher."""
     (loader,) = jars_of(BOOT_LOADER, directories(os.environ).cache)
-    main = "Main-Class: org.springframework.boot.loader.launch.JarLauncher\nStart-Class: ManyStores\n"
+    launched = f"Main-Class: org.springframework.boot.loader.launch.JarLauncher\nStart-Class: {main}\n"
     with zipfile.ZipFile(target, "w") as jar, zipfile.ZipFile(loader) as own:
         jar.writestr(
             "META-INF/MANIFEST.MF",
-            f"Manifest-Version: 1.0\n{main}Spring-Boot-Classes: BOOT-INF/classes/\nSpring-Boot-Lib: BOOT-INF/lib/\n\n",
+            f"Manifest-Version: 1.0\n{launched}Spring-Boot-Classes: BOOT-INF/classes/\nSpring-Boot-Lib: BOOT-INF/lib/\n\n",
         )
         for name in own.namelist():
             if name.startswith("org/"):
                 jar.writestr(name, own.read(name))
         for folder in ("BOOT-INF/", "BOOT-INF/classes/", "BOOT-INF/lib/"):
             jar.writestr(folder, b"")
-        for file in sorted(Path(classes).glob("*.class")):
+        for file in sorted(classes.glob("*.class")):
             jar.write(file, f"BOOT-INF/classes/{file.name}")
-        for file in _needed(library):
+        for file in jars:
             jar.write(file, f"BOOT-INF/lib/{file.name}")
     return target
 
@@ -96,11 +108,11 @@ def _needed(library: str) -> list[Path]:
     return [file for file in map(Path, library.split(os.pathsep)) if file.name.startswith(NEEDED) and "test-utils" not in file.name]
 
 
-def thin_jar(target: Path, *, class_path: Sequence[Path] = (), main: str = "ManyStores", classes: bool = True) -> Path:
-    """Pack ManyStores into a jar that names in its manifest what else it needs.
+def thin_jar(target: Path, *, class_path: Sequence[Path] = (), main: str = "ManyStores", classes: Path | None = None) -> Path:
+    """Pack a program into a jar that names in its manifest what else it needs.
 
     :param class_path: those files
-    :param classes: whether the program's own classes are in it
+    :param classes: the program's own, in it
     """
     with zipfile.ZipFile(target, "w") as jar:
         lines = ["Manifest-Version: 1.0", f"Main-Class: {main}"]
@@ -108,25 +120,31 @@ def thin_jar(target: Path, *, class_path: Sequence[Path] = (), main: str = "Many
             words = "Class-Path: " + " ".join(file.as_uri() for file in class_path)
             lines += [words[:70], *(f" {words[at : at + 69]}" for at in range(70, len(words), 69))]
         jar.writestr("META-INF/MANIFEST.MF", "\n".join([*lines, "", ""]))
-        for file in sorted(Path(programs(KAFKA_VERSION)[1]).glob("*.class")) if classes else ():
+        for file in sorted(classes.glob("*.class")) if classes else ():
             jar.write(file, file.name)
     return target
 
 
 def manifest_jar(target: Path) -> Path:
     """Pack ManyStores as build tools do by default: its classes, and the other jars named in the manifest."""
-    return thin_jar(target, class_path=_needed(programs(KAFKA_VERSION)[0]))
+    library, classes = programs(KAFKA_VERSION)
+    return thin_jar(target, class_path=_needed(library), classes=Path(classes))
 
 
-def quarkus_app(folder: Path) -> Path:
-    """Lay ManyStores out as Quarkus does: jars in folders, an index of them, and its launcher."""
+def many_in_quarkus(folder: Path) -> Path:
+    library, classes = programs(KAFKA_VERSION)
+    return quarkus_app(folder, Path(classes), _needed(library), "ManyStores")
+
+
+def quarkus_app(folder: Path, classes: Path, jars: Sequence[Path], main: str) -> Path:
+    """Lay a program out as Quarkus does: jars in folders, an index of them, and its launcher."""
     runner_jars = jars_of(QUARKUS, directories(os.environ).cache)
     for name in ("lib/boot", "lib/main", "app"):
         (folder / name).mkdir(parents=True)
     boot = [Path(shutil.copy(jar, folder / "lib" / "boot")) for jar in runner_jars]
-    for jar in _needed(programs(KAFKA_VERSION)[0]):
+    for jar in jars:
         shutil.copy(jar, folder / "lib" / "main")
-    thin_jar(folder / "app" / "app.jar")
+    thin_jar(folder / "app" / "app.jar", classes=classes)
     index = compiled(SOURCES / "QuarkusIndex.java", QUARKUS.version, runner_jars)
-    subprocess.run(java("-cp", class_path([*runner_jars, index]), "QuarkusIndex", folder, "ManyStores"), check=True)
-    return thin_jar(folder / "quarkus-run.jar", class_path=boot, main="io.quarkus.bootstrap.runner.QuarkusEntryPoint", classes=False)
+    subprocess.run(java("-cp", class_path([*runner_jars, index]), "QuarkusIndex", folder, main), check=True)
+    return thin_jar(folder / "quarkus-run.jar", class_path=boot, main="io.quarkus.bootstrap.runner.QuarkusEntryPoint")

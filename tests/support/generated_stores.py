@@ -156,7 +156,7 @@ def of_tables(random_: random.Random, application: str, size: int, start: int, c
         program = known[random_.choice(sorted(known))]
         names = {one["name"]: f"{one['name']}{number}" for one in program.tables}
         topics = {one["topic"]: f"{application}-{one['topic']}{number}" for one in program.tables if "topic" in one}
-        made = [_renamed(one, names, topics) for one in program.tables]
+        made = [renamed(one, names, topics) for one in program.tables]
         partitions = random_.choice((1, 2, 3))
         case = random_.choice([one for one in inputs(program, 40, by_time=False) if all(one.topics.values())])
         for topic, records in case.topics.items():
@@ -168,17 +168,17 @@ def of_tables(random_: random.Random, application: str, size: int, start: int, c
         forms = {one["name"]: one.get("value") or one.get("aggregate", one.get("join", {})).get("as", "string") for one in made}
         for store, body in program.stores.items():
             name = names[store]
-            files[name] = file = _renamed(body, names, topics)
+            files[name] = file = renamed(body, names, topics)
             stores.append(Filled(name, f"{application}-{name}-changelog", forms[name], file))
         tables += made
         number += 1
     return Made(TableProgram(tuple(tables), files, application, config=config), tuple(stores), tuple(topics_of))
 
 
-def _renamed(body: Any, names: Mapping[str, str], topics: Mapping[str, str], at: str = "") -> Any:
+def renamed(body: Any, names: Mapping[str, str], topics: Mapping[str, str], at: str = "") -> Any:
     """Return a part of a specification, or of a state file, under other names; a second is what a millisecond was."""
     if isinstance(body, Mapping):
-        return {name: _renamed(value, names, topics, name) for name, value in body.items()}
+        return {name: renamed(value, names, topics, name) for name, value in body.items()}
     if at == "topic":
         return topics[body]
     if at in ("history_ms", "history_retention"):

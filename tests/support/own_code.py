@@ -133,12 +133,18 @@ class Host:
         self.ask(frames.GLOBAL, frames.encoded_batch(batch_of(records)))
 
     def task(
-        self, subtopology: int, partition: int, records: Sequence[Row], size: int = 1000, **more: str
+        self, subtopology: int, partition: int, records: Sequence[Row], size: int = 1000, *, restored: Sequence[Row] = (), **more: str
     ) -> tuple[list[Row], dict[str, str]]:
-        """Run a task over its records, in this order; return all that it wrote, and what happened."""
+        """Run a task over its records, in this order; return all that it wrote, and what happened.
+
+        :param restored: rows of changelogs that its stores start from
+        """
         request = {"subtopology": str(subtopology), "partition": str(partition)}
         request |= {name.replace("_", "."): value for name, value in more.items()}
+        request |= {"restores": "true"} if restored else {}
         written, _ = self.ask(frames.TASK, frames.encoded_map(request))
+        if restored:
+            self.ask(frames.RESTORE, frames.encoded_batch(batch_of(restored)))
         for start in range(0, len(records), size):
             written += self.ask(frames.RECORDS, frames.encoded_batch(batch_of(records[start : start + size])))[0]
         rest, facts = self.ask(frames.FINISH)

@@ -191,23 +191,29 @@ def java_command(
     return [str(require_jdk().java), *options, *class_archive.options(kafka), "-cp", path, main_class]
 
 
-def compiled(source: Path, version: str, jars: Sequence[Path], also: Sequence[Path] = (), options: Sequence[str] = ()) -> Path:
+def compiled(
+    source: Path,
+    version: str,
+    jars: Sequence[Path],
+    also: Sequence[Path] = (),
+    options: Sequence[str] = (),
+    compiler: Sequence[str | Path] = (),
+) -> Path:
     """Return the folder with the classes of a Java source and of those beside it that it needs; compile them when they changed.
 
     :param also: further sources, which are compiled in any case
     :param options: of javac, beside the usual ones
+    :param compiler: the command of another one, which takes the same options
     """
     digest = hashlib.sha256(version.encode())
-    for file in [*sorted(source.parent.glob("*.java")), *also]:
+    for file in [*sorted(source.parent.glob(f"*{source.suffix}")), *also]:
         digest.update(file.read_bytes())
     target = directories(os.environ).cache / "tests" / f"{source.stem}-{version}-{digest.hexdigest()[:16]}"
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=target.parent))
         javac = [
-            str(require_jdk().tool("javac")),
-            "-J-XX:TieredStopAtLevel=1",
-            "-J-XX:+UseSerialGC",
+            *map(str, compiler or (require_jdk().tool("javac"), "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")),
             *options,
             "-cp",
             class_path(jars),

@@ -58,7 +58,7 @@ public final class StreamsOracle {
             Topology topology = spec.has("store_type") ? StoreTypes.build(spec) : Topologies.build(spec);
             answer.set("topics", run(topology, spec, request.required("records"), answer));
             if (spec.has("store_type")) {
-                answer.set("settings", StoreTypes.settings(topology));
+                answer.set("settings", TopicSettings.of(topology));
             }
         } catch (Exception problem) { // every failure is an answer: the process serves the next request
             Throwable cause = problem;

@@ -42,7 +42,8 @@ import org.apache.kafka.streams.state.Stores;
  *  "config": {"any.streams.setting": "..."}}</pre>
  *
  * Kinds: count, sum, min, max, last, first, concat, concat_or_delete (of strings), table (a KTable of the topic), to_table (KStream.toTable),
- * plain_last and plain_concat (a Processor that puts into a plain, not timestamped, store). A specification with "tables" is one of TableTopologies.
+ * plain_last and plain_concat (a Processor that puts into a plain, not timestamped, store). A specification with "tables" is one of TableTopologies,
+ * one with "store_types" of StoreTypes.
  */
 final class Topologies {
     private final JsonNode spec;
@@ -64,6 +65,9 @@ final class Topologies {
     static Topology build(JsonNode spec) {
         if (spec.has("tables")) {
             return TableTopologies.build(spec);
+        }
+        if (spec.has("store_types")) {
+            return StoreTypes.build(spec);
         }
         StreamsBuilder builder = new StreamsBuilder();
         if (spec.has("several")) { // programs beside each other, each with a topic and a store of its own

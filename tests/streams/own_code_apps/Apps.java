@@ -1,3 +1,6 @@
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,6 +35,11 @@ public final class Apps {
     public static void main(final String[] arguments) throws Exception {
         final String topics = arguments[3] + "-";
         run(arguments, arguments[0].equals("texts") ? texts(topics) : arguments[0].equals("seen") ? seen(topics) : latest(topics));
+    }
+
+    /** What Apps.main does with "texts", for who would rather not start it. */
+    static Topology topology(final Properties settings) {
+        return texts(settings.getProperty("application.id") + "-");
     }
 
     /** Runs a topology until the process is terminated. */
@@ -108,6 +116,13 @@ public final class Apps {
         if (Files.exists(file)) {
             if (how.equals("!throw")) throw new IllegalStateException("a value that cannot be joined");
             if (how.equals("!halt")) Runtime.getRuntime().halt(3);
+        }
+        if (how.equals("!call")) {
+            try (Socket socket = new Socket("127.0.0.1", Integer.parseInt(Files.readString(file)))) {
+                socket.getOutputStream().write(1);
+            } catch (final IOException problem) {
+                throw new UncheckedIOException(problem);
+            }
         }
         while (how.equals("!wait") && Files.exists(file)) {
             try {

@@ -1,0 +1,42 @@
+"""`kops state rebuild --app`: foreign-key joins whose results are joined by foreign keys again, and what else is made of them."""
+
+import pytest
+
+from kops.gateways.machine.jars import KAFKA_VERSION
+from support.captured import built_agent
+from support.own_apps import FIRST_MS, App, records
+from support.own_oracles import LOST, lose_and_rebuild
+from support.programs import Record
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+INPUTS = {"orders": 90, "customers": 60, "regions": 40, "asked": 50}
+VALUES = ("with-customers", "with-regions", "with-both")
+"""Joined tables: their values are certain, their timestamps are not."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def agent():
+    return built_agent()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "3.9.1", "3.6.2", "3.3.2", "2.8.2"])
+def test_foreign_key_joins_in_a_row(cluster, prefix, run_kops, tmp_path, version):
+    made = App(cluster, "rows", prefix, tmp_path / "app", version, main="InARow", inputs=list(INPUTS))
+    cluster.create_all({made.topic(name): 2 for name in INPUTS})
+    for seed, (name, count) in enumerate(INPUTS.items()):
+        if name == "asked":
+            made.run()  # what is asked finds the joined table, which in no order of the program's tasks is there so early
+        deleted = [Record(b"key-%d" % at, None, FIRST_MS + 100_000 + seed) for at in (1, 2)] if name in ("orders", "customers") else []
+        cluster.produce(made.topic(name), [*records(count, seed=seed, keys=10), *deleted])
+    made.run()
+    capture = tmp_path / "capture.json"
+    run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
+    found = lose_and_rebuild(cluster, run_kops, capture, [LOST])
+    print(version, found)
+    assert not found.wrong, "\n".join(found.wrong)
+    grades = found.grades
+    assert {name: grades[name] for name in VALUES} == dict.fromkeys(VALUES, "B")
+    assert {grades[name] for name in ("orders-store", "customers-store", "regions-store")} == {"A"}
+    assert {grades[name] for name in ("changes", "answers")} == {"C"}
