@@ -230,7 +230,6 @@ class Cluster:
         self.admin = AdminClient({"bootstrap.servers": servers})
         self._producer: Producer | None = None
         """Of all that is written: an idempotent producer takes half a second to get its id."""
-        self._sizes: dict[str, int] = {}
 
     def create(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
@@ -243,6 +242,7 @@ class Cluster:
         new = [NewTopic(name, num_partitions=count, replication_factor=1, config=dict(config or {})) for name, count in topics.items()]
         for made in self.admin.create_topics(new, operation_timeout=60).values():
             made.result(60)
+        wait_for("the topics to be known", lambda: topics.keys() <= self.topics().keys())
 
     def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Commit offsets for a group without members."""
@@ -278,11 +278,9 @@ class Cluster:
         """Write records with their timestamps and headers; without a partition, Java's default partitioner chooses."""
         failed: list[KafkaError] = []
         settings = {"partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True, "log_level": 2}
-        sizes = {topic: size for topic, size in self.topics().items() if topic in records}
-        if any(self._sizes.get(topic, size) != size for topic, size in sizes.items()):
-            self._producer = None  # it does not know at once that a topic has got partitions
-        self._sizes |= sizes
         producer = self._producer or Producer({"bootstrap.servers": self.servers, **settings})
+        for topic in records:
+            producer.list_topics(topic, timeout=SECONDS)  # otherwise it hears of new partitions after minutes
         self._producer = None  # until all is written: after an error the next writer gets another one
         for topic, record in ((topic, record) for topic, several in records.items() for record in several):
             assert record.timestamp, "librdkafka takes a timestamp of 0 as now"
