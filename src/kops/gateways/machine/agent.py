@@ -83,23 +83,10 @@ def run_under_agent(
     :param properties: settings for :data:`LAUNCH`; written to a file of which the command is given the path as its last word
     :raises UsageProblem: when the command cannot be started
     """
-    jar = require_agent()
     with tempfile.TemporaryDirectory(prefix="kops-capture-") as name:  # of mode 0700
         folder = Path(name)
-        (folder / "agent.properties").write_text(properties_text(capture_rules()), encoding="utf-8")
         words = with_settings([*command, ""] if properties is not None else command, properties, folder)
-        with (folder / "output").open("wb") as output:
-            try:
-                process = subprocess.Popen(
-                    words,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    env=with_agent(environment, jar, folder),
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise UsageProblem(f"cannot start {words[0]}: {error.strerror}") from error
+        process = start_under_agent(words, folder, {"mode": "capture"}, environment=environment)
         try:
             ended = _wait(process, folder, time.monotonic() + seconds)
         finally:
@@ -113,6 +100,34 @@ def run_under_agent(
         )
 
 
+def start_under_agent(
+    words: Sequence[str], folder: Path, settings: Mapping[str, str], *, environment: Mapping[str, str], directory: str | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a command with the agent in ``JAVA_TOOL_OPTIONS``, as a session of its own; what it prints goes to ``output`` in the folder.
+
+    :param folder: private; the agent and kops speak by files in it
+    :param settings: of the agent, beside the rules by which it hides secrets
+    :param directory: where the command is run; None: in kops' own
+    :raises UsageProblem: when it cannot be started
+    """
+    jar = require_agent()
+    (folder / "agent.properties").write_text(properties_text({**_rules_of_secrets(), **settings}), encoding="utf-8")
+    with (folder / "output").open("wb") as output:
+        try:
+            return subprocess.Popen(
+                list(words),
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_with_agent(environment, jar, folder),
+                start_new_session=True,
+            )
+        except OSError as error:
+            where = f" in {directory}" if directory else ""
+            raise UsageProblem(f"cannot start {words[0]}{where}: {error.strerror}") from error
+
+
 def with_settings(command: Sequence[str], properties: Mapping[str, str] | None, folder: Path) -> list[str]:
     """Return a command with a file of settings as its last word, in place of what stands there; without settings, as it is."""
     if properties is None:
@@ -123,9 +138,9 @@ def with_settings(command: Sequence[str], properties: Mapping[str, str] | None, 
     return [*command[:-1], str(given)]
 
 
-def capture_rules() -> dict[str, str]:
+def _rules_of_secrets() -> dict[str, str]:
     secret, in_camels, no_secret = name_patterns()
-    return {"mode": "capture", "secret": secret, "secret.in.camels": in_camels, "no.secret": no_secret, "hidden": HIDDEN}
+    return {"secret": secret, "secret.in.camels": in_camels, "no.secret": no_secret, "hidden": HIDDEN}
 
 
 def properties_text(values: Mapping[str, str]) -> str:
@@ -134,7 +149,7 @@ def properties_text(values: Mapping[str, str]) -> str:
     return str(javaproperties.dumps(values, timestamp=False))
 
 
-def with_agent(environment: Mapping[str, str], jar: Path, folder: Path) -> dict[str, str]:
+def _with_agent(environment: Mapping[str, str], jar: Path, folder: Path) -> dict[str, str]:
     """Return an environment in which every JVM takes the agent, and no server of a program the port that the application has."""
     option = _quoted(f"-javaagent:{jar}={folder}")
     return {**environment, **_NO_SERVERS, "JAVA_TOOL_OPTIONS": " ".join(filter(None, [environment.get("JAVA_TOOL_OPTIONS"), option]))}
@@ -208,6 +223,19 @@ def last_lines(file: Path) -> str:
     """Return the last lines that a command printed, without what looks like a secret."""
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     return without_secrets("\n".join([line for line in lines if not line.startswith(_PICKED_UP)][-_LINES_SHOWN:]))
+
+
+def printed_text(output: str) -> str:
+    """Return the end of a sentence: what a command printed last.
+
+    :param output: :func:`last_lines`
+    """
+    return f"; it printed last:\n{output}" if output else "; it printed nothing"
+
+
+def ended_text(code: int) -> str:
+    """Say how a command ended: of its exit code, which is negative after a signal."""
+    return f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
 
 
 def command_text(command: Sequence[str]) -> str:

@@ -19,23 +19,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
+from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.agent import (
-    capture_rules,
     command_text,
     end_session,
+    ended_text,
     last_lines,
-    properties_text,
+    printed_text,
     read_note,
-    require_agent,
     require_runner,
-    with_agent,
+    start_under_agent,
     with_settings,
 )
 from kops.gateways.machine.program_ahead import TakenProcess, claimed, take
 from kops.gateways.machine.program_connection import Connection, Door, Loopback, Pipes
 
+CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
 _OF_NETWORK = ("java.net.", "java.nio.channels.", "javax.net.")
@@ -148,8 +148,7 @@ class Program:
             if ended:
                 raise self._ended()
             if time.monotonic() > deadline:
-                text = f"{self._text} was ended after {self.start.seconds:.0f} s: it has not constructed KafkaStreams{self._printed}"
-                raise TimedOut(text)
+                raise too_slow(self._text, self.start.seconds, self._printed)
 
     @property
     def _text(self) -> str:
@@ -157,8 +156,7 @@ class Program:
 
     @property
     def _printed(self) -> str:
-        lines = last_lines(self._folder / "output")
-        return f"; it printed last:\n{lines}" if lines else "; it printed nothing"
+        return printed_text(last_lines(self._folder / "output"))
 
     def _ended(self) -> KopsError:
         """Say how the JVM ended."""
@@ -167,12 +165,10 @@ class Program:
         self.close()
         if failure is not None:
             return failure_of(failure, self._text)
-        code = self._process.returncode or 0
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         lacking = [line for line in printed.splitlines() if any(name.rpartition(".")[2] in line for name in _LACKING)]
         if lacking:
             return _lacking(self._text, lacking[-1].rpartition(":")[2].strip().replace("/", "."))
-        return OperationFailed(f"{self._text} {how} while kops ran its tasks{printed}")
+        return OperationFailed(f"{self._text} {ended_text(self._process.returncode or 0)} while kops ran its tasks{printed}")
 
 
 def launched(start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -182,29 +178,24 @@ def launched(start: ProgramStart, environment: Mapping[str, str], folder: Path, 
     :param more: settings of the agent
     :raises UsageProblem: when its command cannot be started
     """
-    jar = require_agent()
     settings = {
-        **capture_rules(),
         "mode": "run",
         "runner.jar": str(require_runner()),
         "runner.class": "kops.runner.Runner",
         "processes": f"{start.process},{os.getpid()}",
         **more,
     }
-    (folder / "agent.properties").write_text(properties_text(settings), encoding="utf-8")
-    with (folder / "output").open("wb") as output:
-        try:
-            return subprocess.Popen(
-                [*start.alone, *with_settings(start.command, start.properties, folder)],
-                cwd=start.directory,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=with_agent(environment, jar, folder),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise UsageProblem(f"cannot start {start.command[0]} in {start.directory}: {error.strerror}") from error
+    words = [*start.alone, *with_settings(start.command, start.properties, folder)]
+    return start_under_agent(words, folder, settings, environment=environment, directory=start.directory)
+
+
+def too_slow(what: str, seconds: float, printed: str) -> TimedOut:
+    """Return the error for a program that was ended before it constructed KafkaStreams.
+
+    :param what: the command, in words
+    :param printed: what it printed last, in words
+    """
+    return TimedOut(f"{what} was ended after {seconds:.0f} s: it has not constructed KafkaStreams{printed}")
 
 
 def _lacking(what: str, name: str) -> OperationFailed:
@@ -243,6 +234,15 @@ def refuse_another_class_path(class_path: Sequence[tuple[str, str | None]], sha2
         f"the class path is not that of the capture: {which}",
         hint="the state was written by the build that ran: start that one, or capture this build if it is the one",
     )
+
+
+def refuse_another_application(found: str, captured: str) -> None:
+    """Refuse a program that has another application id than the captured one, although its class path is the same: by its variables, say.
+
+    :raises Refused: naming both
+    """
+    if found != captured:
+        raise Refused(f"the program is now {found}, and {captured} was captured", hint=CAPTURE_AGAIN)
 
 
 def thrown(failure: Mapping[str, str], *, alone: bool = False) -> OperationFailed:

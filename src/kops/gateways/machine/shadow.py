@@ -13,20 +13,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
+from kops.core.errors import KopsError, OperationFailed, TimedOut
 from kops.core.streams.shadow import Progress, progress_of
 from kops.gateways.machine.agent import (
-    capture_rules,
     command_text,
     end_session,
+    ended_text,
     last_lines,
-    properties_text,
+    printed_text,
     read_note,
-    require_agent,
     require_runner,
-    with_agent,
+    start_under_agent,
 )
-from kops.gateways.machine.program import failure_of, refuse_another_class_path
+from kops.gateways.machine.program import failure_of, refuse_another_application, refuse_another_class_path, too_slow
 
 LOOK_SECONDS = 0.2
 _CLOSE_SECONDS = 660.0
@@ -120,9 +119,8 @@ class ShadowProgram:
             time.sleep(LOOK_SECONDS)
 
     def _started(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        jar, start = require_agent(), self.start
+        start = self.start
         settings = {
-            **capture_rules(),
             "mode": "shadow",
             "runner.jar": str(require_runner()),
             "runner.class": "kops.runner.Shadow",
@@ -131,20 +129,7 @@ class ShadowProgram:
             "shadow.state.dir": str(self._folder / "state"),
             **{f"cut.{place}": str(offset) for place, offset in start.cuts.items()},
         }
-        (self._folder / "agent.properties").write_text(properties_text(settings), encoding="utf-8")
-        with (self._folder / "output").open("wb") as output:
-            try:
-                return subprocess.Popen(
-                    start.command,
-                    cwd=start.directory,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    env=with_agent(environment, jar, self._folder),
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise UsageProblem(f"cannot start {start.command[0]} in {start.directory}: {error.strerror}") from error
+        return start_under_agent(start.command, self._folder, settings, environment=environment, directory=start.directory)
 
     def _let_go(self) -> None:
         """Wait until the program is about to begin, and let it if it is the one that was captured."""
@@ -158,15 +143,10 @@ class ShadowProgram:
             if ended:
                 raise self._ended()
             if time.monotonic() > deadline:
-                text = f"{self._text} was ended after {self.start.seconds:.0f} s: it has not constructed KafkaStreams{self._printed}"
-                raise TimedOut(text)
+                raise too_slow(self._text, self.start.seconds, self._printed)
             time.sleep(LOOK_SECONDS)
         refuse_another_class_path(self.start.class_path, self.start.class_path_sha256, read_note(self._folder / "class-path.json") or {})
-        if hello["application"] != self.start.application:
-            raise Refused(
-                f"the program is now {hello['application']}, and {self.start.application} was captured",
-                hint="start it with the settings and variables of then, or capture it again",
-            )
+        refuse_another_application(hello["application"], self.start.application)
         (self._folder / "go").touch()
 
     def _read_note(self, name: str) -> dict[str, str] | None:
@@ -184,8 +164,7 @@ class ShadowProgram:
 
     @property
     def _printed(self) -> str:
-        lines = last_lines(self._folder / "output")
-        return f"; it printed last:\n{lines}" if lines else "; it printed nothing"
+        return printed_text(last_lines(self._folder / "output"))
 
     def _refuse_failed(self) -> None:
         failure = read_note(self._folder / "failure.json")
@@ -195,6 +174,4 @@ class ShadowProgram:
 
     def _ended(self) -> KopsError:
         self.end()
-        code = self._process.returncode
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return OperationFailed(f"{self._text} {how} while it ran as a shadow{self._printed}")
+        return OperationFailed(f"{self._text} {ended_text(self._process.returncode)} while it ran as a shadow{self._printed}")

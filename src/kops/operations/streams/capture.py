@@ -15,7 +15,7 @@ from kops.core.streams.capture import Capture
 from kops.core.streams.capture_differences import Difference, differences, internal_topics
 from kops.core.streams.capture_file import public_capture, read_capture
 from kops.core.streams.topology import Topology, parse_topology
-from kops.gateways.machine.agent import LAUNCH, AgentRun, command_text, run_under_agent
+from kops.gateways.machine.agent import LAUNCH, AgentRun, command_text, ended_text, printed_text, run_under_agent
 from kops.gateways.machine.jdk import find_java
 from kops.operations.services import Services
 from kops.operations.streams.inspection import Inspection
@@ -80,7 +80,7 @@ def _captured(run: AgentRun, what: str, milliseconds: int) -> dict[str, Any]:
         body: dict[str, Any] = public_capture(run.capture)
         read_capture(body, "what the agent wrote")  # so that no file is written that cannot be read
         return body
-    printed = f"; it printed last:\n{run.output}" if run.output else "; it printed nothing"
+    printed = printed_text(run.output)
     if run.failure is not None:
         raise _unreadable(run.failure, what)
     if run.exit_code is None:
@@ -89,7 +89,7 @@ def _captured(run: AgentRun, what: str, milliseconds: int) -> dict[str, Any]:
             f"{what} was ended after {duration_text(milliseconds)}: {seen}{printed}",
             hint="give it longer with --within" if run.jvms else _NO_AGENT,
         )
-    ended = f"ended with exit code {run.exit_code}" if run.exit_code >= 0 else f"was ended by signal {-run.exit_code}"
+    ended = ended_text(run.exit_code)
     if "UnsupportedClassVersionError" in run.output and "kops/agent" in run.output:
         raise OperationFailed(f"{what} runs on a Java that is too old{printed}", hint=_TOO_OLD)
     lacking = _LACKING.findall(run.output)

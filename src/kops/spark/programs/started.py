@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import Program
+from kops.gateways.machine.program import CAPTURE_AGAIN, Program, refuse_another_application
 from kops.spark.programs.inputs import of_columns
 
 if TYPE_CHECKING:
@@ -46,12 +46,10 @@ def forget(run: Run) -> None:
 
 
 def _refuse_another(run: Run, hello: Mapping[str, str]) -> None:
-    """Refuse a program that is another than the captured one although its class path is the same: by its variables, say."""
-    again = "start it with the settings and variables of then, or capture it again"
-    if hello["application"] != run.application:
-        raise Refused(f"the program is now {hello['application']}, and {run.application} was captured", hint=again)
+    """Refuse a program that is another than the captured one although its class path is the same."""
+    refuse_another_application(hello["application"], run.application)
     for name, topics in run.topology.items():
         if hello.get(name) != topics:
             _, number, what = name.split(".")
             text = f"the {what} of its sub-topology {number} are {hello.get(name) or 'none'}, and were {topics or 'none'}"
-            raise Refused(f"the program {run.application} has another topology than when it was captured: {text}", hint=again)
+            raise Refused(f"the program {run.application} has another topology than when it was captured: {text}", hint=CAPTURE_AGAIN)
