@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import Refused
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME
 from kops.formats import runner_frames as frames
+from kops.spark.programs.rows import BATCH, batches_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from kops.spark.programs.models import Key, ProgramTask, Run
     from kops.spark.reading.batch_source import Piece, Read
 
-_BATCH = 50_000
 _AHEAD = 2
-_TEXTS = ("key", "value", "headers")
 
 
 def of_topic(run: Run, task: ProgramTask, topic: str, piece: Piece | None, read: Read) -> Iterator[frames.Batch]:
@@ -32,19 +31,13 @@ def of_topic(run: Run, task: ProgramTask, topic: str, piece: Piece | None, read:
 
 
 def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
-    import numpy
     import pyarrow
     from pyarrow import ipc
 
     file = run.archived(topic, partition)
     if not file.exists():
         return
-    whole = ipc.open_file(pyarrow.memory_map(str(file))).read_all()
-    for start in range(0, whole.num_rows, _BATCH):
-        rows = whole.slice(start, _BATCH).combine_chunks()
-        zeros, partitions = numpy.zeros(rows.num_rows, numpy.int32), numpy.full(rows.num_rows, partition, numpy.int32)
-        columns = [rows[name].combine_chunks() if rows[name].num_chunks != 1 else rows[name].chunk(0) for name in _TEXTS]
-        yield frames.Batch([topic], zeros, partitions, rows["offset"].to_numpy(), rows["timestamp_ms"].to_numpy(), *columns)
+    yield from batches_of(topic, partition, ipc.open_file(pyarrow.memory_map(str(file))).read_all(), "timestamp_ms")
 
 
 def _of_piece(piece: Piece, read: Read) -> Iterator[frames.Batch]:
@@ -52,8 +45,8 @@ def _of_piece(piece: Piece, read: Read) -> Iterator[frames.Batch]:
 
 
 def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
-    for start in range(0, len(columns), _BATCH):
-        yield columns.where(slice(start, start + _BATCH))
+    for start in range(0, len(columns), BATCH):
+        yield columns.where(slice(start, start + BATCH))
 
 
 def ahead(items: Iterable[Any]) -> Iterator[Any]:
@@ -130,13 +123,7 @@ def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[fr
     whole, left = _without(whole, task.waiting.get(topic, ()))
     if order == BY_TIME:  # in another, what a cache passes on may be other records
         _refuse_waiting(topic, task, left)
-    for start in range(0, whole.num_rows, _BATCH):
-        rows = whole.slice(start, _BATCH).combine_chunks()
-        count = rows.num_rows
-        offsets = numpy.arange(start, start + count, dtype=numpy.int64)
-        zeros, partitions = numpy.zeros(count, numpy.int32), numpy.full(count, task.partition, numpy.int32)
-        columns = [rows[name].combine_chunks() if rows[name].num_chunks != 1 else rows[name].chunk(0) for name in _TEXTS]
-        yield frames.Batch([topic], zeros, partitions, offsets, rows["timestamp"].to_numpy(), *columns)
+    yield from batches_of(topic, task.partition, whole)
 
 
 def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Table, list[Key]]:

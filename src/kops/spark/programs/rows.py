@@ -10,7 +10,9 @@ from kops.formats import runner_frames as frames
 if TYPE_CHECKING:
     import pyarrow
 
-_BATCH = 50_000
+BATCH = 50_000
+"""Number of records that a program is given at once."""
+_TEXTS = ("key", "value", "headers")
 
 
 def rows_schema() -> pyarrow.Schema:
@@ -35,17 +37,28 @@ def snapshot_rows(folder: str, partition: int) -> pyarrow.Table:
     return pyarrow.table(columns, names=rows_schema().names).cast(rows_schema())
 
 
+def batches_of(topic: str, partition: int, rows: pyarrow.Table, times: str = "timestamp") -> Iterator[frames.Batch]:
+    """Yield rows as records of a partition, with their offsets if they have such, else with their numbers.
+
+    :param times: the column with their timestamps
+    """
+    import numpy
+    import pyarrow
+
+    if "offset" not in rows.column_names:
+        rows = rows.append_column("offset", pyarrow.array(numpy.arange(rows.num_rows, dtype=numpy.int64)))
+    for start in range(0, rows.num_rows, BATCH):
+        some = rows.slice(start, BATCH).combine_chunks()
+        topics, partitions = numpy.zeros(some.num_rows, numpy.int32), numpy.full(some.num_rows, partition, numpy.int32)
+        texts = [some[name].combine_chunks() if some[name].num_chunks != 1 else some[name].chunk(0) for name in _TEXTS]
+        yield frames.Batch([topic], topics, partitions, some["offset"].to_numpy(), some[times].to_numpy(), *texts)
+
+
 def restored(changelog: str, folder: str, partition: int) -> Iterator[frames.Batch]:
     """Yield them as records of the changelog, in the order of their time, in about which they were written."""
-    import numpy
     from pyarrow import compute
 
-    whole = snapshot_rows(folder, partition).sort_by("timestamp")
-    for start in range(0, whole.num_rows, _BATCH):
-        rows = whole.slice(start, _BATCH).combine_chunks()
-        count = rows.num_rows
-        zeros, partitions = numpy.zeros(count, numpy.int32), numpy.full(count, partition, numpy.int32)
-        key, value, headers = (rows[name].chunk(0) for name in ("key", "value", "headers"))
-        given = compute.if_else(compute.equal(compute.binary_length(headers), 0), None, headers)
-        offsets = numpy.arange(start, start + count, dtype=numpy.int64)
-        yield frames.Batch([changelog], zeros, partitions, offsets, rows["timestamp"].to_numpy(), key, value, given)
+    rows = snapshot_rows(folder, partition).sort_by("timestamp")
+    headers = rows["headers"]
+    given = compute.if_else(compute.equal(compute.binary_length(headers), 0), None, headers)
+    yield from batches_of(changelog, partition, rows.set_column(rows.column_names.index("headers"), "headers", given))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,8 @@ from kops.spark.driver.failures import explained
 from kops.spark.programs.jobs import StoreCounts, counts_of
 from kops.spark.programs.models import StoreTask
 from kops.spark.programs.orders import Differing
-from kops.spark.programs.rows import rows_schema
-from kops.spark.programs.stores import compared, rows_of
+from kops.spark.programs.stores import compared, newest, rows_of
 from kops.spark.programs.tasks import SCHEMA
-from kops.spark.reading.gathering import GATHERED_BYTES, GATHERED_RECORDS, newest_of_each_key
 from kops.spark.staging.stage import make_folder
 
 if TYPE_CHECKING:
@@ -57,21 +55,5 @@ def compare_with_shadow(batches: BatchSource, tasks: Sequence[ShadowTask]) -> di
 
 
 def _facts(task: ShadowTask, read: Read) -> dict[str, object]:
-    return {
-        **compared(_newest(rows_of(task.written, read) if task.written else ()), task.store, task.partition, read, timed=task.timed),
-        **Differing().facts,
-    }
-
-
-def _newest(tables: Iterable[pyarrow.Table]) -> pyarrow.Table:
-    """Return the last row of each key, gathering no more than some at a time."""
-    import pyarrow
-
-    held, rows = [rows_schema().empty_table()], 0
-    for table in tables:
-        held.append(table)
-        rows += table.num_rows
-        if rows > GATHERED_RECORDS or sum(each.nbytes for each in held) > GATHERED_BYTES:
-            held = [newest_of_each_key(pyarrow.concat_tables(held).combine_chunks())]
-            rows = 0
-    return newest_of_each_key(pyarrow.concat_tables(held).combine_chunks())
+    wanted = newest(rows_of(task.written, read) if task.written else ())
+    return {**compared(wanted, task.store, task.partition, read, timed=task.timed), **Differing().facts}

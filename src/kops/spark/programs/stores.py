@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.rows import rows_schema, snapshot_rows
 from kops.spark.programs.versions import as_records, as_versions
-from kops.spark.reading.gathering import GATHERED_BYTES, GATHERED_RECORDS, newest_of_each_key
+from kops.spark.reading.gathering import gathered, newest_of_each_key
 from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
 
 if TYPE_CHECKING:
@@ -47,17 +47,8 @@ def compared(wanted: pyarrow.Table, store: StoreTask, partition: int, read: Read
     import pyarrow
     from pyarrow import compute
 
-    held, rows = [rows_schema().empty_table()], 0
-    for table in _rows_held(store, partition, read):
-        held.append(table)
-        rows += held[-1].num_rows
-        if store.history_ms is None and (rows > GATHERED_RECORDS or sum(table.nbytes for table in held) > GATHERED_BYTES):
-            held = [newest_of_each_key(pyarrow.concat_tables(held).combine_chunks())]
-            rows = 0
-    log = pyarrow.concat_tables(held).combine_chunks()
-    if store.history_ms is not None and store.snapshot is not None:  # which has them by key
-        log = log.sort_by("timestamp")
-    found = newest_of_each_key(log) if store.history_ms is None else as_versions(log, store.history_ms)
+    held = _rows_held(store, partition, read)
+    found = newest(held) if store.history_ms is None else as_versions(_whole_log(store, held), store.history_ms)
     keys = wanted.num_rows - wanted["value"].null_count
     if store.as_records:
         wanted = as_records(wanted)
@@ -71,6 +62,22 @@ def compared(wanted: pyarrow.Table, store: StoreTask, partition: int, read: Read
         "held": found.num_rows - found["value"].null_count,
         "expired": expired,
     }
+
+
+def newest(tables: Iterable[pyarrow.Table]) -> pyarrow.Table:
+    """Return the last row of each key."""
+    return newest_of_each_key(_one_table(gathered(tables, newest_of_each_key)))
+
+
+def _whole_log(store: StoreTask, held: Iterable[pyarrow.Table]) -> pyarrow.Table:
+    log = _one_table(held)
+    return log if store.snapshot is None else log.sort_by("timestamp")  # a snapshot has them by key
+
+
+def _one_table(tables: Iterable[pyarrow.Table]) -> pyarrow.Table:
+    import pyarrow
+
+    return pyarrow.concat_tables([rows_schema().empty_table(), *tables]).combine_chunks()
 
 
 def _rows(written: Written, store: StoreTask) -> pyarrow.Table:
