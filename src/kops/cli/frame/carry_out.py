@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -91,7 +91,7 @@ def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str
         session,
         plan,
         mutation_named(plan.operation),
-        approve=lambda shown: approve(shown, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking)),
+        approve=asking_by(session, approval),
         journal=session.journal,
         undoes=undoes,
         finishes=finishes,
@@ -152,6 +152,11 @@ def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     sys.stderr.write("\n".join(wrapped(text, sys.stderr) for text in (*lines, *remarks(plan))) + "\n")
 
 
+def asking_by(session: Presenter, approval: Approval) -> Callable[[Plan], None]:
+    """Return what shows a plan and asks about it, as far as the options have not answered; it raises as ``approve`` does."""
+    return lambda plan: approve(plan, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking))
+
+
 def approve_if_protected(session: Presenter, plan: Plan, confirm: str | None) -> None:
     """Ask about a plan that only a protected context asks about: the command itself says what it does.
 
@@ -159,8 +164,7 @@ def approve_if_protected(session: Presenter, plan: Plan, confirm: str | None) ->
     :raises ApprovalRequired: as ``approve`` does
     """
     if session.connection.protected:
-        approval = Approval(confirm=(confirm,) if confirm else ())
-        approve(plan, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking))
+        asking_by(session, Approval(confirm=(confirm,) if confirm else ()))(plan)
 
 
 def show_plan_as_data(session: Presenter, plan: Plan) -> None:

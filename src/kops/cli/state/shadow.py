@@ -103,8 +103,7 @@ def _carry_out(session: Session, approval: Approval) -> Callable[[Plan[ShadowArg
 
     :raises Shown: for --dry-run, by what is returned
     """
-    from kops.cli.frame.approve import approve
-    from kops.cli.frame.carry_out import show_plan, show_plan_as_data
+    from kops.cli.frame.carry_out import asking_by, show_plan_as_data
     from kops.core.errors import ApprovalRequired
     from kops.operations.protocol.run import carry_out
     from kops.operations.state.shadow_change import SHADOW, refuse_left
@@ -121,13 +120,7 @@ def _carry_out(session: Session, approval: Approval) -> Callable[[Plan[ShadowArg
                 hint=f"add --confirm {plan.confirm} for the shadow, and --yes, or --plan-out FILE, for what it finds; nothing was changed",
             )
         own = approval._replace(confirm=tuple(each for each in approval.confirm if each in (plan.confirm, session.connection.label)))
-        result, entry = carry_out(
-            session,
-            plan,
-            SHADOW,
-            approve=lambda shown: approve(shown, own, session.connection, lambda it, asking: show_plan(session, it, always=asking)),
-            journal=session.journal,
-        )
+        result, entry = carry_out(session, plan, SHADOW, approve=asking_by(session, own), journal=session.journal)
         refuse_left(result.items)
         session.note(f"{plan.arguments.shadow} has run, and is gone; journal {entry.id}")
 
@@ -143,8 +136,7 @@ def without_word(approval: Approval, application: str) -> Approval:
 
 def _take_away_left(session: Session, application: str, approval: Approval) -> None:
     """Show what killed commands have left of shadows of an application, and take it away if that is approved."""
-    from kops.cli.frame.approve import approve
-    from kops.cli.frame.carry_out import show_plan
+    from kops.cli.frame.carry_out import asking_by
     from kops.operations.protocol.run import carry_out
     from kops.operations.state.shadow_change import SHADOW, plan_away, refuse_left, unfinished_shadows
 
@@ -155,15 +147,7 @@ def _take_away_left(session: Session, application: str, approval: Approval) -> N
         elif approval.dry_run:
             session.note(f"note: a shadow that was stopped has left {plan.items[0].before}; `kops journal finish {entry.id}` takes it away")
         else:
-            result, _ = carry_out(
-                session,
-                plan,
-                SHADOW,
-                approve=lambda shown: approve(
-                    shown, without_word(approval, application), session.connection, lambda it, asking: show_plan(session, it, always=asking)
-                ),
-                journal=session.journal,
-                finishes=entry.id,
-            )
+            own = asking_by(session, without_word(approval, application))
+            result, _ = carry_out(session, plan, SHADOW, approve=own, journal=session.journal, finishes=entry.id)
             refuse_left(result.items)
             session.note(f"{plan.items[0].target}, which was stopped, is gone")
