@@ -85,7 +85,7 @@ def _of_program(capture: Capture, group: str, path: str) -> Iterator[Finding]:
         text = f"{counted(len(unlogged), 'store')} without a changelog, lost with the instance that has it: {names_text(unlogged)}"
         yield note("stores_without_changelog", text, unlogged)
     verify = ("state", "verify", "--app", path)
-    clocked = [node.name for node in capture.program_processors if "WALL_CLOCK_TIME" in node.mentions]
+    clocked = [node.name for node in capture.program_processors if node.may_act_on_wall_clock]
     if clocked:
         text = f"processors may act on wall-clock time, which a rebuild by the program does not repeat: {names_text(clocked)}"
         yield note("wall_clock_punctuators", text, clocked, *verify)

@@ -157,6 +157,11 @@ class Processor:
     functions: Mapping[str, str]
     left_join: bool | None = None
 
+    @property
+    def may_act_on_wall_clock(self) -> bool:
+        """Whether its class names the punctuation by wall-clock time."""
+        return "WALL_CLOCK_TIME" in self.mentions
+
 
 Node = Source | Sink | Processor
 

@@ -1,8 +1,11 @@
-"""The consequences for an application's local state if its changelogs or offsets are changed: kops cannot delete it."""
+"""What only the application or its operator can do: delete local state when changelogs or offsets are changed, and catch up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+CATCH_UP = "start the application until it has caught up, and stop it again"
+"""The advice where records of its repartition topics wait, which kops cannot process."""
 
 
 def delete_local_state(application: str, hosts: Sequence[str] = (), why: str = "") -> str:

@@ -10,7 +10,6 @@ from kops.core.models import TopicPartition
 from kops.core.streams.capture import BUFFER, VERSIONED, Capture, Store
 from kops.core.streams.program import tasks_of, topics_of
 
-_WALL_CLOCK = "WALL_CLOCK_TIME"
 _NAMED = 3
 
 
@@ -124,5 +123,5 @@ def wall_clock_doubts(capture: Capture, store: Store) -> tuple[str, ...]:
         return ()
     tasks = tasks_of(capture)
     nodes = {name for number in (found.number, *topics_of(capture, found.number).upstream) for name in tasks[number].nodes}
-    named = [each.name for each in capture.program_processors if each.name in nodes and _WALL_CLOCK in each.mentions]
+    named = [each.name for each in capture.program_processors if each.name in nodes and each.may_act_on_wall_clock]
     return (f"these may act on wall-clock time, which was another when the shadow ran: {', '.join(named)}",) if named else ()

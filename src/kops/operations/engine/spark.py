@@ -8,14 +8,14 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
-from kops.core.errors import ConfigError, MissingRequirement
+from kops.core.errors import ConfigError, MissingRequirement, Refused
 from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.gateways.machine.private_files import keep_renewed, run_folder
@@ -97,6 +97,20 @@ class Engine:
         if not self.master.startswith("sc://"):
             set_system_properties(self.session, java_system_properties(settings))
         return KafkaSource(self.session, settings, self._batches(), self.archives)
+
+    def require_batches(self, what: str) -> BatchSource:
+        """Return what reads whole record batches.
+
+        :param what: the work that needs it, as the subject and verb of a sentence
+        :raises Refused: where there is none
+        """
+        found = self.kafka().batches
+        if found is None:
+            raise Refused(
+                f"{what} only where Spark runs on this machine (here: {self.master}), over a connection that kops itself opens",
+                hint="leave out --master",
+            )
+        return found
 
     def in_kafka(self, wanted: TopicRange) -> TopicRange:
         """Return the part of a range that is not read from an archive."""
@@ -234,6 +248,17 @@ def drop_stage(*paths: str) -> None:
     for path in paths:
         if "://" not in path:
             shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def dropped_on_failure(engine: Engine, stages: Collection[str]) -> Iterator[None]:
+    """End the jobs and delete the stages of work that fails, or is stopped."""
+    try:
+        yield
+    except BaseException:
+        engine.cancel_jobs()
+        drop_stage(*stages)
+        raise
 
 
 def _forget_old(services: Services, folder: Path) -> None:

@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kops.core.errors import Refused
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import Capture
 from kops.core.streams.program import has_windows, topics_of
 from kops.core.streams.program_doubts import doubts_about
-from kops.operations.engine.spark import Engine, drop_stage
+from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed, changelog_range, damaged_of, of_places, unproven
 from kops.operations.state.evidence import proof_of
@@ -29,8 +28,6 @@ from kops.operations.state.own_code_tasks import ProgramTasks
 
 if TYPE_CHECKING:
     from kops.spark.programs.jobs import Ran, StoreCounts
-    from kops.spark.programs.models import ProgramTask, Run
-    from kops.spark.reading.batch_source import BatchSource
 
 
 def compute_by_program(
@@ -53,12 +50,9 @@ def compute_by_program(
     :raises Refused: where Spark's tasks do not run on this machine, or cannot read whole record batches
     :raises OperationFailed: when the program throws, or its JVM ends
     """
-    batches = engine.kafka().batches
-    if batches is None:
-        raise Refused(
-            f"a program runs only where Spark does on this machine (here: {engine.master}), over a connection that kops itself can open",
-            hint="leave out --master",
-        )
+    from kops.spark.programs.jobs import run_subtopology
+
+    batches = engine.require_batches("a program runs")
     facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
     plan = ProgramTasks(services or engine.services, state_file, program, facts, cut)
     inputs = [wanted for number in plan.needed for wanted in plan.inputs(number)]
@@ -69,27 +63,19 @@ def compute_by_program(
         f"running {len(plan.needed)} sub-topologies for {names} over"
         f" {amount_text(engine.services, [engine.in_kafka(wanted) for wanted in inputs], changelogs)}"
     )
-    try:
-        with folder_for(engine, program) as folder, engine.reading(*map(engine.in_kafka, inputs), *changelogs):
-            run = plan.run(program, folder)
-            plan.keep_archived(engine, run)
-            ran = {step.number: _ran(batches, run, plan.tasks(step)) for step in plan.steps}
-            partitions = plan.partitions
-            computed = [
-                judged(engine, program.capture, found, ran, stage=plan.stages[found.store.name], partitions=partitions) for found in facts
-            ]
+    with (
+        dropped_on_failure(engine, plan.stages.values()),
+        folder_for(engine, program) as folder,
+        engine.reading(*map(engine.in_kafka, inputs), *changelogs),
+    ):
+        run = plan.run(program, folder)
+        plan.keep_archived(engine, run)
+        ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
+        partitions = plan.partitions
+        computed = [
+            judged(engine, program.capture, found, ran, stage=plan.stages[found.store.name], partitions=partitions) for found in facts
+        ]
         return [unproven(found) if found.facts.store.name in apart else found for found in computed]
-    except BaseException:
-        engine.cancel_jobs()
-        for stage in plan.stages.values():
-            drop_stage(stage)
-        raise
-
-
-def _ran(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
-    from kops.spark.programs.jobs import run_subtopology
-
-    return run_subtopology(batches, run, tasks)
 
 
 def judged(

@@ -45,12 +45,22 @@ class ProgramRun:
     folder: str | None = None
     shadow: ShadowRun | None = None
 
+    @property
+    def directory(self) -> str:
+        """Where its command is run: as when it was captured, if that folder is still there."""
+        folder = self.capture.folder
+        return folder if folder and Path(folder).is_dir() else str(Path.cwd())
+
+    @property
+    def class_path(self) -> tuple[tuple[str, str | None], ...]:
+        """Name and digest of each entry of the captured class path."""
+        return tuple((Path(entry.path).name, entry.sha256) for entry in self.capture.class_path)
+
 
 def program_start(program: ProgramRun, folder: str) -> ProgramStart:
-    capture = program.capture
-    directory = capture.folder if capture.folder and Path(capture.folder).is_dir() else str(Path.cwd())
-    entries = tuple((Path(entry.path).name, entry.sha256) for entry in capture.class_path)
-    start = ProgramStart(capture.command, directory, folder, os.getpid(), entries, capture.class_path_sha256, program.seconds)
+    capture, process = program.capture, os.getpid()
+    digests = program.class_path, capture.class_path_sha256
+    start = ProgramStart(capture.command, program.directory, folder, process, *digests, program.seconds)
     return replace(start, properties=launch_settings(capture), alone=program.alone)
 
 

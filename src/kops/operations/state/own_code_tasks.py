@@ -13,6 +13,7 @@ from kops.core.statefile.models import SESSION as SESSIONS
 from kops.core.statefile.models import WINDOW as WINDOWS
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Subtopology
+from kops.core.streams.local_state import CATCH_UP
 from kops.core.streams.program import Step, answers_of, count_of, global_topics, steps_for, tasks_of, topology_facts
 from kops.core.streams.program_doubts import BY_TIME, ORDERS, open_to_order
 from kops.operations.engine.spark import Engine, new_stage
@@ -39,7 +40,6 @@ _AT_EACH_RECORD = (
 )
 """Settings for how often, by the clock, outer joins and windows that close send results: here it stands still, so they would not."""
 _MOST_WAITING = 200_000
-_CATCH_UP = "start the application until it has caught up, and stop it again"
 
 
 class ProgramTasks:
@@ -93,11 +93,7 @@ class ProgramTasks:
         found = {name: len(topic.partitions) for name, topic in self._services.kafka.topics.existing(named).items()}
         read = {topic.name for number in self.needed for topic in self._tasks[number].repartition_topics}
         missing = sorted((read | set(global_topics(self._capture))) - found.keys())
-        if missing:
-            raise Refused(
-                f"{', '.join(missing)}, which {self._state_file.application} reads, {'does' if len(missing) == 1 else 'do'} not exist",
-                hint="Kafka Streams makes its repartition topics when the application starts",
-            )
+        refuse_missing(self._state_file.application, missing)
         return found
 
     def tasks_of(self, facts: StoreFacts, *, replacing: bool) -> int:
@@ -108,12 +104,8 @@ class ProgramTasks:
         """
         found = self._capture.subtopology_of(facts.store.name)
         tasks, there = count_of(self._capture, found.number, self.partitions) if found else 0, len(facts.changelog_bounds)
-        if there > tasks or (there < tasks and not replacing):
-            raise Refused(
-                f"store {facts.store.name}: {facts.store.changelog} has {there} partitions, and the program has {tasks} tasks that fill it",
-                hint="see which of its topics was altered; Kafka Streams itself refuses to start so"
-                + ("; --write replace recreates the changelog" if there < tasks else ""),
-            )
+        if not (replacing and there < tasks):
+            refuse_other_count(facts, tasks, "; --write replace recreates the changelog" if there < tasks else "")
         return tasks
 
     def run(self, program: ProgramRun, folder: str) -> Run:
@@ -211,9 +203,35 @@ class ProgramTasks:
             record for batch in (self._services.kafka.records.read(ranges, isolation=isolation) if ranges else ()) for record in batch
         ):
             if count >= _MOST_WAITING:
-                raise Refused(f"{record.topic} holds more than {_MOST_WAITING:,} records not processed by the application", hint=_CATCH_UP)
+                raise Refused(f"{record.topic} holds more than {_MOST_WAITING:,} records not processed by the application", hint=CATCH_UP)
             found.setdefault((record.topic, record.partition), []).append((record.key, record.value, record.timestamp or 0))
         return found
+
+
+def refuse_missing(application: str, topics: Sequence[str]) -> None:
+    """Refuse where topics that a program reads do not exist.
+
+    :raises Refused: naming them
+    """
+    if topics:
+        raise Refused(
+            f"{', '.join(topics)}, which {application} reads, {'does' if len(topics) == 1 else 'do'} not exist",
+            hint="Kafka Streams makes its repartition topics when the application starts",
+        )
+
+
+def refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:
+    """Refuse a store whose changelog has more or fewer partitions than tasks fill.
+
+    :param more: another hint
+    :raises Refused: naming it
+    """
+    there = len(facts.changelog_bounds)
+    if there != tasks:
+        raise Refused(
+            f"store {facts.store.name}: {facts.store.changelog} has {there} partitions, and the program has {tasks} tasks that fill it",
+            hint=f"see which of its topics was altered; Kafka Streams itself refuses to start so{more}",
+        )
 
 
 def store_task(

@@ -15,7 +15,7 @@ from kops.core.streams.capture import Capture
 from kops.core.streams.program import topics_of
 from kops.core.streams.program_doubts import doubts_about
 from kops.core.streams.shadow import reason_against_shadow, shadow_topic, wall_clock_doubts
-from kops.operations.engine.spark import Engine, drop_stage
+from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed, damaged_of, unproven
 from kops.operations.state.exactness import Exactness
@@ -52,17 +52,10 @@ def compute_by_shadow(
     facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
     _refuse_unlike(program.capture, facts)
     shadow = Shadow(engine, state_file, program, facts, cut, services=services or engine.services)
-    try:
+    with dropped_on_failure(engine, shadow.stages.values()):
         program.shadow.carry_out(shadow.plan())
-        return [
-            unproven(found) if found.facts.store.name in apart else found
-            for found in (_judged(engine, program.capture, one, shadow) for one in facts)
-        ]
-    except BaseException:
-        engine.cancel_jobs()
-        for stage in shadow.stages.values():
-            drop_stage(stage)
-        raise
+        computed = [_judged(engine, program.capture, found, shadow) for found in facts]
+        return [unproven(found) if found.facts.store.name in apart else found for found in computed]
 
 
 def _refuse_unlike(capture: Capture, facts: Sequence[StoreFacts]) -> None:

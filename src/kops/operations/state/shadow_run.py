@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.durations import duration_text
@@ -14,6 +13,7 @@ from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Committed, NewTop
 from kops.core.plan import Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import BUFFER, Source
+from kops.core.streams.local_state import CATCH_UP
 from kops.core.streams.program import count_of, tasks_of
 from kops.core.streams.shadow import Progress, done_of, new_shadow, shadow_topic, waited_for, waited_text
 from kops.core.topics.settings import as_new
@@ -25,21 +25,19 @@ from kops.operations.state.compute import changelog_range
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, begins, refuse_running_group
 from kops.operations.state.own_code_start import ProgramRun
-from kops.operations.state.own_code_tasks import piece_of, store_task
+from kops.operations.state.own_code_tasks import piece_of, refuse_missing, refuse_other_count, store_task
 from kops.operations.state.shadow_change import ShadowArguments, plan_shadow
 from kops.operations.state.snapshot_topics import unprocessed
 
 if TYPE_CHECKING:
     from kops.spark.programs.jobs import StoreCounts
     from kops.spark.programs.shadow import ShadowTask
-    from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.ranges import TopicRange
 
 _TIMES = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")
 _KEPT = ("max.message.bytes", "segment.bytes", "compression.type", "min.insync.replicas", *_TIMES)
 """Settings of an internal topic that its shadow has too; others, such as retention, might delete what is compared."""
 _OWN_TIMES = {"message.timestamp.type": "CreateTime"}
-_CATCH_UP = "start the application until it has caught up, and stop it again"
 _SETTLE_SECONDS = 60.0
 _NAMED = 3
 
@@ -76,7 +74,7 @@ class Shadow:
         *,
         services: Services,
     ) -> None:
-        self._services, self._engine, self._batches = services, engine, _batches(engine)
+        self._services, self._engine, self._batches = services, engine, engine.require_batches("a shadow is compared")
         self._state_file, self._program, self._facts, self._cut = state_file, program, facts, cut
         self._capture = program.capture
         self._isolation = isolation_of(committed=state_file.reads_committed)
@@ -125,26 +123,16 @@ class Shadow:
 
     def _refuse(self) -> None:
         missing = [name for name in (*self._sources, *self._repartitions) if name not in self.partitions]
-        if missing:
-            raise Refused(
-                f"{', '.join(missing)}, which {self._state_file.application} reads, {'does' if len(missing) == 1 else 'do'} not exist",
-                hint="Kafka Streams makes its repartition topics when the application starts",
-            )
+        refuse_missing(self._state_file.application, missing)
         for found in self._facts:
             here = self._capture.subtopology_of(found.store.name)
-            tasks = count_of(self._capture, here.number, self.partitions) if here else 0
-            if len(found.changelog_bounds) != tasks:
-                raise Refused(
-                    f"store {found.store.name}: {found.store.changelog} has {len(found.changelog_bounds)} partitions, and the program has"
-                    f" {tasks} tasks that fill it",
-                    hint="see which of its topics was altered; Kafka Streams itself refuses to start so",
-                )
+            refuse_other_count(found, count_of(self._capture, here.number, self.partitions) if here else 0)
         places = [TopicPartition(topic, number) for topic in self._repartitions for number in range(self.partitions[topic])]
         for place, (start, end) in unprocessed(self._services, places, self._cut.committed, isolation=self._isolation).items():
             raise Refused(
                 f"{place} holds records from offset {start} to {end} that {self._state_file.application} has not processed; a shadow would"
                 " process them, and they would count twice",
-                hint=_CATCH_UP,
+                hint=CATCH_UP,
             )
 
     def _like(self, topic: NewTopic) -> NewTopic:
@@ -180,12 +168,12 @@ class Shadow:
         capture = program.capture
         start = ShadowStart(
             command=capture.command,
-            directory=capture.folder if capture.folder and Path(capture.folder).is_dir() else str(Path.cwd()),
+            directory=program.directory,
             folder=str(self.folder),
             application=capture.application,
             shadow=self.name,
             cuts={str(place): self._needed[place][1] if place in self._needed else first for place, first in self._starts.items()},
-            class_path=tuple((Path(entry.path).name, entry.sha256) for entry in capture.class_path),
+            class_path=program.class_path,
             class_path_sha256=capture.class_path_sha256,
             seconds=program.seconds,
         )
@@ -304,16 +292,6 @@ class Shadow:
         bounds = self._services.kafka.offsets.bounds(places)
         ranges = {place.partition: (bound.log_start_offset, bound.log_end_offset) for place, bound in bounds.items()}
         return TopicRange(topic, ranges, read_committed=self._state_file.exactly_once)
-
-
-def _batches(engine: Engine) -> BatchSource:
-    batches = engine.kafka().batches
-    if batches is None:
-        raise Refused(
-            f"a shadow is compared only where Spark runs on this machine (here: {engine.master}), over a connection that kops itself opens",
-            hint="leave out --master",
-        )
-    return batches
 
 
 def _are_settled(services: Services, places: Sequence[TopicPartition]) -> bool:

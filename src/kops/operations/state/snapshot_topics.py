@@ -9,6 +9,7 @@ from kops.core.errors import NotFound, Refused, StateMoved
 from kops.core.models import Bounds, Committed, NewTopic, Setting, TopicPartition
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
+from kops.core.streams.local_state import CATCH_UP
 from kops.core.topics.names import streams_application
 from kops.core.topics.settings import as_new
 from kops.operations.groups.matching import find_group
@@ -114,7 +115,7 @@ def refuse_unprocessed(
     for partition, (start, end) in unprocessed(services, partitions, committed, isolation=isolation).items():
         raise Refused(
             f"{partition} holds records from offset {start} to {end} that {application} has not processed: no changelog has them",
-            hint="start the application until it has caught up, and stop it again",
+            hint=CATCH_UP,
         )
 
 

@@ -16,6 +16,7 @@ from kops.core.errors import Refused
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import PROGRAM
+from kops.core.streams.local_state import CATCH_UP
 from kops.core.suffixes import suffix_lengths
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
@@ -32,7 +33,6 @@ _MOST = 200_000
 """The maximum number of waiting records that are held in memory."""
 _FOREIGN_KEY = re.compile(r"-subscription-(registration|response)\b.*-topic$", re.IGNORECASE)
 """Matches the topics between the sides of a foreign-key join (``KTableImpl.doJoinOnForeignKey``)."""
-_HINT = "start the application until it has caught up, and stop it again"
 _ANY_ORDER = ("count",)
 """Aggregates for which only key and time of a record matter."""
 
@@ -58,7 +58,7 @@ def without_waiting(
     where = f"{', '.join(map(str, places))} {hold} records not processed by {state_file.application}; they would count twice"
     why = _never(store)
     if why:
-        raise Refused(f"{where}, and {why}", hint=_HINT)
+        raise Refused(f"{where}, and {why}", hint=CATCH_UP)
     sent = _sent(engine, state_file, facts, cut, waiting, skip_undecodable=skip_undecodable)
     found = _matched(store, waiting, sent, where)
     later = sorted((place, offset) for place, offsets in found.items() for offset in offsets if offset >= cut.offsets[place])
@@ -66,7 +66,7 @@ def without_waiting(
         place, offset = later[0]
         raise Refused(
             f"{where}; {place} is read again from offset {cut.offsets[place]} on, so the record of offset {offset} would count twice",
-            hint=f"name a later time; or {_HINT}",
+            hint=f"name a later time; or {CATCH_UP}",
         )
     return replace(facts, waiting=found)
 
@@ -97,7 +97,8 @@ def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: 
             waiting.setdefault(record.key or b"", []).append(record.timestamp or 0)
         if count > _MOST:
             raise Refused(
-                f"{topic} holds more than {_MOST:,} records not processed by {state_file.application}; they would count twice", hint=_HINT
+                f"{topic} holds more than {_MOST:,} records not processed by {state_file.application}; they would count twice",
+                hint=CATCH_UP,
             )
     return waiting, sorted(places)
 
@@ -140,12 +141,12 @@ def _chosen(key: bytes, times: Sequence[int], sent: Iterable[Sent], where: str, 
         raise Refused(
             f"{where}, and {what}: after a crash an at-least-once application sends records again, or `where` and"
             " `key_by` are others than the application's",
-            hint=_HINT,
+            hint=CATCH_UP,
         )
     if len(ways) > 1 and not any_will_do:
         raise Refused(
             f"{where}, and of the key {key!r}, which several partitions feed, it is unknown which they are",
-            hint=_HINT,
+            hint=CATCH_UP,
         )
     return [one for log, length in zip(logs.values(), ways[0], strict=True) for one in log[len(log) - length :]]
 

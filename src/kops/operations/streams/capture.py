@@ -220,7 +220,7 @@ def difference_row(difference: Difference) -> dict[str, Any]:
 def capture_notes(capture: Capture) -> list[str]:
     """Say what a rebuild of the program by its own code cannot take for granted, and what could not be read."""
     notes = [f"{what} is unknown: {why}" for what, why in capture.unknown]
-    clocked = [each.name for each in capture.program_processors if "WALL_CLOCK_TIME" in each.mentions]
+    clocked = [each.name for each in capture.program_processors if each.may_act_on_wall_clock]
     if clocked:
         notes.append(f"processors that may act on wall-clock time: {', '.join(clocked)}")
     if capture.custom_partitioners:

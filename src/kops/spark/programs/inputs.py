@@ -8,6 +8,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import Refused
+from kops.core.streams.local_state import CATCH_UP
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME
 from kops.formats import runner_frames as frames
 from kops.spark.programs.rows import BATCH, batches_of
@@ -155,5 +156,5 @@ def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[Key]) -> None:
         raise Refused(
             f"{topic}:{task.partition} holds {len(left)} records not processed by the application, such as of the key {left[0][0]!r}, which"
             " the program does not write again: they would count twice",
-            hint="start the application until it has caught up, and stop it again",
+            hint=CATCH_UP,
         )
