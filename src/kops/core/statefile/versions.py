@@ -25,8 +25,6 @@ NULL_FOREIGN_KEYS = (3, 7)
 """From here on, a row with a null foreign key counts; before, it was skipped (KIP-962)."""
 SLIDING_WINDOWS = (2, 8)
 """The first line whose sliding windows are known to behave like those of later ones."""
-TIMES_OF_SESSIONS = (3, 3)
-"""From here on cached sessions are known to have their own times; ``CachingSessionStore`` of 2.8 takes that of the record at a flush."""
 EXPIRES_EXACTLY = (4, 0)
 """The first line whose RocksDB stores are known never to find a session expired by retention; older ones expire whole segments."""
 _REPEATED_VALUES = ((2, 6, 0), (2, 6, 1), (2, 7, 0))

@@ -10,7 +10,8 @@ from kops.core.streams.capture import BUFFER, LIST, SESSION, TIMESTAMPED_WINDOW,
 from kops.core.streams.foreign_keys import is_of_tables, ranks_of, supplier_of
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
-_TIMED_SESSIONS = (3, 3)
+TIMES_OF_SESSIONS = (3, 3)
+"""From here on cached sessions are known to have their own times; ``CachingSessionStore`` of 2.8 takes that of the record at a flush."""
 OLDEST, NEWEST = (2, 8), (4, 3)
 """The lines of Kafka Streams that programs have been run with."""
 BY_TIME, FORWARD, BACKWARD = "time", "forward", "backward"
@@ -248,7 +249,7 @@ def _of_what_waits(capture: Capture, store: Store) -> list[str]:
 def _of_flushed_sessions(capture: Capture, store: Store) -> list[str]:
     """Say where a cache gives its records the time of another one: 2.8 does, and 3.3 no longer."""
     line = _line(capture)
-    if store.kind != SESSION or store.caching is False or (line and line >= _TIMED_SESSIONS):
+    if store.kind != SESSION or store.caching is False or (line and line >= TIMES_OF_SESSIONS):
         return []
     return ["its records have the time of that at which its cache was flushed, and when that was is not known"]
 
