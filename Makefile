@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
 DOCS_READY := $(VENV)/.docs-ready
-JARS := src/kops/java/kops-agent.jar
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Many tests start kops as a process: without bytecode each would compile kops again, which takes as long as all else that it does.
@@ -19,12 +18,12 @@ AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output
 # The unit tests of one noun: make check NOUN=offsets
 OF_NOUN = $(or $(shell find tests/unit -path '*$(NOUN)*' -name 'test_*.py'),$(error no unit test has '$(NOUN)' in its path))
 
-.PHONY: help setup spark packages demo test test-long check real style types layers unit format lock benchmarks docs man clean
+.PHONY: help setup jars spark packages demo test test-long check real style types layers unit format lock benchmarks docs man clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-setup: $(FETCHED) $(JARS) ## Install kops and what is tested with it into .venv, and fetch the jars
+setup: $(FETCHED) jars ## Install kops and what is tested with it into .venv, and fetch the jars
 
 $(FETCHED): $(READY)
 	$(BIN)/kops doctor --fetch
@@ -37,10 +36,9 @@ $(READY): requirements.lock pyproject.toml setup.py
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-# The editable install builds it too; this is for when its sources change.
-$(JARS): $(READY) java/agent_jar.py $(wildcard java/agent/src/kops/*/*.java java/runner/kops/runner/*.java)
-	$(BIN)/python java/agent_jar.py
-	@touch $@
+# The editable install builds them too; this is for when their sources change, which only their digest shows.
+jars: $(READY)
+	@$(BIN)/python java/agent_jar.py
 
 # Half of the time of all packages goes into PySpark, which is built here, on one core: half of that into compressing its jars once more.
 spark:

@@ -18,6 +18,10 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from kops.gateways.machine import made_of
+
 HERE = Path(__file__).parent
 _FETCHED = HERE.parent / "build" / "java"
 TARGET = HERE.parent / "src" / "kops" / "java" / "kops-agent.jar"
@@ -44,9 +48,8 @@ def build(target: Path = TARGET) -> Path:
 
     :raises RuntimeError: without a JDK, or when ASM cannot be fetched; it says what to do
     """
-    sources = sorted((HERE / "agent" / "src").rglob("*.java"))
-    made_of = _digest(sources)
-    if _made_of(target) == made_of:
+    sources, wanted = made_of.sources(made_of.AGENT), made_of.wanted(made_of.AGENT)
+    if made_of.carried(target) == wanted:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     javac, asm = _javac(), _fetched(_ASM, _ASM_SHA256)
@@ -54,7 +57,7 @@ def build(target: Path = TARGET) -> Path:
         work = Path(folder)
         _compile(javac, sources, [asm], work / "classes")
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
-        _pack(work / "classes", asm, made_of, fresh)
+        _pack(work / "classes", asm, wanted, fresh)
         fresh.replace(target)
     return target
 
@@ -64,9 +67,8 @@ def build_runner(target: Path = RUNNER) -> Path:
 
     :raises RuntimeError: without a JDK, or when Kafka Streams cannot be fetched
     """
-    sources = sorted((HERE / "runner").rglob("*.java"))
-    made_of = _digest(sources)
-    if _made_of(target) == made_of:
+    sources, wanted = made_of.sources(made_of.RUNNER), made_of.wanted(made_of.RUNNER)
+    if made_of.carried(target) == wanted:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     javac, jars = _javac(), [_fetched(*each) for each in _KAFKA.items()]
@@ -76,26 +78,11 @@ def build_runner(target: Path = RUNNER) -> Path:
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
             _put(archive, "META-INF/MANIFEST.MF", b"Manifest-Version: 1.0\r\n\r\n")
-            _put(archive, "META-INF/made-of", made_of.encode())
+            _put(archive, made_of.ENTRY, wanted.encode())
             for file in sorted((work / "classes").rglob("*.class")):
                 _put(archive, file.relative_to(work / "classes").as_posix(), file.read_bytes())
         fresh.replace(target)
     return target
-
-
-def _digest(sources: list[Path]) -> str:
-    digest = hashlib.sha256(Path(__file__).read_bytes())
-    for source in sources:
-        digest.update(source.name.encode() + source.read_bytes())
-    return digest.hexdigest()
-
-
-def _made_of(jar: Path) -> str | None:
-    try:
-        with zipfile.ZipFile(jar) as archive:
-            return archive.read("META-INF/made-of").decode()
-    except (OSError, KeyError, zipfile.BadZipFile):
-        return None
 
 
 def _fetched(place: str, sha256: str) -> Path:
@@ -139,10 +126,10 @@ def _compile(javac: str, sources: list[Path], jars: list[Path], classes: Path, *
         raise RuntimeError(f"{sources[0].parent} does not compile:\n{done.stderr}")
 
 
-def _pack(classes: Path, asm: Path, made_of: str, target: Path) -> None:
+def _pack(classes: Path, asm: Path, wanted: str, target: Path) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive, zipfile.ZipFile(asm) as library:
         _put(archive, "META-INF/MANIFEST.MF", _MANIFEST.encode())
-        _put(archive, "META-INF/made-of", made_of.encode())
+        _put(archive, made_of.ENTRY, wanted.encode())
         _put(archive, "META-INF/NOTICE", (_NOTICE + (HERE / "agent" / "ASM-LICENSE").read_text()).encode())
         for file in sorted(classes.rglob("*.class")):
             place = file.relative_to(classes).as_posix()

@@ -12,6 +12,7 @@ import pytest
 from kops.core.plan import Item, Plan
 from kops.operations.protocol.journal import Journal
 from kops.sandbox.model import Node, Sandbox, save
+from support.stand_in_jars import stand_in
 from support.strangers import (
     EVIL,
     HERE,
@@ -89,8 +90,7 @@ def scene(servers, home, tmp_path, monkeypatch):
     log.parent.mkdir(parents=True)
     log.write_text(f"{EVIL}\n")
     save(sandbox)
-    (tmp_path / "kops-agent.jar").touch()
-    monkeypatch.setattr("kops.gateways.machine.agent.AGENT_JAR", tmp_path / "kops-agent.jar")
+    stand_in(tmp_path, monkeypatch)
     return {"evil": EVIL, "source": SOURCE, "offset": OFFSET, "folder": tmp_path}
 
 

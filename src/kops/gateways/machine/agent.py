@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.core.secret_shapes import HIDDEN, name_patterns, without_secret_words, without_secrets
+from kops.gateways.machine import made_of
 
 AGENT_JAR = Path(__file__).parents[2] / "java" / "kops-agent.jar"
 RUNNER_JAR = AGENT_JAR.with_name("kops-runner.jar")
@@ -33,6 +34,7 @@ _GRACE_SECONDS = 5.0
 _LINES_SHOWN = 20
 _SHOWN = 100
 _BUILD = "install a release file of kops; or run `python java/agent_jar.py` in a clone, which says what it lacks, and install that"
+_REBUILD = "run `make setup` in a clone, which builds it; elsewhere install the release file of kops again"
 _PICKED_UP = "Picked up JAVA_TOOL_OPTIONS:"
 
 
@@ -57,21 +59,27 @@ class AgentRun:
 def require_agent() -> Path:
     """Return the agent's jar.
 
-    :raises MissingRequirement: when kops was installed without it
+    :raises MissingRequirement: when kops was installed without it, or it is that of another kops
     """
     if not AGENT_JAR.is_file():
         raise MissingRequirement("this kops was built without its Java agent", hint=_BUILD)
-    return AGENT_JAR
+    return _of_this_kops(AGENT_JAR, made_of.AGENT)
 
 
 def require_runner() -> Path:
     """Return the jar of the runner, which the agent hands a program's topology to.
 
-    :raises MissingRequirement: when kops was installed without it
+    :raises MissingRequirement: when kops was installed without it, or it is that of another kops
     """
     if not RUNNER_JAR.is_file():
         raise MissingRequirement("this kops was built without the runner of programs", hint=_BUILD)
-    return RUNNER_JAR
+    return _of_this_kops(RUNNER_JAR, made_of.RUNNER)
+
+
+def _of_this_kops(jar: Path, part: str) -> Path:
+    if not made_of.belongs(jar, part):
+        raise MissingRequirement(f"{jar.name} was built with another version of kops' code than this one", hint=_REBUILD)
+    return jar
 
 
 def run_under_agent(

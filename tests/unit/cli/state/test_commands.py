@@ -8,6 +8,7 @@ import pytest
 
 from kops.core.secret_shapes import HIDDEN
 from kops.gateways.machine import program_connection
+from support.stand_in_jars import stand_in, write_jar
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 
@@ -15,9 +16,7 @@ CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """Be in a folder with jars and a capture, with no broker to be found."""
-    for name, jar in (("AGENT_JAR", "kops-agent.jar"), ("RUNNER_JAR", "kops-runner.jar")):
-        (tmp_path / jar).touch()
-        monkeypatch.setattr(f"kops.gateways.machine.agent.{name}", tmp_path / jar)
+    stand_in(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -168,3 +167,13 @@ def test_a_file_that_is_no_capture(said, home):
 def test_a_kops_that_was_built_without_java(said, capture, home, jar, what):
     (home / jar).unlink()
     assert said(2, "verify", "--app", capture()) == f"this kops was built without {what}"
+
+
+@pytest.mark.parametrize("jar", ["kops-agent.jar", "kops-runner.jar"])
+def test_java_parts_of_another_kops(run_kops, capture, home, jar):
+    """As an update leaves them that took no `make setup`, or put the Python code alone in its place."""
+    write_jar(home / jar, "0.0.9")
+    done = run_kops("state", "verify", "--app", capture(), "-B", "127.0.0.1:1")
+    assert done.code == 2
+    assert f"kops: error: {jar} was built with another version of kops' code than this one\n" in done.err
+    assert "run `make setup` in a clone" in done.err

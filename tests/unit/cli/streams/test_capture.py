@@ -2,6 +2,8 @@
 
 import pytest
 
+from support.stand_in_jars import stand_in
+
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -26,8 +28,7 @@ def test_usage(run_kops, tmp_path, monkeypatch, arguments, said):
 
 
 def test_a_time_out_has_its_own_exit_code(run_kops, tmp_path, monkeypatch):
-    (tmp_path / "kops-agent.jar").touch()
-    monkeypatch.setattr("kops.gateways.machine.agent.AGENT_JAR", tmp_path / "kops-agent.jar")
+    stand_in(tmp_path, monkeypatch)
     done = run_kops("streams", "capture", "--out", tmp_path / "c.json", "--within", "200ms", "--", "sleep", "600")
     assert (done.code, done.out) == (4, "")
     assert "sleep 600 was ended after 200ms: it started no JVM that took the agent; it printed nothing" in done.err

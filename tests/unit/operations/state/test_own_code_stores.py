@@ -10,17 +10,15 @@ from kops.core.errors import Refused
 from kops.core.statefile.sources import LATEST, WALL_CLOCK
 from kops.core.streams.capture import Source
 from kops.core.streams.capture_file import read_capture
-from kops.gateways.machine import agent
 from kops.operations.state.own_code_stores import program_state_file, refuse_moving
+from support.stand_in_jars import stand_in
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)
 def jars(tmp_path, monkeypatch):
-    for name in ("AGENT_JAR", "RUNNER_JAR"):
-        (tmp_path / name).touch()
-        monkeypatch.setattr(agent, name, tmp_path / name)
+    stand_in(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from kops.core.errors import ConfigError, MissingRequirement, OperationFailed, TimedOut, UsageProblem
 from kops.gateways.machine import agent
 from kops.operations.streams import capture
+from support.stand_in_jars import stand_in
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 FOLDER = "folder=${JAVA_TOOL_OPTIONS##*=}; folder=${folder%\\'}; "
@@ -20,10 +21,7 @@ LONG = 60_000
 
 @pytest.fixture(autouse=True)
 def jar(tmp_path, monkeypatch):
-    file = tmp_path / "kops-agent.jar"
-    file.write_bytes(b"")
-    monkeypatch.setattr(agent, "AGENT_JAR", file)
-    return file
+    return stand_in(tmp_path, monkeypatch)
 
 
 @pytest.fixture

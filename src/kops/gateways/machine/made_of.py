@@ -1,0 +1,48 @@
+"""What the Java parts of kops are made of: each jar carries it, and kops uses only those that belong to its own Python code.
+
+``java/agent_jar.py`` imports this when kops is built, so there is nothing here but the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+from kops import __version__
+
+AGENT, RUNNER = "agent", "runner"
+ENTRY = "META-INF/made-of"
+SOURCES = Path(__file__).parents[4] / "java"
+"""In a clone; an installed kops has none."""
+_BUILD = "agent_jar.py"
+
+
+def sources(part: str) -> list[Path]:
+    return sorted((SOURCES / part).rglob("*.java"))
+
+
+def wanted(part: str) -> str:
+    """Return what a jar carries that is built now: the version of kops, and a digest of the sources where they are."""
+    build = SOURCES / _BUILD
+    if not build.is_file():
+        return __version__
+    digest = hashlib.sha256(build.read_bytes())
+    for source in sources(part):
+        digest.update(source.name.encode() + source.read_bytes())
+    return f"{__version__} {digest.hexdigest()}"
+
+
+def carried(jar: Path) -> str | None:
+    """Return what a jar carries; None: nothing, or there is no such jar."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            return archive.read(ENTRY).decode()
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return None
+
+
+def belongs(jar: Path, part: str) -> bool:
+    """Whether a jar was built with this Python code: of these very sources in a clone, of the same version elsewhere."""
+    found, expected = carried(jar), wanted(part)
+    return found is not None and (found == expected or found.partition(" ")[0] == expected)
