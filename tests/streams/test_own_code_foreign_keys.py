@@ -1,4 +1,4 @@
-"""`kops state rebuild --app`: foreign-key joins whose results are joined by foreign keys again, and what else is made of them."""
+"""`kops state rebuild --app`: foreign-key joins whose results are joined by foreign keys again, or of a table with itself."""
 
 import pytest
 
@@ -40,3 +40,27 @@ def test_foreign_key_joins_in_a_row(cluster, prefix, run_kops, tmp_path, version
     assert {name: grades[name] for name in VALUES} == dict.fromkeys(VALUES, "B")
     assert {grades[name] for name in ("orders-store", "customers-store", "regions-store")} == {"A"}
     assert {grades[name] for name in ("changes", "answers")} == {"C"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "3.9.1", "3.6.2", "3.3.2", "2.8.2"])
+def test_a_table_that_is_joined_with_itself(cluster, prefix, run_kops, tmp_path, version):
+    made = App(cluster, "itself", prefix, tmp_path / "app", version, main="OfItself", inputs=["people"])
+    cluster.create(made.topic("people"), 2)
+    for seed in (1, 2):
+        cluster.produce(made.topic("people"), records(60, seed=seed, keys=10))
+        made.run()  # twice, so that the second half meets joins that are there already
+    cluster.produce(made.topic("people"), [Record(b"key-%d" % at, None, FIRST_MS + 100_000) for at in (1, 2)])
+    made.run()
+    capture = tmp_path / "capture.json"
+    run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
+    found = lose_and_rebuild(cluster, run_kops, capture, [LOST])
+    print(version, found)
+    assert not found.wrong, "\n".join(found.wrong)
+    grades = found.grades
+    assert {name: grades[name] for name in ("people-store", "managed", "twice", "teams")} == {
+        "people-store": "A",
+        "managed": "B",
+        "twice": "B",
+        "teams": "C",
+    }

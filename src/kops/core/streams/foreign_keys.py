@@ -37,12 +37,29 @@ def answer_topics(capture: Capture) -> set[str]:
     return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
 
 
+def own_questions(capture: Capture) -> set[str]:
+    """Return the topics by which a sub-topology asks itself: the right side of a foreign-key join is in it too, such as its left table."""
+    receivers = [node for node in capture.nodes if isinstance(node, Processor) and _NOTES.search(supplier_of(node))]
+    sources = {name for node in receivers for name in node.predecessors}
+    found = set[str]()
+    for each in capture.subtopologies:
+        here = [node for node in capture.nodes if node.name in each.nodes]
+        sent = {node.topic for node in here if isinstance(node, Sink)}
+        found |= {topic for node in here if isinstance(node, Source) and node.name in sources for topic in node.topics if topic in sent}
+    return found
+
+
+def late_topics(capture: Capture) -> set[str]:
+    """Return the topics that are read in a further run of the sub-topology that they come from, or go back to."""
+    return answer_topics(capture) | own_questions(capture)
+
+
 @dataclass(frozen=True)
 class Ranks:
-    """How many foreign-key joins, one after the other, must have answered before something is whole.
+    """How many foreign-key joins, one after the other, must have answered before something is whole; or how many late topics it is behind.
 
     :param nodes: what a node passes on
-    :param topics: what is in a repartition topic; of answers, these count too
+    :param topics: what is in a repartition topic; of answers, and of late topics, these count too
     :param stores: what is in a store
     """
 
@@ -58,7 +75,16 @@ class Ranks:
 
 def ranks_of(capture: Capture) -> Ranks | None:
     """Return the ranks of a program; None where joins wait for one another."""
-    answers, own = answer_topics(capture), {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
+    return _ranks(capture, answer_topics(capture))
+
+
+def rounds_of(capture: Capture) -> Ranks | None:
+    """Return the ranks by late topics: in which run of its sub-topology something is whole."""
+    return _ranks(capture, late_topics(capture))
+
+
+def _ranks(capture: Capture, late: set[str]) -> Ranks | None:
+    own = {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
     nodes, topics = dict.fromkeys((node.name for node in capture.nodes), 0), dict.fromkeys(own, 0)
     while True:
         stores: dict[str, int] = {}
@@ -78,10 +104,10 @@ def ranks_of(capture: Capture) -> Ranks | None:
         written = dict.fromkeys(own, 0)
         for node in capture.nodes:
             if isinstance(node, Sink) and node.topic in own:
-                written[node.topic] = max(written[node.topic], found[node.name] + (node.topic in answers))
+                written[node.topic] = max(written[node.topic], found[node.name] + (node.topic in late))
         if (found, written) == (nodes, topics):
             return Ranks(nodes, topics, stores)
-        if max(written.values(), default=0) > len(answers):
+        if max(written.values(), default=0) > len(late):
             return None
         nodes, topics = found, written
 

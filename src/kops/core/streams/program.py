@@ -20,7 +20,7 @@ from kops.core.streams.capture import (
     Store,
     Subtopology,
 )
-from kops.core.streams.foreign_keys import Ranks, answer_topics, ranks_of
+from kops.core.streams.foreign_keys import Ranks, late_topics, rounds_of
 
 _WITH_TIMES = (WINDOW, TIMESTAMPED_WINDOW, SESSION)
 
@@ -91,7 +91,7 @@ def writers(capture: Capture, topic: str) -> list[int]:
 
 
 def in_order(capture: Capture) -> list[int]:
-    """Return the sub-topologies in an order in which none comes before one that writes into it, the answers of foreign-key joins aside.
+    """Return the sub-topologies in an order in which none comes before one that writes into it, late topics of foreign-key joins aside.
 
     Those that write into each other in other ways are left out, with all that comes after them.
     """
@@ -105,8 +105,8 @@ def in_order(capture: Capture) -> list[int]:
             del left[number]
 
 
-def _before(capture: Capture, number: int, *, answers: bool = False) -> set[int]:
-    left_out = () if answers else answer_topics(capture)
+def _before(capture: Capture, number: int, *, late: bool = False) -> set[int]:
+    left_out = () if late else late_topics(capture)
     topics = [topic.name for topic in tasks_of(capture)[number].repartition_topics if topic.name not in left_out]
     return {writer for topic in topics for writer in writers(capture, topic)}
 
@@ -125,7 +125,7 @@ class Step:
 def steps_for(capture: Capture, wanted: Collection[int]) -> list[Step]:
     """Return what is run to fill all stores of some sub-topologies, in this order; the last run of a sub-topology is the whole one.
 
-    In each round one more of the foreign-key joins that follow one another has answered.
+    In each round one more of the foreign-key joins that follow one another has answered, or been asked by its own sub-topology.
     """
     ranks, tasks, order = _ranks(capture), tasks_of(capture), in_order(capture)
     left = {(max((ranks.nodes.get(name, 0) for name in tasks[number].nodes), default=0), number) for number in wanted}
@@ -140,13 +140,16 @@ def steps_for(capture: Capture, wanted: Collection[int]) -> list[Step]:
 
 
 def answers_of(capture: Capture, number: int) -> dict[str, int]:
-    """Return the topics from which a sub-topology takes answers of foreign-key joins, and in which order: after all else, by their rank."""
-    ranks, answers = _ranks(capture), answer_topics(capture)
-    return {topic.name: ranks.topics[topic.name] for topic in tasks_of(capture)[number].repartition_topics if topic.name in answers}
+    """Return the topics from which a sub-topology takes answers of foreign-key joins, or questions of its own, and in which order.
+
+    They come after all else, by their rank.
+    """
+    ranks, late = _ranks(capture), late_topics(capture)
+    return {topic.name: ranks.topics[topic.name] for topic in tasks_of(capture)[number].repartition_topics if topic.name in late}
 
 
 def _ranks(capture: Capture) -> Ranks:
-    found = ranks_of(capture)
+    found = rounds_of(capture)
     if found is None:
         raise ValueError(f"foreign-key joins of {capture.application} wait for one another")
     return found
@@ -163,7 +166,7 @@ def topics_of(capture: Capture, number: int) -> Topics:
 def _upstream(capture: Capture, number: int) -> set[int]:
     found, left = set[int](), {number}
     while left:
-        left = {writer for each in left for writer in _before(capture, each, answers=True)} - found - {number}
+        left = {writer for each in left for writer in _before(capture, each, late=True)} - found - {number}
         found |= left
     return found
 
@@ -230,7 +233,7 @@ def _reason_of_topics(capture: Capture, number: int) -> str:
 def _reason_against_order(capture: Capture, concerned: Collection[int]) -> str:
     if not {*in_order(capture)}.issuperset(concerned):
         return "sub-topologies that fill it write into each other"
-    return "" if ranks_of(capture) else "foreign-key joins wait for one another"
+    return "" if rounds_of(capture) else "foreign-key joins wait for one another"
 
 
 def count_of(capture: Capture, number: int, partitions: Mapping[str, int]) -> int:

@@ -162,7 +162,7 @@ class ProgramTasks:
                 tuple(topic for topic in step.topics if partition < self.partitions[topic]),
                 {topic: self._waiting[topic, partition] for topic in step.topics if (topic, partition) in self._waiting},
                 tuple(self._store_tasks(here, partition)) if is_last else (),
-                tuple(sorted(needed & set(here.sink_topics or ()))),
+                tuple(sorted(needed & set(here.sink_topics or ()) - set(step.topics))),  # what it reads is whole already
                 ORDERS if number in self.varied else (BY_TIME,),
                 tuple(each.topic for each in inputs if TopicPartition(each.topic, partition) in self._archived),
                 {topic: rank for topic, rank in answers.items() if partition < self.partitions[topic]},

@@ -98,7 +98,8 @@ class ProgramTask:
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
     :param archived: topics of which an archive has what comes before their pieces
-    :param answers: topics with answers of foreign-key joins: read after all else, in the order of these numbers, or not at all
+    :param answers: topics with answers of foreign-key joins, or with questions of its own: read after all else, in the order of these
+        numbers, or not at all
     :param restored: changelogs of its stores, with the paths of a snapshot's rows that they start from
     :param committed: of its topics, offset and metadata that the application had committed when that was taken
     """

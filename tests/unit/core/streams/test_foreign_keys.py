@@ -184,3 +184,50 @@ def test_joins_that_wait_for_one_another_are_refused(capture):
     changed = replace(capture, nodes=nodes)
     assert ranks_of(changed) is None
     assert {reason_against(changed, each) for each in changed.stores} == {"foreign-key joins wait for one another"}
+
+
+@pytest.fixture
+def of_itself():
+    """A table that is joined with itself: one sub-topology asks, answers, and takes the answers."""
+    nodes = (
+        source("table", "table"),
+        processor("left-table", f"{LIBRARY}KTableSource", "table", stores=("left-store",)),
+        processor("send", f"{JOIN}SubscriptionSendProcessorSupplier", "left-table"),
+        sink("ask", "questions", "send"),
+        source("asked", "questions"),
+        processor("note", f"{JOIN}SubscriptionReceiveProcessorSupplier", "asked", stores=("notes",)),
+        processor("join", f"{JOIN}SubscriptionJoinProcessorSupplier", "note", stores=("left-store",)),
+        processor("tell", f"{JOIN}ForeignTableJoinProcessorSupplier", "left-table", stores=("notes",)),
+        sink("answer", "answers", "join", "tell"),
+        source("take", "answers"),
+        processor("resolve", f"{JOIN}ResponseJoinProcessorSupplier", "take", stores=("left-store",)),
+        processor("found", f"{LIBRARY}KTableSource", "resolve", stores=("found-store",)),
+    )
+    stores = ("left-store", "notes", "found-store")
+    users = {each: tuple(node.name for node in nodes if isinstance(node, Processor) and each in node.stores) for each in stores}
+    return replace(
+        read_capture(CAPTURED, "c.json"),
+        nodes=nodes,
+        stores=tuple(store(name, *each) for name, each in users.items()),
+        global_stores=(),
+        subtopologies=(
+            part(0, tuple(node.name for node in nodes), ("table",), ("questions", "answers"), stores, ("questions", "answers")),
+        ),
+    )
+
+
+def test_a_table_that_is_joined_with_itself_is_run_for_its_questions_and_for_their_answers(of_itself):
+    assert steps_for(of_itself, {0}) == [Step(0, ()), Step(0, ("questions",)), Step(0, ("questions", "answers"))]
+    assert answers_of(of_itself, 0) == {"questions": 1, "answers": 2}
+    assert not any(reason_against(of_itself, each) for each in of_itself.stores)
+    doubts = {each.name: doubts_about(of_itself, each, {"table": 1, "questions": 1, "answers": 1}) for each in of_itself.stores}
+    said = "foreign-key joins fill it, whose answers come after all other records here, and came between them"
+    assert [name for name, found in doubts.items() if said in found.of_times] == ["found-store"]
+    assert [name for name, found in doubts.items() if said in found.lasting] == []
+
+
+def test_a_sub_topology_that_sends_to_itself_otherwise_is_refused(of_itself):
+    """A loop that is no foreign-key join has no end that could be told."""
+    nodes = tuple(replace(node, supplier="com.acme.Loop") if node.name == "note" else node for node in of_itself.nodes)
+    changed = replace(of_itself, nodes=nodes)
+    assert {reason_against(changed, each) for each in changed.stores} == {"sub-topologies that fill it write into each other"}
