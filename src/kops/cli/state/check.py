@@ -43,18 +43,17 @@ def check(
     the same twice, or there are no keys.
     """
     from kops.cli.state.view import show_differences
-    from kops.gateways.machine.program_connection import words_without_network
     from kops.operations.engine.state_files import read_state_file
     from kops.operations.state.check import CheckOptions
     from kops.operations.state.check import check as compare
     from kops.operations.state.computation import ComputeOptions
     from kops.operations.state.input_offsets import parse_cut
-    from kops.operations.state.own_code_start import ProgramRun
+    from kops.operations.state.own_code_start import ProgramRun, words_alone
     from kops.operations.state.own_code_stores import with_topics
     from kops.operations.streams.capture import load_capture
 
-    alone = words_without_network() if no_network else ()
-    program = ProgramRun(with_topics(session, load_capture(app)), alone=alone)
+    capture = with_topics(session, load_capture(app))
+    program = ProgramRun(capture, alone=words_alone(capture) if no_network else ())
     state_file, how = read_state_file(file, stores), CheckOptions(program, app, limit, first)
     options = ComputeOptions(at=parse_cut(at, session.now()), skip_undecodable=on_error == "skip", master=master)
     found = compare(session, state_file, options, how)

@@ -73,8 +73,7 @@ def of_capture(
 
     :param path: of the capture, or what else names the program
     """
-    from kops.gateways.machine.program_connection import words_without_network
-    from kops.operations.state.own_code_start import ProgramRun
+    from kops.operations.state.own_code_start import ProgramRun, words_alone
     from kops.operations.state.own_code_stores import program_state_file, refuse_moving, with_topics
 
     capture = with_topics(session, capture)
@@ -83,7 +82,7 @@ def of_capture(
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, ProgramRun(capture, alone=words_without_network() if no_network else ())
+    return state_file, ProgramRun(capture, alone=words_alone(capture) if no_network else ())
 
 
 def exit_code(status: str) -> int:

@@ -262,7 +262,7 @@ def thrown(failure: Mapping[str, str], *, alone: bool = False) -> OperationFaile
     where = _place(failure.get("trace", ""))
     hint = "as in production, the application would not get past this record" if at else None
     if alone and name.startswith(_OF_NETWORK):
-        hint = "it runs without a network (--no-network), and called out: the call reached no other machine"
+        hint = "it runs without a network (--no-network), and called out: the call reached no other machine, nor a schema registry"
     return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=failure.get("trace", ""))
 
 

@@ -137,12 +137,10 @@ def compute_all(
 
 
 def _of_program(options: ComputeOptions) -> tuple[str, ...]:
-    is_alone = options.program is not None and options.program.alone
-    return (
-        ("the program was run without a network: it could reach files and sockets of this machine, and no other machine",)
-        if is_alone
-        else ()
-    )
+    if options.program is None or not options.program.alone:
+        return ()
+    reached = "it could reach files and sockets of this machine, but no other machine and no schema registry"
+    return (f"the program was run without a network: {reached}",)
 
 
 def _opened(services: Services, state_file: StateFile, options: ComputeOptions) -> Base | None:

@@ -71,11 +71,21 @@ def compute_by_program(
         run = plan.run(program, folder)
         plan.keep_archived(engine, run)
         ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
-        partitions = plan.partitions
+        partitions, more = plan.partitions, _of_no_network(program, ran)
         computed = [
-            judged(engine, program.capture, found, ran, stage=plan.stages[found.store.name], partitions=partitions) for found in facts
+            judged(engine, program.capture, found, ran, stage=plan.stages[found.store.name], partitions=partitions, more=more)
+            for found in facts
         ]
         return [unproven(found) if found.facts.store.name in apart else found for found in computed]
+
+
+def _of_no_network(program: ProgramRun, ran: Mapping[int, Ran]) -> tuple[Exactness, ...]:
+    """Doubt all stores where records were dropped without a network: a handler may have gone on after a call that reached nothing."""
+    skipped = sum(each.skipped for each in ran.values())
+    if not program.alone or not skipped:
+        return ()
+    why = "without a network that may be since serdes could not ask a schema registry, or another call failed"
+    return (Exactness("C", (f"the library dropped {skipped:,} records, and {why}",)),)
 
 
 def judged(

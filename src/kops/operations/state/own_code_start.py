@@ -11,15 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kops.core.errors import Refused
 from kops.core.streams.capture import Capture
 from kops.gateways.machine.private_files import run_folder
 from kops.gateways.machine.program import ProgramStart, launched
 from kops.gateways.machine.program_ahead import StartedAhead
+from kops.gateways.machine.program_connection import words_without_network
 from kops.operations.engine.spark import Engine
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.from_snapshot import Base
 from kops.operations.state.own_code_stores import launch_settings
 from kops.operations.state.shadow_change import ShadowRun
+
+_REGISTRIES = ("schema.registry.url", "apicurio.registry.url")
+_IN_MEMORY = "mock:"
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,21 @@ class ProgramRun:
     def class_path(self) -> tuple[tuple[str, str | None], ...]:
         """Name and digest of each entry of the captured class path."""
         return tuple((Path(entry.path).name, entry.sha256) for entry in self.capture.class_path)
+
+
+def words_alone(capture: Capture) -> tuple[str, ...]:
+    """Return the words before a program's command with which it has no network.
+
+    :raises Refused: when its settings name a schema registry, which its serdes could not ask
+    :raises MissingRequirement: when this system has no network namespaces
+    """
+    for name, value in capture.settings.given.items():
+        if name.endswith(_REGISTRIES) and not str(value).startswith(_IN_MEMORY):
+            raise Refused(
+                f"the program's settings name a schema registry ({name}), which its serdes could not ask without a network",
+                hint="leave out --no-network: what else the program calls is then seen and named",
+            )
+    return words_without_network()
 
 
 def program_start(program: ProgramRun, folder: str) -> ProgramStart:

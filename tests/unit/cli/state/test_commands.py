@@ -177,3 +177,17 @@ def test_java_parts_of_another_kops(run_kops, capture, home, jar):
     assert done.code == 2
     assert f"kops: error: {jar} was built with another version of kops' code than this one\n" in done.err
     assert "run `make setup` in a clone" in done.err
+
+
+@pytest.mark.parametrize("name", ["schema.registry.url", "main.consumer.schema.registry.url", "apicurio.registry.url"])
+def test_without_a_network_no_registry_can_be_asked(said, capture, name):
+    config = {**CAPTURED["config"], "given": {**CAPTURED["config"]["given"], name: "http://registry:8081"}}
+    assert said(5, "verify", "--app", capture(config=config), "--no-network") == (
+        f"the program's settings name a schema registry ({name}), which its serdes could not ask without a network"
+    )
+
+
+def test_a_registry_in_memory_needs_no_network(said, capture, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    config = {**CAPTURED["config"], "given": {**CAPTURED["config"]["given"], "schema.registry.url": "mock://mine"}}
+    assert said(2, "verify", "--app", capture(config=config), "--no-network").startswith("this system does not run a program without")
