@@ -7,12 +7,12 @@ staged: so a replacement that was killed at any point is finished from the journ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
-from kops.core.models import NewTopic
+from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
@@ -75,8 +75,9 @@ class Replacement:
 
     def items(self) -> list[Item]:
         topic, exactness = self.found.facts.store.changelog, self.found.grade
+        reason = "deleted and recreated with its settings" if self.change.before else "created: it does not exist"
         return [
-            self.change.item("deleted and recreated with its settings" if self.change.before else "created: it does not exist"),
+            self.change.item("made by an earlier attempt, which stopped while it wrote" if self.change.done else reason),
             *(
                 Item(f"{topic}:{number}", "append", 0, content.records, f"{content.records:,} records (exactness {exactness})")
                 for number, content in sorted(self.staged.contents.items())
@@ -96,20 +97,22 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     replaced: list[Replacement] = []
     wholes: dict[str, Computed] = {}
     try:
-        _refuse_headers(wrong)
+        changes = {found.facts.store.name: _change(services, found) for found in wrong}
+        _refuse_headers(wrong, {name: change for name, (change, _) in changes.items()})
         if options.program is not None and wrong:  # its tasks fill several stores at once
             program = replace(options.program, as_records=True)
             whole = compute_whole(engine, state_file, [found.facts for found in wrong], cut, program=program)
             wholes = {found.facts.store.name: found for found in whole}
         for found in wrong:
             known = wholes.get(found.facts.store.name)
-            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=options.skip_undecodable, whole=known))
+            skip, change = options.skip_undecodable, changes[found.facts.store.name]
+            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=skip, whole=known, changed=change))
             _refuse(services, state_file, replaced[-1])
     except BaseException:
         drop_stage(*(each.stage for each in wholes.values()))
         for each in replaced:
             drop_stage(each.stage)
-            if each.change.topic_id is not None:  # otherwise an earlier attempt staged it, and owns it
+            if each.change.topic_id is not None and not each.change.done:  # otherwise an earlier attempt staged it, and owns it
                 drop_stage(each.prior_stage)
         raise
     finally:
@@ -138,14 +141,21 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
 
 
 def _replacement(
-    engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool, whole: Computed | None
+    engine: Engine,
+    state_file: StateFile,
+    found: Computed,
+    cut: InputOffsets,
+    *,
+    skip_undecodable: bool,
+    whole: Computed | None,
+    changed: tuple[TopicChange, _Unfinished | None],
 ) -> Replacement:
     """Stage a changelog's old and new contents.
 
     :param whole: all of its keys, if they are computed already
+    :param changed: what ``_change`` says of it
     """
-    services, facts = engine.services, found.facts
-    change, unfinished = _change(services, facts)
+    services, facts, (change, unfinished) = engine.services, found.facts, changed
     if whole is None and facts.store.type == VERSIONED:
         stage = new_stage(services, state_file.application)
         from kops.spark.driver.failures import explained
@@ -213,14 +223,17 @@ def _unfinished_change(services: Services, changelog: str) -> _Unfinished | None
     return None
 
 
-def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfinished | None]:
+def _change(services: Services, computed: Computed) -> tuple[TopicChange, _Unfinished | None]:
     """Return the changelog as it is and as it will be, which differ in the number of partitions only.
 
-    :returns: also the earlier attempt that deleted it, if any; then its settings and staged contents count
+    :returns: also the earlier attempt that deleted or created it, if any; then its settings and staged contents count
     """
-    name = facts.store.changelog
+    facts, name = computed.facts, computed.facts.store.changelog
     there = services.kafka.topics.existing([name]).get(name)
     if there is not None:
+        begun = _begun(services, computed, there)
+        if begun is not None:
+            return replace(begun.change, topic_id=there.topic_id, done=True), begun
         before = as_new(there, services.kafka.topics.settings([name])[name])
         found = TopicChange(before, replace(before, partitions=facts.partitions), topic_ids(services, [TopicChange(before, before)])[name])
         refuse_unless_recreatable(services, [found])
@@ -230,6 +243,16 @@ def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfini
         known = unfinished.change.after
         return TopicChange(unfinished.change.before, replace(known, partitions=max(known.partitions or 0, facts.partitions))), unfinished
     return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store))), None
+
+
+def _begun(services: Services, computed: Computed, there: Topic) -> _Unfinished | None:
+    """Return the earlier attempt that made a changelog and wrote a part of it, which lacks nothing but the rest."""
+    found = _unfinished_change(services, there.name)
+    if found is None or found.change.after is None or there.topic_id in (None, found.change.topic_id):
+        return None
+    fits = len(there.partitions) == found.change.after.partitions == computed.facts.partitions
+    is_part = not any(count for actions in computed.actions.values() for name, count in actions.items() if name != "added")
+    return found if fits and is_part else None
 
 
 def streams_settings(store: Store) -> dict[str, str]:
@@ -253,10 +276,10 @@ def _refuse(services: Services, state_file: StateFile, done: Replacement) -> Non
     refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=once, headers=headers)
 
 
-def _refuse_headers(wrong: Sequence[Computed]) -> None:
-    """Refuse a changelog whose records have headers that are state: it would be kept without them. One that is gone holds nothing."""
+def _refuse_headers(wrong: Sequence[Computed], changes: Mapping[str, TopicChange]) -> None:
+    """Refuse a changelog whose records have headers that are state: it would be kept without them. One that was gone held nothing."""
     for found in wrong:
-        if found.counts.headers and found.facts.changelog_bounds:
+        if found.counts.headers and changes[found.facts.store.name].before is not None:
             raise Refused(
                 f"store {found.facts.store.name}: records of {found.facts.store.changelog} have headers, and could not be undone with them",
                 hint="--write append keeps headers",
@@ -278,7 +301,7 @@ def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut
         sizes[place.topic] = max(sizes.get(place.topic, 0), place.partition + 1)
     warnings = []
     for done in replaced:
-        count = done.change.after.partitions if done.change.after and not done.change.before else None
+        count = done.change.after.partitions if done.change.after and not (done.change.before or done.change.done) else None
         greater = {topic: size for topic, size in sorted(sizes.items()) if count is not None and size > count}
         if greater:
             others = ", ".join(f"{topic} ({size})" for topic, size in greater.items())
