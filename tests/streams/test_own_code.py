@@ -6,7 +6,6 @@ sub-topologies, offsets, caches, what is thrown.
 """
 
 import base64
-import random
 import struct
 import subprocess
 from collections import Counter
@@ -22,64 +21,18 @@ from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import require_jdk
 from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runner_classes
+from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, last, records, shuffled
 from support.streams import JVM_OPTIONS, compiled
 
 VERSIONS = ("2.8.2", *(pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.6.2", "3.9.1", "4.1.1")), "4.3.1")
-NO_CACHE = {"statestore.cache.max.bytes": "0", "cache.max.bytes.buffering": "0"}
-ONE_EACH = dict.fromkeys(("in", "in2", "other", "out", "orders", "customers"), 1)
 LOADED_BESIDE = Path(__file__).parent / "own_code_loader" / "LoadedBeside.java"
 LETTERS = "app-by-letter-repartition"
-
-INPUTS = {
-    "count": ["in"],
-    "sum": ["in"],
-    "exactly_once": ["in"],
-    "window": ["in"],
-    "session": ["in"],
-    "suppress": ["in"],
-    "stream_join": ["in", "other"],
-    "outer_join": ["in", "other"],
-    "tables": ["in", "other"],
-    "processor": ["in", "other"],
-}
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def host(request):
     with Host(request.param) as started:
         yield started
-
-
-def records(topic, count, value=lambda at: b"%d" % at, *, seed=1, first=0, step=7000):
-    """Return records in about the order of their time: some half a minute late, some with headers, few keys."""
-    chosen, time, made = random.Random(f"{topic} {seed}"), 1_000_000, []
-    for at in range(count):
-        time += chosen.randrange(step)
-        headers = (("h", b"%d" % at), ("h", None)) if at % 3 == 0 else ()
-        late = chosen.choice([0, 0, 0, 30_000])
-        made.append(Row(topic, 0, first + at, time - late, b"k%d" % chosen.randrange(5), value(at), headers))
-    return made
-
-
-def shuffled(*several, seed=1):
-    """Return records of several topics in some order; those of one topic stay in theirs."""
-    chosen, left, made = random.Random(seed), [list(one) for one in several], []
-    while any(left):
-        made.append(chosen.choice([one for one in left if one]).pop(0))
-    return made
-
-
-def by_topic(rows):
-    """Return what was written, without partitions and offsets."""
-    topics = {}
-    for row in rows:
-        topics.setdefault(row.topic, []).append((row.key, row.value, row.timestamp, row.headers))
-    return topics
-
-
-def last(rows):
-    """Return the last row of each key of each topic."""
-    return {(row.topic, row.key): (row.value, row.timestamp, row.headers) for row in rows}
 
 
 @pytest.mark.parametrize("memory", ["true", "false"])
@@ -155,10 +108,6 @@ def test_a_task_goes_on_from_what_its_changelogs_hold(host, program, memory):
     assert {key: row for key, row in found.items() if row[0] is not None} == {key: row for key, row in whole.items() if row[0] is not None}
     alone = last(changes(host.task(0, 0, given[len(given) // 2 :])[0]))
     assert {**last(before), **alone} != found, "the task did not need what was restored"
-
-
-def changes(rows):
-    return [row for row in rows if row.topic.endswith("-changelog")]
 
 
 def test_a_task_goes_on_at_the_stream_time_that_was_committed(host):

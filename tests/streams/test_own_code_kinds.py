@@ -82,6 +82,16 @@ def test_stores_of_each_kind_come_back(app, run_kops, cluster, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("version", ["3.9.1", "4.3.1"])
+def test_stores_of_each_kind_that_outgrow_the_memory(app, run_kops, cluster, tmp_path, monkeypatch, version):
+    """Sessions, windows, tables, joins, buffers: what their changelogs get is the same."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dkops.memory.bytes=0")
+    _, before, _ = check_kinds(version, app, run_kops, cluster, tmp_path)
+    notes = "\n".join(run_kops("journal", "show", "last", "-o", "json").json["plan"]["notes"])
+    assert {store for store in before if f"{store}: in " in notes and "outgrew the memory" in notes} == {*before}, notes
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("version", ["3.6.2", "3.9.1", "4.1.1"])
 def test_stores_of_each_kind_in_older_versions(app, run_kops, cluster, tmp_path, version):
     made, before, wrong = check_kinds(version, app, run_kops, cluster, tmp_path, looks=True)

@@ -237,6 +237,13 @@ def test_what_a_program_throws_is_named_with_the_record(app, start, tmp_path):
             "the program threw java.lang.IllegalStateException: a value that cannot be joined in Apps.misbehave(Apps.java:"
             f"{raised.value.message.partition('Apps.java:')[2].partition(')')[0]}) while it was to process at app-in:0 offset 8"
         )
+        with pytest.raises(OperationFailed) as raised:
+            run(program, b"a", b"!fill:%s" % str(file).encode())
+        assert raised.value.message == (
+            "the program at app-in:0 offset 8: the memory of its JVM of 494.9 MiB was not enough, and nothing was written:"
+            " java.lang.OutOfMemoryError: Java heap space"
+        )
+        assert "give it more by -Xmx in JAVA_TOOL_OPTIONS" in raised.value.hint
         file.unlink()
         assert run(program, b"c")[0]["app-texts-changelog"].value.endswith(b",c")
         file.touch()
@@ -244,6 +251,22 @@ def test_what_a_program_throws_is_named_with_the_record(app, start, tmp_path):
             run(program, b"!halt:%s" % str(file).encode())
     finally:
         program.close()
+
+
+@pytest.mark.parametrize("variables", [{}, pytest.param({"JAVA_TOOL_OPTIONS": "-Xmx96m"}, marks=pytest.mark.long)])
+def test_a_jvm_has_the_heap_that_it_is_given(app, start, variables):
+    made = app()
+    made.words = [word for word in made.command if not word.startswith("-Xmx")]
+    program = Program(replace(start(made), heap=64 << 20), {**os.environ, **variables})
+    try:
+        configured(program)
+        rows = [Row("app-in", 0, 0, 1_000_000, b"k", b"v")]
+        program.ask(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0"}))
+        program.ask(frames.RECORDS, frames.encoded_batch(batch_of(rows)))
+        heap = int(program.ask(frames.FINISH)[1]["heap"]) / 2**20
+    finally:
+        program.close()
+    assert (48 < heap <= 64) if not variables else (72 < heap <= 96)
 
 
 def test_another_build_is_refused(app, start):

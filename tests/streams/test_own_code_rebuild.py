@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -79,7 +80,9 @@ def start_of(key):
     return int.from_bytes(key[-12:-4], "big")
 
 
-def test_a_program_with_a_repartition_comes_back(app, captured, run_kops, cluster):
+@pytest.mark.parametrize("outgrown", [pytest.param(False, marks=pytest.mark.long), True])
+def test_a_program_with_a_repartition_comes_back(app, captured, run_kops, cluster, monkeypatch, outgrown):
+    """Also where its stores and what it wrote are too much for its JVM."""
     made = app("texts")
     capture = captured(made)
     before = {store: made.view(store) for store in ("texts", "windows", "letters")}
@@ -91,9 +94,16 @@ def test_a_program_with_a_repartition_comes_back(app, captured, run_kops, cluste
     assert f"3 tasks write into {made.topic('letters-repartition')}" in seen["letters"][2]
     for store in before:
         cluster.empty(made.topic(f"{store}-changelog"))
-    rebuilt(run_kops, cluster, capture)
+    if outgrown:
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dkops.memory.bytes=0")
+    done = rebuilt(run_kops, cluster, capture)
     check(before, {store: made.view(store) for store in before})
     assert cluster.committed(made.application) == committed
+    size, heap = r"up to [\d.]+ [KM]iB of state at a time", r"with a heap of 494.9 MiB( each)?"
+    seen = r"\(estimated from the size of the input, as if each record had a key of its own\)"
+    assert re.search(rf"memory: {size} in \d JVMs? {heap}, and in Spark's workers {seen}; [\d.]+ GiB was free", done.err), done.err
+    moved = [store for store in before if f"{store}: in 3 of its 3 tasks it outgrew the memory and went to RocksDB" in done.err]
+    assert moved == ([*before] if outgrown else [])
 
 
 def test_what_depends_on_the_order_of_two_topics_is_counted_and_named(app, captured, run_kops, cluster):
@@ -186,6 +196,22 @@ def test_what_a_program_throws_leaves_the_changelogs(misbehaving, run_kops, clus
     thrown.unlink()
 
     assert cluster.ends(made.topic("texts-changelog")) == emptied
+    run_kops(*arguments).ok()
+    assert made.view("texts") == before
+
+
+@pytest.mark.long
+def test_what_is_too_much_for_the_memory_leaves_the_changelogs(misbehaving, run_kops, cluster):
+    made, before, arguments, (filled,) = misbehaving("fill")
+    emptied, committed = cluster.ends(made.topic("texts-changelog")), cluster.committed(made.application)
+    filled.touch()
+    failed = run_kops(*arguments)
+    assert failed.code == 1
+    assert "the memory of its JVM of 494.9 MiB was not enough, and nothing was written: java.lang.OutOfMemoryError" in failed.err
+    assert cluster.ends(made.topic("texts-changelog")) == emptied
+    assert cluster.committed(made.application) == committed
+    assert run_kops("journal", "list", "-o", "json").ok().json == []
+    filled.unlink()
     run_kops(*arguments).ok()
     assert made.view("texts") == before
 

@@ -50,12 +50,14 @@ Kind   Body      Meaning
 ``K``  map       done; after ``F``: ``records``, ``processed`` (in 3.0 and newer with those that cannot be read and are let go),
                  ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``, ``calls``
                  (with line feeds between them: what the agent saw the program call of clocks, random numbers and the network),
-                 ``dropped.TOPIC`` (records to topics that are not kept), ``without_key`` (topics with records whose partition is any),
-                 ``unknown_partitions`` (topics that were written with an unknown number of partitions), ``close`` (what closing threw)
+                 ``dropped.TOPIC`` (records to topics that are not kept), ``heap`` (the most that the JVM's can be, in bytes), ``on_disk``
+                 (stores, and changelogs whose last rows, outgrew the memory, with commas between), ``without_key`` (topics with records
+                 whose partition is any), ``unknown_partitions`` (topics that were written with an unknown number of partitions),
+                 ``close`` (what closing threw)
 ``X``  map       failed, and the task is gone; what it wrote counts no longer: ``by`` "program" or "runner", ``class`` and ``message``
-                 of the first cause, ``outer_class``, ``outer_message``, ``trace``; of a program's also ``phase`` ("start", "global",
-                 "read", "process", "punctuate", "commit"), and ``topic``, ``partition`` and ``offset`` of the record in hand, if there
-                 was one: with "punctuate" and "commit" the last that was processed
+                 of the first cause, ``heap``, ``outer_class``, ``outer_message``, ``trace``; of a program's also ``phase`` ("start",
+                 "global", "read", "process", "punctuate", "commit"), and ``topic``, ``partition`` and ``offset`` of the record in hand, if
+                 there was one: with "punctuate" and "commit" the last that was processed
 ====== ========= ======================================================================================================================
 """
 

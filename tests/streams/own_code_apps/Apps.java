@@ -5,7 +5,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Date;
+import java.util.List;
 import java.util.Properties;
 import java.util.Random;
 import java.util.UUID;
@@ -124,6 +126,8 @@ public final class Apps {
                 throw new UncheckedIOException(problem);
             }
         }
+        final List<byte[]> held = new ArrayList<>();
+        while (how.equals("!fill") && Files.exists(file)) held.add(new byte[1 << 20]);
         while (how.equals("!wait") && Files.exists(file)) {
             try {
                 Files.writeString(file, Long.toString(ProcessHandle.current().pid()));

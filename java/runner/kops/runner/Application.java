@@ -41,6 +41,7 @@ final class Application {
     private final Path directory;
     private Object globalTask;
     private Object globalDirectory;
+    private Memory globalMemory;
     private long globalRecords;
 
     private Application(
@@ -186,6 +187,12 @@ final class Application {
         return Versions.make(Versions.INTERNALS + "metrics.StreamsMetricsImpl", new Metrics(), "kops", "latest", time);
     }
 
+    /** @param apart bytes of the JVM's memory that caches may take */
+    Memory memory(Object metrics, TaskId task, long apart) {
+        long taken = globalMemory == null ? 0 : globalMemory.taken();
+        return new Memory(config, metrics, task, directory, apart + taken);
+    }
+
     Object stateDirectory(boolean persistent) {
         return Versions.make(Versions.INTERNALS + "StateDirectory", config, time, persistent);
     }
@@ -220,7 +227,8 @@ final class Application {
         }
         Object metrics = metrics();
         Collection<?> stores = (Collection<?>) Versions.call(topology, "globalStateStores");
-        boolean persistent = Stores.swap(stores, inMemory);
+        globalMemory = memory(metrics, new TaskId(-1, -1), cacheBytes());
+        boolean persistent = Stores.swap(stores, inMemory, globalMemory);
         globalDirectory = stateDirectory(persistent);
         LogContext log = new LogContext("");
         Object listener = Versions.proxy("org.apache.kafka.streams.processor.StateRestoreListener", (proxy, method, arguments) -> null);
@@ -271,6 +279,9 @@ final class Application {
     }
 
     void close() {
+        if (globalMemory != null) {
+            globalMemory.close();
+        }
         delete(directory.toFile());
     }
 

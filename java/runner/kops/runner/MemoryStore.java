@@ -8,6 +8,7 @@ import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.internals.InMemoryKeyValueStore;
 
 /**
@@ -15,25 +16,94 @@ import org.apache.kafka.streams.state.internals.InMemoryKeyValueStore;
  *
  * <p>It sorts its keys when they are first asked for in an order. It keeps bytes of its own, so that arrays may be used again after they
  * were put or got; and an iterator over it does not see what is put or deleted while it is open, which the library's iterators in memory do.
+ * What is too much for the memory goes to RocksDB, and it with it.
  */
-class MemoryStore extends InMemoryKeyValueStore {
+class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
     private static final byte[] NOTHING = {};
+    private static final int SORTED_ENTRY = 160; // of objects around an entry, and of its copy for an iterator
+    private static final int STEP = 1 << 16;
+
+    private final Memory memory;
     /** What it holds, until somebody asks for more than single keys: then the store above it, which is sorted, holds all. */
     private Table unsorted = new Table(0);
+    private long sorted;
+    private long seen;
+    /** What holds all once it is too much for the memory; null before. */
+    private KeyValueStore<Bytes, byte[]> disk;
 
-    MemoryStore(String name) {
+    MemoryStore(String name, Memory memory) {
         super(name);
+        this.memory = memory;
+        memory.add(this);
+    }
+
+    @Override
+    public long bytes() {
+        return disk != null ? 0 : unsorted != null ? unsorted.bytes() : sorted;
+    }
+
+    @Override
+    public void toDisk() {
+        KeyValueStore<Bytes, byte[]> target = memory.onDisk(name());
+        if (unsorted != null) {
+            unsorted.forEach(place -> target.put(Bytes.wrap(unsorted.key(place)), unsorted.value(place)));
+            unsorted = null;
+        } else {
+            try (KeyValueIterator<Bytes, byte[]> all = super.all()) {
+                all.forEachRemaining(entry -> target.put(entry.key, entry.value));
+            }
+            super.close();
+        }
+        disk = target;
+    }
+
+    @Override
+    public boolean isOpen() {
+        return disk == null ? super.isOpen() : disk.isOpen();
+    }
+
+    @Override
+    public void close() {
+        if (disk == null) {
+            super.close();
+        } else {
+            disk.close();
+        }
+    }
+
+    private void putSorted(Bytes key, byte[] value) {
+        byte[] before = super.get(key);
+        sorted += before == null ? 0 : -sizeOf(key, before);
+        sorted += value == null ? 0 : sizeOf(key, value);
+        super.put(key, value);
+    }
+
+    private static long sizeOf(Bytes key, byte[] value) {
+        return SORTED_ENTRY + 2L * (key.get().length + value.length);
+    }
+
+    private void lookAtMemory() {
+        long now = bytes();
+        if (unsorted != null ? now != seen : now > seen + STEP) {
+            seen = now;
+            memory.grown();
+        }
     }
 
     @Override
     public void put(Bytes key, byte[] value) {
+        if (disk != null) {
+            disk.put(key, value);
+            return;
+        }
         if (unsorted == null) {
-            super.put(copy(key), copy(value));
+            putSorted(copy(key), copy(value));
         } else if (value == null) {
             unsorted.remove(key.get());
         } else {
             unsorted.put(key.get(), value, NOTHING);
         }
+        lookAtMemory();
     }
 
     @Override
@@ -54,6 +124,9 @@ class MemoryStore extends InMemoryKeyValueStore {
 
     @Override
     public byte[] get(Bytes key) {
+        if (disk != null) {
+            return disk.get(key);
+        }
         if (unsorted == null) {
             return copy(super.get(key));
         }
@@ -63,55 +136,60 @@ class MemoryStore extends InMemoryKeyValueStore {
 
     @Override
     public byte[] delete(Bytes key) {
-        if (unsorted == null) {
-            return copy(super.delete(key));
-        }
         byte[] before = get(key);
-        unsorted.remove(key.get());
+        put(key, null);
         return before;
     }
 
     @Override
     public long approximateNumEntries() {
+        if (disk != null) {
+            return disk.approximateNumEntries();
+        }
         return unsorted == null ? super.approximateNumEntries() : unsorted.size();
     }
 
+    /** Makes ready for iterators. */
     private void sort() {
         if (unsorted != null) {
             Table all = unsorted;
             unsorted = null;
-            all.forEach(place -> super.put(Bytes.wrap(all.key(place)), all.value(place)));
+            all.forEach(place -> putSorted(Bytes.wrap(all.key(place)), all.value(place)));
+            seen = 0;
+        }
+        if (disk == null) {
+            lookAtMemory();
         }
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
         sort();
-        return new Snapshot(super.range(from, to));
+        return disk != null ? disk.range(from, to) : new Snapshot(super.range(from, to));
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> reverseRange(Bytes from, Bytes to) {
         sort();
-        return new Snapshot(super.reverseRange(from, to));
+        return disk != null ? disk.reverseRange(from, to) : new Snapshot(super.reverseRange(from, to));
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> all() {
         sort();
-        return new Snapshot(super.all());
+        return disk != null ? disk.all() : new Snapshot(super.all());
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> reverseAll() {
         sort();
-        return new Snapshot(super.reverseAll());
+        return disk != null ? disk.reverseAll() : new Snapshot(super.reverseAll());
     }
 
     @Override
     public <PS extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(P prefix, PS prefixKeySerializer) {
         sort();
-        return new Snapshot(super.prefixScan(prefix, prefixKeySerializer));
+        return disk != null ? disk.prefixScan(prefix, prefixKeySerializer) : new Snapshot(super.prefixScan(prefix, prefixKeySerializer));
     }
 
     private static byte[] copy(byte[] bytes) {

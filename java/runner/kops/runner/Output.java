@@ -36,6 +36,7 @@ import org.apache.kafka.common.utils.Utils;
 final class Output extends MockProducer<byte[], byte[]> {
     private final Frames frames;
     private final Partitions partitions;
+    private final Memory memory;
     private final Set<String> kept;
     private final Set<String> compacted;
     private final Batch.Writer rows = new Batch.Writer();
@@ -51,9 +52,16 @@ final class Output extends MockProducer<byte[], byte[]> {
      * @param compacted those of them of which only the last row of each key is one, at the end
      * @param partitioner of the program's producer, where it is not Kafka's default
      */
-    Output(Frames frames, Partitions partitions, Set<String> kept, Set<String> compacted, Optional<Partitioner> partitioner) {
+    Output(
+            Frames frames,
+            Partitions partitions,
+            Memory memory,
+            Set<String> kept,
+            Set<String> compacted,
+            Optional<Partitioner> partitioner) {
         this.frames = frames;
         this.partitions = partitions;
+        this.memory = memory;
         this.kept = kept == null ? null : new HashSet<>(kept);
         this.compacted = new HashSet<>(compacted);
         this.partitioner = partitioner;
@@ -111,14 +119,11 @@ final class Output extends MockProducer<byte[], byte[]> {
         open = false;
         List<Writer> compacted = new ArrayList<>(writers.values());
         compacted.removeIf(writer -> writer.lasts == null);
-        Lasts.inOrder(
-                compacted.stream().map(writer -> writer.lasts).collect(Collectors.toList()),
-                (lasts, place) -> {
-                    lasts.add(rows, place);
-                    if (rows.full()) {
-                        write();
-                    }
-                });
+        Lasts.addInOrder(compacted.stream().map(writer -> writer.lasts).collect(Collectors.toList()), memory, rows, () -> {
+            if (rows.full()) {
+                write();
+            }
+        });
         writers.clear();
     }
 
@@ -150,7 +155,7 @@ final class Output extends MockProducer<byte[], byte[]> {
             this.topic = topic;
             this.kept = Output.this.kept == null || Output.this.kept.contains(topic);
             this.compacted = Output.this.compacted.contains(topic);
-            this.lasts = kept && compacted ? new Lasts(topic) : null;
+            this.lasts = kept && compacted ? new Lasts(topic, memory) : null;
         }
 
         int partitionOf(byte[] key, byte[] value) {

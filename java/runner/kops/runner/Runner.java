@@ -110,6 +110,7 @@ public final class Runner {
         told.put("by", problem instanceof Application.Failure ? "program" : "runner");
         told.put("class", first.getClass().getName());
         told.put("message", String.valueOf(first.getMessage()));
+        told.put("heap", Long.toString(Memory.heap()));
         told.put("outer_class", thrown.getClass().getName());
         told.put("outer_message", String.valueOf(thrown.getMessage()));
         if (problem instanceof Application.Failure) {

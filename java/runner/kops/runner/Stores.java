@@ -16,23 +16,23 @@ final class Stores {
     private Stores() {}
 
     /** @return whether any of the stores is still a persistent one */
-    static boolean swap(Collection<?> stores, boolean wanted) {
+    static boolean swap(Collection<?> stores, boolean wanted, Memory memory) {
         boolean persistent = false;
         for (Object store : stores) {
             if (wanted) {
-                swap(store);
+                swap(store, memory);
             }
             persistent |= (Boolean) Versions.call(store, "persistent");
         }
         return persistent;
     }
 
-    private static void swap(Object store) {
+    private static void swap(Object store, Memory memory) {
         Class<?> wrapper = Versions.type(STATE + "WrappedStateStore");
         Object above = store;
         while (wrapper.isInstance(above)) {
             Object below = Versions.get(above, "wrapped");
-            Optional<Object> other = inMemory(below);
+            Optional<Object> other = inMemory(below, memory);
             if (other.isPresent()) {
                 try {
                     Versions.field(wrapper, "wrapped").set(above, other.get());
@@ -45,7 +45,7 @@ final class Stores {
         }
     }
 
-    private static Optional<Object> inMemory(Object store) {
+    private static Optional<Object> inMemory(Object store, Memory memory) {
         String type = store.getClass().getName();
         if (!type.startsWith(STATE + "RocksDB")) {
             return Optional.empty();
@@ -53,7 +53,7 @@ final class Stores {
         String name = (String) Versions.call(store, "name");
         if (Versions.type(STATE + "RocksDBStore").isInstance(store)) {
             boolean timestamped = store instanceof TimestampedBytesStore && !hasHeaders(store);
-            return Optional.of(timestamped ? new Timestamped(name) : new MemoryStore(name));
+            return Optional.of(timestamped ? new Timestamped(name, memory) : new MemoryStore(name, memory));
         }
         return Optional.empty();
     }
@@ -64,8 +64,8 @@ final class Stores {
 
     /** By this mark the library knows that a restored value gets the time of its row before it. */
     private static final class Timestamped extends MemoryStore implements TimestampedBytesStore {
-        Timestamped(String name) {
-            super(name);
+        Timestamped(String name, Memory memory) {
+            super(name, memory);
         }
     }
 }

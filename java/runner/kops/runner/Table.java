@@ -45,6 +45,7 @@ final class Table {
     private int size;
     private byte[] page;
     private int end;
+    private long paged;
     private long taken;
     private long gaps;
     private long last = NONE;
@@ -58,6 +59,7 @@ final class Table {
 
     void clear() {
         pages = new ArrayList<>();
+        paged = 0;
         slots = new long[1 << 10];
         used = 0;
         size = 0;
@@ -70,6 +72,11 @@ final class Table {
 
     int size() {
         return size;
+    }
+
+    /** How much memory it takes. */
+    long bytes() {
+        return paged + 8L * slots.length;
     }
 
     /** The place of a key; NONE if it is not there. */
@@ -271,6 +278,7 @@ final class Table {
             throw new OutOfMemoryError("a store of more than 32 GB");
         }
         page = new byte[length];
+        paged += length;
         pages.add(page);
         end = 0;
     }
@@ -303,6 +311,7 @@ final class Table {
     private long withoutGaps(long wanted) {
         List<byte[]> old = pages;
         pages = new ArrayList<>();
+        paged = 0;
         newPage(PAGE);
         end = FIRST_PLACE;
         taken = 0;

@@ -39,6 +39,7 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
  */
 final class TaskRun {
     private final Application application;
+    private final Memory memory;
     private final Output output;
     private final StreamTask task;
     private final Object stateDirectory;
@@ -89,15 +90,16 @@ final class TaskRun {
         boolean isCompacted = compacted.equals(application.changelogs());
         compacted = new HashSet<>(compacted);
         compacted.removeAll(Set.of(request.getOrDefault("versions", "").split(",")));
-        this.output = new Output(frames, application.partitions, kept, compacted, application.partitioner());
+        this.metrics = application.metrics();
+        long cache = request.containsKey("cache.bytes") ? Long.parseLong(request.get("cache.bytes")) : application.cacheBytes();
+        this.memory = application.memory(metrics, id, cache);
+        this.output = new Output(frames, application.partitions, memory, kept, compacted, application.partitioner());
         if (kept != null && isCompacted && !application.passesOn(subtopology)) {
             Caches.leaveOut(topology);
         }
         boolean inMemory = Boolean.parseBoolean(request.getOrDefault("memory", Boolean.toString(application.inMemory)));
-        boolean persistent = Stores.swap((Collection<?>) Versions.call(topology, "stateStores"), inMemory);
+        boolean persistent = Stores.swap((Collection<?>) Versions.call(topology, "stateStores"), inMemory, memory);
         this.stateDirectory = application.stateDirectory(persistent);
-        this.metrics = application.metrics();
-        long cache = request.containsKey("cache.bytes") ? Long.parseLong(request.get("cache.bytes")) : application.cacheBytes();
         this.task = task(id, topology, partitions, application.cache(cache, metrics));
         Object partitionGroup = Versions.get(task, "partitionGroup");
         this.numBuffered = Versions.handle(partitionGroup.getClass(), "numBuffered", TopicPartition.class).bindTo(partitionGroup);
@@ -427,6 +429,8 @@ final class TaskRun {
         facts.put("processed", Long.toString(processed));
         facts.put("commits", Long.toString(commits));
         facts.put("wall_clock_schedules", Integer.toString(wallClock));
+        facts.put("heap", Long.toString(Memory.heap()));
+        facts.put("on_disk", String.join(",", memory.moved()));
         facts.put("global_records", Long.toString(application.globalRecords()));
         facts.put("without_key", String.join(",", output.withoutKey()));
         facts.put("unknown_partitions", String.join(",", application.partitions.unknown()));
@@ -464,6 +468,7 @@ final class TaskRun {
     }
 
     private void cleanUp() {
+        memory.close();
         application.forget(task.id());
     }
 

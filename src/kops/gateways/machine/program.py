@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut
+from kops.core.sizes import size_text
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.agent import (
     command_text,
@@ -38,6 +39,7 @@ from kops.gateways.machine.program_connection import Connection, Door, Loopback,
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
+_OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _OF_NETWORK = ("java.net.", "java.nio.channels.", "javax.net.")
 _NOT_THE_PROGRAM = ("org.apache.kafka.", "java.", "jdk.", "sun.", "kops.")
 
@@ -54,6 +56,7 @@ class ProgramStart:
     :param seconds: how long it may take to construct KafkaStreams
     :param properties: the settings of a method that is called in place of a main; None: the command is all
     :param alone: words before the command with which it has no network; none: it has that of this machine
+    :param heap: the most that the heap of its JVM can be, in bytes, unless the command or its variables say so; 0: as much as Java thinks
     """
 
     command: tuple[str, ...]
@@ -65,6 +68,7 @@ class ProgramStart:
     seconds: float
     properties: Mapping[str, str] | None = None
     alone: tuple[str, ...] = ()
+    heap: int = 0
 
 
 class Program:
@@ -165,6 +169,8 @@ class Program:
         self.close()
         if failure is not None:
             return failure_of(failure, self._text)
+        if _OUT_OF_MEMORY in printed:
+            return _out_of_memory(self._text, printed)
         lacking = [line for line in printed.splitlines() if any(name.rpartition(".")[2] in line for name in _LACKING)]
         if lacking:
             return _lacking(self._text, lacking[-1].rpartition(":")[2].strip().replace("/", "."))
@@ -186,6 +192,9 @@ def launched(start: ProgramStart, environment: Mapping[str, str], folder: Path, 
         **more,
     }
     words = [*start.alone, *with_settings(start.command, start.properties, folder)]
+    if start.heap:  # in front of the user's own options, of which the last one counts
+        options = f"-Xmx{start.heap >> 20}m {environment.get('JAVA_TOOL_OPTIONS', '')}"
+        environment = {**environment, "JAVA_TOOL_OPTIONS": options}
     return start_under_agent(words, folder, settings, environment=environment, directory=start.directory)
 
 
@@ -202,6 +211,19 @@ def _lacking(what: str, name: str) -> OperationFailed:
     return OperationFailed(f"{what}: the class path lacks {name}", hint="add the jar that has it, and capture the program again")
 
 
+def _out_of_memory(what: str, why: str, heap: str = "") -> OperationFailed:
+    """Return the error for a JVM whose memory was not enough.
+
+    :param heap: the most that its heap could be, in bytes
+    """
+    size = f" of {size_text(int(heap))}" if heap else ""
+    return OperationFailed(
+        f"{what}: the memory of its JVM{size} was not enough, and nothing was written: {why}",
+        hint="give it more by -Xmx in JAVA_TOOL_OPTIONS, or in the captured command, whose own -Xmx comes first; --master local[1] runs one"
+        " JVM in place of several",
+    )
+
+
 def failure_of(failure: Mapping[str, Any], what: str) -> OperationFailed:
     """Return the error for what the agent says in ``failure.json``.
 
@@ -210,6 +232,8 @@ def failure_of(failure: Mapping[str, Any], what: str) -> OperationFailed:
     if failure.get("missing_class"):
         return _lacking(what, failure["missing_class"])
     error = failure.get("error")
+    if error and error.startswith(_OUT_OF_MEMORY):
+        return _out_of_memory(what, error)
     return OperationFailed(f"{what}: {failure.get('problem')}{f': {error}' if error else ''}", trace=failure.get("trace") or "")
 
 
@@ -255,6 +279,8 @@ def thrown(failure: Mapping[str, str], *, alone: bool = False) -> OperationFaile
     if name in _LACKING:
         return _lacking(f"the program{at}", message.replace("/", "."))
     what = f"{name}: {message}" if message != "null" else name
+    if name == _OUT_OF_MEMORY:
+        return _out_of_memory(f"the program{at}", what, failure.get("heap", ""))
     if failure.get("by") != "program":
         return OperationFailed(f"the runner of the program failed{at}: {what}", trace=failure.get("trace", ""))
     during = {"start": "when its task was made", "global": "while a global store was read", "close": "while it was closed"}

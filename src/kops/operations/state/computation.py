@@ -31,6 +31,7 @@ from kops.operations.state.input_offsets import (
 )
 from kops.operations.state.judgement import judged_by_evidence, refuse_unplaced, refuse_unwritable
 from kops.operations.state.own_code import compute_by_program
+from kops.operations.state.own_code_memory import estimate, memory_for
 from kops.operations.state.own_code_snapshot import check_start, refuse_start
 from kops.operations.state.own_code_start import ProgramRun, started_ahead
 from kops.operations.state.shadow import compute_by_shadow
@@ -70,11 +71,13 @@ class Computation:
     """All stores of a state file, computed.
 
     :param cut: up to where the input counted
+    :param memory: that an application's own program took, in words; empty: none ran
     """
 
     facts: list[StoreFacts]
     cut: InputOffsets
     computed: list[Computed]
+    memory: str = ""
 
 
 def compute_all(
@@ -109,13 +112,17 @@ def compute_all(
     for found in facts:
         if not options.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
-    with started_ahead(engine, options.program, facts) as program:
+    memory = memory_for(engine, facts) if options.program is not None and options.program.shadow is None else None
+    with started_ahead(engine, None if options.program is None else replace(options.program, memory=memory)) as program:
         cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
         cut = replace(cut, base="" if base is None else base.origin)
         notes = (*((commits.gap,) if commits.gap else ()), *_of_program(options), *answers_waiting(services, state_file, cut))
         cut = replace(cut, notes=(*cut.notes, *notes))
         facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=options.skip_undecodable) for found in facts]
         _check(engine, state_file, options, base, then)
+        size = None if memory is None else estimate(engine, state_file, facts, cut, memory, damaged=options.damaged)
+        if size is not None:
+            services.progress.step(size.text())
         apart = past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts}
         if program is not None:
             from_base, damaged = replace(program, base=base), options.damaged
@@ -133,7 +140,8 @@ def compute_all(
             raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons, proof=done.proof)
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
-    return Computation(facts, cut, computed)
+    heap = max((found.heap for found in computed), default=0)
+    return Computation(facts, cut, computed, "" if size is None else size.text(heap))
 
 
 def _of_program(options: ComputeOptions) -> tuple[str, ...]:

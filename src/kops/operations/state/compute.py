@@ -57,6 +57,8 @@ class Computed:
     :param computed_as: the class before the keys of its changelog were compared
     :param proof: what survived of its changelog; None where its topic is its changelog
     :param proven: the last ``verify`` that proved it with the same state file
+    :param heap: the most that the heap of a JVM with the application's own program could be, which computed it; 0: none did
+    :param on_disk: in how many of its tasks it outgrew the memory of such a JVM
     """
 
     facts: StoreFacts
@@ -66,6 +68,8 @@ class Computed:
     computed_as: str
     proof: Proof | None = None
     proven: Proven | None = None
+    heap: int = 0
+    on_disk: int = 0
 
     @property
     def grade(self) -> str:
@@ -155,7 +159,8 @@ class Computed:
         behind = window_warnings(self.facts.store, self.counts.noted)
         if expires(self.facts.store, self.facts.settings):
             short.append(f"{self.facts.store.name}: {expiry_text(self.facts.store, self.facts.settings)}")
-        return [*([text] if dropped else []), *([waiting] if count else []), *spare, *short, *behind]
+        disk = [f"{self.facts.store.name}: in {self.on_disk} of its {self.facts.tasks} tasks it outgrew the memory and went to RocksDB"]
+        return [*([text] if dropped else []), *([waiting] if count else []), *spare, *short, *behind, *(disk if self.on_disk else [])]
 
 
 def unrestorable_text(found: Computed) -> str:

@@ -232,7 +232,7 @@ def amount_text(services: Services, inputs: Sequence[TopicRange], changelogs: Se
     Bytes are those on the brokers' disks, compressed as they are there, without replicas; for a part of a log, its share by offsets. They
     are left out where the brokers do not report them.
     """
-    sizes = _sizes(services, [*inputs, *changelogs])
+    sizes = sizes_of(services, [*inputs, *changelogs])
     read = f"{_records(inputs):,} records{_about(inputs, sizes)}"
     written = _records(changelogs)
     return f"{read}, and {written:,}{_about(changelogs, sizes)} of changelogs" if written else read
@@ -240,7 +240,7 @@ def amount_text(services: Services, inputs: Sequence[TopicRange], changelogs: Se
 
 def bytes_of(services: Services, ranges: Sequence[TopicRange]) -> int | None:
     """Return the approximate size of ranges in bytes; None where the brokers do not report it."""
-    return _bytes(ranges, _sizes(services, ranges))
+    return _bytes(ranges, sizes_of(services, ranges))
 
 
 def _records(ranges: Sequence[TopicRange]) -> int:
@@ -263,7 +263,8 @@ def _bytes(ranges: Sequence[TopicRange], sizes: dict[TopicPartition, float] | No
     return round(sum(count * sizes.get(place, 0.0) for place, count in places))
 
 
-def _sizes(services: Services, ranges: Sequence[TopicRange]) -> dict[TopicPartition, float] | None:
+def sizes_of(services: Services, ranges: Sequence[TopicRange]) -> dict[TopicPartition, float] | None:
+    """Return the bytes per offset on the brokers' disks, by partition; None where the brokers do not report them."""
     places = {TopicPartition(wanted.topic, number) for wanted in ranges for number, (start, end) in wanted.ranges.items() if start < end}
     try:
         brokers = [broker.id for broker in services.kafka.cluster().brokers]

@@ -23,6 +23,7 @@ from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.own_code_exactness import of_runs
+from kops.operations.state.own_code_memory import memory_for
 from kops.operations.state.own_code_start import ProgramRun, folder_for
 from kops.operations.state.own_code_tasks import ProgramTasks
 
@@ -54,6 +55,7 @@ def compute_by_program(
 
     batches = engine.require_batches("a program runs")
     facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
+    program = replace(program, memory=program.memory or memory_for(engine, facts))
     plan = ProgramTasks(services or engine.services, state_file, program, facts, cut)
     inputs = [wanted for number in plan.needed for wanted in plan.inputs(number)]
     changelogs = [changelog_range(state_file, found) for found in facts]
@@ -141,4 +143,5 @@ def judged(
     proof = proof_of(live=here.live, expected=here.keys, actions=actions, damaged=facts.damaged, whole=facts.whole, lossy=facts.lossy)
     emptied = of_emptied(facts.store, [number for number in facts.emptied if not actions.get(number)])
     places = of_places(engine.session, facts, stage, actions, facts.damaged)
-    return Computed(facts, stage, counts, worst([exactness, emptied, places]), worst([exactness, emptied]).grade, proof)
+    heap, judged = ran[found.number].heap, worst([exactness, emptied, places])
+    return Computed(facts, stage, counts, judged, worst([exactness, emptied]).grade, proof, heap=heap, on_disk=here.on_disk)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +17,8 @@ from kops.gateways.machine.program import ProgramStart, launched
 from kops.gateways.machine.program_ahead import StartedAhead
 from kops.gateways.machine.program_connection import words_without_network
 from kops.operations.engine.spark import Engine
-from kops.operations.state.facts import StoreFacts
 from kops.operations.state.from_snapshot import Base
+from kops.operations.state.own_code_memory import Memory
 from kops.operations.state.own_code_stores import launch_settings
 from kops.operations.state.shadow_change import ShadowRun
 
@@ -39,6 +38,7 @@ class ProgramRun:
     :param as_records: what is staged of versioned stores are the records to write, and not their versions
     :param folder: of the run, where it was started ahead
     :param shadow: run it as a whole, beside the application; None: run its tasks
+    :param memory: what its tasks may take; None: it is not looked at yet
     """
 
     capture: Capture
@@ -49,6 +49,7 @@ class ProgramRun:
     as_records: bool = False
     folder: str | None = None
     shadow: ShadowRun | None = None
+    memory: Memory | None = None
 
     @property
     def directory(self) -> str:
@@ -81,7 +82,8 @@ def program_start(program: ProgramRun, folder: str) -> ProgramStart:
     capture, process = program.capture, os.getpid()
     digests = program.class_path, capture.class_path_sha256
     start = ProgramStart(capture.command, program.directory, folder, process, *digests, program.seconds)
-    return replace(start, properties=launch_settings(capture), alone=program.alone)
+    heap = program.memory.heap if program.memory else 0
+    return replace(start, properties=launch_settings(capture), alone=program.alone, heap=heap)
 
 
 @contextmanager
@@ -98,11 +100,10 @@ def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
 
 
 @contextmanager
-def started_ahead(engine: Engine, program: ProgramRun | None, facts: Sequence[StoreFacts]) -> Iterator[ProgramRun | None]:
+def started_ahead(engine: Engine, program: ProgramRun | None) -> Iterator[ProgramRun | None]:
     """Start a program as often as Spark will have tasks of it at a time: its JVMs take as long as Spark, which starts meanwhile."""
-    wanted = max((len(found.changelog_bounds) for found in facts), default=0)
-    count = min(_at_a_time(engine.master), wanted)
-    if program is None or program.alone or program.shadow is not None or not count:
+    count = program.memory.jvms if program is not None and program.memory is not None else 0
+    if program is None or program.alone or not count:
         yield program
         return
     with folder_for(engine, program) as folder:
@@ -112,12 +113,3 @@ def started_ahead(engine: Engine, program: ProgramRun | None, facts: Sequence[St
             yield replace(program, folder=folder)
         finally:
             ahead.close()
-
-
-def _at_a_time(master: str) -> int:
-    """Return how many tasks Spark runs at a time on this machine; 0: it runs elsewhere."""
-    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
-    if found is None:
-        return 0
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if found[1] == "*" else int(found[1] or 1)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
-_MEMORY = "spark.driver.memory"
+MEMORY = "spark.driver.memory"
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """The loggers through which PySpark writes every error in an expression to stderr as JSON, besides raising it."""
 
@@ -169,7 +169,7 @@ class StartingSession:
         os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1" if self._needs.is_local else "")
         if not os.environ["SPARK_LOCAL_IP"]:
             del os.environ["SPARK_LOCAL_IP"]
-        memory, needs = self._settings.get(_MEMORY, DEFAULT_MEMORY), self._needs
+        memory, needs = self._settings.get(MEMORY, DEFAULT_MEMORY), self._needs
         self._jvm = launched = launch_jvm(
             needs.java,
             self._settings,

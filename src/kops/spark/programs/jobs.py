@@ -37,6 +37,7 @@ class StoreCounts:
     :param elsewhere: keys that only another order gives
     :param examples: a few of the former, or else of the latter
     :param headers: records that it should have, or has, have headers
+    :param on_disk: tasks in which it outgrew the memory of the program's JVM
     """
 
     staged: Staged
@@ -48,6 +49,7 @@ class StoreCounts:
     elsewhere: int = 0
     examples: tuple[bytes, ...] = ()
     headers: bool = False
+    on_disk: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Ran:
     :param calls: of clocks, random numbers and the network that the program made
     :param orders: in how many it was run
     :param thrown: what it threw in another order than by time
+    :param heap: the most that the heap of one of its JVMs could be, in bytes
     """
 
     stores: Mapping[str, StoreCounts]
@@ -71,6 +74,7 @@ class Ran:
     calls: tuple[str, ...] = ()
     orders: int = 1
     thrown: str | None = None
+    heap: int = 0
 
 
 def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
@@ -106,6 +110,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         calls=tuple(sorted({call for _, facts in found for call in facts["calls"]})),
         orders=min((len(task.orders) for task in tasks), default=1),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
+        heap=max((facts["heap"] for _, facts in found), default=0),
     )
 
 
@@ -163,7 +168,8 @@ def counts_of(found: Sequence[tuple[int, Mapping[str, Any]]]) -> StoreCounts:
     examples = [bytes.fromhex(key) for _, facts in found if facts["unsure"] or not unsure for key in facts["examples"]]
     headers = any(facts["headers"] for _, facts in found)
     live = {partition: facts["held"] for partition, facts in found}
-    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, elsewhere, tuple(examples), headers)
+    on_disk = sum(facts.get("on_disk", False) for _, facts in found)
+    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, elsewhere, tuple(examples), headers, on_disk)
 
 
 def _as_error(failure: Mapping[str, Any]) -> KopsError:

@@ -68,7 +68,7 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     written, facts = _run(run, task, first, read)
     stores = {store.name: staged(run, store, task, written, read) for store in task.stores}
     differing = {store.name: Differing() for store in task.stores}
-    calls, schedules = {*facts["calls"]}, facts["wall_clock_schedules"]
+    calls, schedules, on_disk = {*facts["calls"]}, facts["wall_clock_schedules"], {*facts["on_disk"]}
     thrown = None
     for order in others:
         try:
@@ -77,11 +77,13 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
             thrown = error.message
             break
         calls |= {*more["calls"]}
+        on_disk |= {*more["on_disk"]}
         schedules = max(schedules, more["wall_clock_schedules"])
         for store in task.stores:
             differing[store.name].add(lasting(written, store), lasting(other, store), task.partition)
     seen = {"calls": sorted(calls), "wall_clock_schedules": schedules, "thrown": thrown}
-    return {**facts, **seen, "stores": {name: {**stores[name], **differing[name].facts} for name in stores}}
+    moved = {store.name: {"on_disk": not on_disk.isdisjoint({store.name, store.changelog})} for store in task.stores}
+    return {**facts, **seen, "stores": {name: {**stores[name], **differing[name].facts, **moved[name]} for name in stores}}
 
 
 def _run(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[Written, dict[str, Any]]:
@@ -123,6 +125,7 @@ def _run(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[Written, 
 
 
 def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
-    counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "wall_clock_schedules")}
+    counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "wall_clock_schedules", "heap")}
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
-    return {"task": task.name, **counts, "without_key": without_key, "calls": facts.get("calls", "").splitlines()}
+    on_disk = facts.get("on_disk", "").split(",")
+    return {"task": task.name, **counts, "without_key": without_key, "calls": facts.get("calls", "").splitlines(), "on_disk": on_disk}

@@ -1,0 +1,151 @@
+"""How much memory a run of an application's own program takes: what its JVMs may, and what its state is estimated at."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kops.core.models import TopicPartition
+from kops.core.sizes import size_text
+from kops.core.statefile import StateFile
+from kops.gateways.machine.memory import free_memory
+from kops.operations.engine.spark import Engine
+from kops.operations.state.compute import changelog_range, damaged_of
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.input_offsets import InputOffsets, sizes_of
+
+if TYPE_CHECKING:
+    from kops.spark.reading.ranges import TopicRange
+
+_LEAST_HEAP = 256 << 20
+_COPIES, _AROUND = 4, 200
+"""How often a task holds the bytes of a row, and how many more it needs for it: in the store, as a changelog's last row, and in Spark's
+worker as what is to be written and what the changelog holds."""
+_IN_ROCKSDB = 1, 40
+"""How much of that is the store's, which one of windows or sessions keeps in RocksDB anyway."""
+_UNITS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_CHANGELOGS = "the sizes of changelogs"
+_INPUT = "the size of the input, as if each record had a key of its own"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a run may take of this machine's memory.
+
+    :param free: when it began
+    :param jvms: that run at a time
+    :param heap: what each is started with; the program's own -Xmx comes before it
+    """
+
+    free: int
+    jvms: int
+    heap: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How large the state is of all tasks that run at a time.
+
+    :param state: in bytes; None: nothing shows it
+    :param seen: what the estimate rests on, or why there is none
+    """
+
+    memory: Memory
+    state: int | None
+    seen: str
+
+    def text(self, heap: int = 0) -> str:
+        """Say it in one line.
+
+        :param heap: the most that the heap of one of the JVMs could be; 0: it is not known yet
+        """
+        several, free = self.memory.jvms != 1, f"{size_text(self.memory.free)} was free"
+        jvms = f"{self.memory.jvms} JVM{'s' if several else ''}"
+        if heap:
+            jvms += f" with a heap of {size_text(heap)}{' each' if several else ''}"
+        if self.state is None:
+            return f"memory: {jvms}; the state could not be estimated, since {self.seen}; {free}"
+        size = f"up to {size_text(self.state)} of state at a time"
+        return f"memory: {size} in {jvms}, and in Spark's workers (estimated from {self.seen}); {free}"
+
+
+def memory_for(engine: Engine, facts: Sequence[StoreFacts]) -> Memory:
+    """Divide the memory that is free: Spark may take what it is set to, and of the rest the JVMs half, and Spark's workers the other."""
+    free, jvms = free_memory(), tasks_at_a_time(engine.master, facts)
+    return Memory(free, jvms, max(_LEAST_HEAP, (free - _of_spark(engine)) // 2 // max(1, jvms)))
+
+
+def _of_spark(engine: Engine) -> int:
+    from kops.spark.driver.session import DEFAULT_MEMORY, MEMORY
+
+    text = engine.services.connection.spark.conf.get(MEMORY, DEFAULT_MEMORY)
+    found = re.fullmatch(r"(\d+)([bkmgt]?)b?", text.strip().lower())
+    return int(found[1]) << _UNITS[found[2]] if found else 0
+
+
+def tasks_at_a_time(master: str, facts: Sequence[StoreFacts]) -> int:
+    """Return how many tasks Spark runs at a time on this machine; 0: it runs elsewhere."""
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if found is None:
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    most = cores if found[1] == "*" else int(found[1] or 1)
+    return min(most, max((found.partitions for found in facts), default=0))
+
+
+def estimate(
+    engine: Engine,
+    state_file: StateFile,
+    facts: Sequence[StoreFacts],
+    cut: InputOffsets,
+    memory: Memory,
+    *,
+    damaged: Mapping[str, frozenset[int] | None],
+) -> Estimate:
+    """Estimate the state: by a partition of each changelog that has lost nothing; where there is none, by the input.
+
+    :param damaged: as in ``compute.compute_stores``
+    """
+    changelogs = [changelog_range(state_file, found) for found in facts]
+    inputs = [_inputs(state_file, found, cut) for found in facts]
+    sizes = sizes_of(engine.services, [*changelogs, *(wanted for each in inputs for wanted in each)])
+    if sizes is None:
+        return Estimate(memory, None, "the brokers report no sizes")
+    total, seen = 0.0, dict[str, None]()
+    for found, changelog, read in zip(facts, changelogs, inputs, strict=True):
+        whole = {*changelog.ranges} - damaged_of(found, damaged) - {*found.lossy}
+        rows = [amount for number in whole if (amount := _amount(changelog, number, sizes))[0]]
+        if not rows and found.base is not None:
+            return Estimate(memory, None, f"nothing is left of {found.store.changelog}, and the tasks start from a snapshot")
+        count, size = (max(each) for each in zip(*rows, strict=True)) if rows else _of_input(found, read, cut, sizes)
+        seen[_CHANGELOGS if rows else _INPUT] = None
+        copies, around = (_COPIES, _AROUND) if found.store.window is None else (_COPIES - _IN_ROCKSDB[0], _AROUND - _IN_ROCKSDB[1])
+        total += copies * size + around * count
+    return Estimate(memory, round(total * memory.jvms), " and ".join(seen))
+
+
+def _inputs(state_file: StateFile, facts: StoreFacts, cut: InputOffsets) -> list[TopicRange]:
+    from kops.spark.reading.ranges import TopicRange
+
+    committed = state_file.reads_committed
+    return [TopicRange(source.topic, cut.ranges(facts, source.topic), read_committed=committed) for source in facts.store.inputs]
+
+
+def _amount(wanted: TopicRange, number: int, sizes: Mapping[TopicPartition, float]) -> tuple[float, float]:
+    """Return how many records a partition has at most, and their bytes."""
+    start, end = wanted.ranges[number]
+    return end - start, (end - start) * sizes.get(TopicPartition(wanted.topic, number), 0.0)
+
+
+def _of_input(
+    facts: StoreFacts, read: Sequence[TopicRange], cut: InputOffsets, sizes: Mapping[TopicPartition, float]
+) -> tuple[float, float]:
+    """Return the records of a task's input, and their bytes."""
+    amounts = [_amount(wanted, number, sizes) for wanted in read for number in wanted.ranges]
+    topics = {wanted.topic for wanted in read}
+    amounts += [(share.records, share.bytes) for share in cut.archived if share.topic in topics]
+    tasks = max(1, facts.partitions)
+    return sum(count for count, _ in amounts) / tasks, sum(size for _, size in amounts) / tasks
