@@ -79,6 +79,11 @@ class Computation:
     computed: list[Computed]
     memory: str = ""
 
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Where it comes from, if not from Kafka alone, and what it took."""
+        return (*self.cut.origins, *([self.memory] if self.memory else []))
+
 
 def compute_all(
     services: Services,

@@ -104,7 +104,7 @@ def plan_computed(
         summary=summary,
         watched={topic for store in own for topic in (store.repartition_topic, *(source.topic for source in store.inputs)) if topic},
         warnings=(*cut.notes, *warnings),
-        notes=(*cut.origins, *([done.memory] if done.memory else []), *notes, *uncovered_note(state_file, uncovered)),
+        notes=(*done.origins, *notes, *uncovered_note(state_file, uncovered)),
         confirm=confirm,
     )
 
