@@ -187,10 +187,10 @@ final class Application {
         return Versions.make(Versions.INTERNALS + "metrics.StreamsMetricsImpl", new Metrics(), "kops", "latest", time);
     }
 
-    /** @param apart bytes of the JVM's memory that caches may take */
-    Memory memory(Object metrics, TaskId task, long apart) {
-        long taken = globalMemory == null ? 0 : globalMemory.taken();
-        return new Memory(config, metrics, task, directory, apart + taken);
+    /** @param cache bytes that caches may take: no reason to keep nothing else in memory where these are as many as there are */
+    Memory memory(Object metrics, TaskId task, long cache) {
+        long globals = globalMemory == null ? 0 : globalMemory.taken();
+        return new Memory(config, metrics, task, directory, Math.min(cache, Memory.heap() / 4) + globals);
     }
 
     Object stateDirectory(boolean persistent) {
