@@ -88,11 +88,21 @@ final class Memory {
         }
         KeyValueStore<Bytes, byte[]> store = Stores.persistentKeyValueStore(name).get();
         Versions.call(Versions.get(store, "metricsRecorder"), "init", metrics, task);
+        Versions.typeIfAny("org.apache.kafka.streams.query.Position").ifPresent(type -> setPosition(store, type)); // from 3.2 on
         Map<String, Object> settings = new HashMap<>(config.originals()); // as a processor gets them
         settings.putAll(config.values());
         Versions.call(store, "openDB", settings, folder.resolve(Integer.toString(disks.size())).toFile());
         disks.add(store);
         return store;
+    }
+
+    /** Gives a store what it gets else from a task, and expects to be there. */
+    private static void setPosition(Object store, Class<?> type) {
+        try {
+            Versions.field(store.getClass(), "position").set(store, type.getMethod("emptyPosition").invoke(null));
+        } catch (ReflectiveOperationException problem) {
+            throw Versions.unwrapped(problem);
+        }
     }
 
     void close() {
