@@ -10,6 +10,8 @@ from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, las
 pytestmark = pytest.mark.streams
 
 VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1")), "4.3.1")
+EVERY_DAY = ("count", "session", "tables", "processor")
+"""Programs that are not long variants; the last has a test of its own."""
 NOTHING_IN_MEMORY = "-Dkops.memory.bytes=0"
 A_PART_IN_MEMORY = "-Dkops.memory.bytes=600000"
 """Two tables of the first size, and neither of the second."""
@@ -21,7 +23,9 @@ def host(request):
         yield started
 
 
-@pytest.mark.parametrize("program", [name for name in INPUTS if name != "processor"])
+@pytest.mark.parametrize(
+    "program", [*EVERY_DAY[:-1], *(pytest.param(name, marks=pytest.mark.long) for name in INPUTS if name not in EVERY_DAY)]
+)
 def test_a_task_without_memory_writes_what_the_driver_says(host, program):
     given = shuffled(*(records(topic, 120) for topic in INPUTS[program]))
     expected = by_topic(host.driven(program, given, NO_CACHE))
@@ -52,7 +56,7 @@ def test_a_store_without_memory_is_not_told_from_one_in_rocksdb(host):
     assert rows[0][1]["on_disk"]
 
 
-@pytest.mark.parametrize(("program", "count"), [("count", 6000), ("processor", 1800)])
+@pytest.mark.parametrize(("program", "count"), [pytest.param("count", 6000, marks=pytest.mark.long), ("processor", 1800)])
 def test_what_outgrows_the_memory_in_the_middle_is_whole(program, count):
     """The processor iterates over its store before, which sorts it, and after: all that it holds then is deleted."""
     chosen = random.Random(5)
