@@ -53,7 +53,8 @@ class Asked:
     """The application, started without local state each time that it is asked."""
 
     def __init__(self, cluster, made):
-        self.cluster, self.made, self.ends = cluster, made, {}
+        self.cluster, self.made = cluster, made
+        self.ends = {partition: end for partition, (_, end) in cluster.ends(made.topic("out")).items()}
 
     def answers(self):
         shutil.rmtree(self.made.folder / "state", ignore_errors=True)
@@ -64,10 +65,9 @@ class Asked:
         return sorted((one.key, one.value) for one in new)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "3.9.1", "3.6.2"])
-def test_versioned_stores_come_back(cluster, prefix, run_kops, tmp_path, version):
-    made = App(cluster, "versions", prefix, tmp_path / "app", version, main="Versions", inputs=list(INPUTS))
+def started(cluster, prefix, run_kops, folder, version=KAFKA_VERSION):
+    """Run the application, ask it, and capture it; return it, who asks, what it answered, and the capture."""
+    made = App(cluster, "versions", prefix, folder / "app", version, main="Versions", inputs=list(INPUTS))
     cluster.create_all({made.topic(name): 2 for name in (*INPUTS, "out")})
     cluster.produce_all({made.topic(name): given(name) for name in INPUTS[:-1]})
     made.run()
@@ -76,8 +76,15 @@ def test_versioned_stores_come_back(cluster, prefix, run_kops, tmp_path, version
     told = {value.partition(b"=")[2] for _, value in before}
     assert b"none" in told
     assert len(told) > 20, told
-    capture = tmp_path / "capture.json"
+    capture = folder / "capture.json"
     run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
+    return made, asked, before, capture
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "3.9.1", "3.6.2"])
+def test_versioned_stores_come_back(cluster, prefix, run_kops, tmp_path, version):
+    made, asked, before, capture = started(cluster, prefix, run_kops, tmp_path, version)
 
     def kops(verb, *more):
         return run_kops("state", verb, "--app", capture, *more, "-B", cluster.servers)
@@ -101,4 +108,88 @@ def test_versioned_stores_come_back(cluster, prefix, run_kops, tmp_path, version
             record.timestamp for record in now if record.partition == 0
         )
     assert all(row["status"] == "equal" for row in kops("verify", "-o", "json").json)
+    assert asked.answers() == before
+
+
+class Moved(App):
+    """The same code under another application.id, over the topics of the first."""
+
+    first = ""
+
+    @property
+    def command(self):
+        words = super().command
+        return [*words[: words.index(self.application)], self.first, *self.settings, f"application.id={self.application}"]
+
+    def topic(self, name):
+        return f"{self.first if name in (*INPUTS, 'out') else self.application}-{name}"
+
+
+def answered(answers, store, time=None):
+    """Return what the store's keys were said to have, at a time: those that had a value."""
+    question = (store if time is None else f"{store}@{time}").encode()
+    found = {
+        key.decode(): answer.partition(b"=")[2].decode().split("@")[0] for key, answer in answers if answer.partition(b"=")[0] == question
+    }
+    assert len(found) == len(KEYS)
+    return {key: value for key, value in found.items() if value != "none"}
+
+
+@pytest.mark.long
+def test_versioned_stores_are_asked_for_and_given_to_another_application(cluster, prefix, run_kops, tmp_path):
+    _, _, before, capture = started(cluster, prefix, run_kops, tmp_path)
+
+    def kops(verb, *more):
+        return run_kops("state", verb, "--app", capture, *more, "-B", cluster.servers)
+
+    def shown(store, *more):
+        return {row["key"]: row["value"] for row in kops("query", "--all", "--store", store, *more, "-o", "json").ok().json}
+
+    for store in STORES:
+        latest = answered(before, store)
+        assert len(latest) > 3
+        assert shown(store) == latest
+        assert shown(store, "--from", "input") == latest
+        for time in (FIRST_MS + 195_000, FIRST_MS + 220_000):
+            assert shown(store, "--at", f"@{time}") == answered(before, store, time)
+    key = next(iter(answered(before, "kept")))
+    (row,) = kops("query", key, "--store", "kept", "-o", "json").ok().json
+    assert row["value"] == answered(before, "kept")[key]
+
+    other = Moved(cluster, "versions", f"{prefix}-other", tmp_path / "other", main="Versions", inputs=list(INPUTS))
+    other.first = prefix
+    kops("rebuild", "--into", other.application, "--accept-inexact", "--yes").ok()
+    done = kops("diff", "--against", other.application).ok()
+    assert f"{prefix} and {other.application} hold the same: counts, kept, versions" in done.err
+    assert Asked(cluster, other).answers() == before
+    logs = {store: cluster.ends(other.topic(f"{store}-changelog")) for store in STORES}
+    kops("rebuild", "--into", other.application, "--accept-inexact", "--yes").ok()
+    assert logs == {store: cluster.ends(other.topic(f"{store}-changelog")) for store in STORES}
+
+    written = [record for record in cluster.read(other.topic("kept-changelog")) if record.timestamp > FIRST_MS + 200_000]
+    wrong = Record(written[0].key, b"wrong", written[0].timestamp, (), written[0].partition)
+    cluster.produce(other.topic("kept-changelog"), [wrong])
+    (row,) = kops("diff", "--against", other.application, "-o", "json").json
+    assert (row["store"], row["key"], row["actual"]) == ("kept", wrong.key.decode(), "wrong")
+    refused = kops("rebuild", "--into", other.application, "--accept-inexact", "--yes")
+    assert (refused.code, "differs in 1 versions, which would stay" in refused.err) == (5, True), refused.err
+
+
+@pytest.mark.long
+def test_a_snapshot_of_versioned_stores_comes_back(cluster, prefix, run_kops, tmp_path):
+    """It has no versions that the stores never accepted: in the order of time, none would be too late for them."""
+    made, asked, before, capture = started(cluster, prefix, run_kops, tmp_path)
+    folder = tmp_path / "kept"
+    run_kops("state", "snapshot", prefix, "--to", folder, "-B", cluster.servers).ok()
+    assert "nothing to do" in run_kops("state", "restore", folder, "--yes", "-B", cluster.servers).ok().err
+    refused = run_kops("state", "verify", "--app", capture, "--snapshot", folder, "-B", cluster.servers)
+    assert (refused.code, "store kept is made of tables or versions" in refused.err) == (5, True), refused.err
+    (row,) = (
+        run_kops("state", "verify", "--app", capture, "--snapshot", folder, "--store", "counts", "-o", "json", "-B", cluster.servers)
+        .ok()
+        .json
+    )
+    assert row["status"] == "equal"
+    cluster.delete_all(made.topic(f"{store}-changelog") for store in STORES)
+    run_kops("state", "restore", folder, "--yes", "-B", cluster.servers).ok()
     assert asked.answers() == before

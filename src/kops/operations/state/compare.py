@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import CouldNotTell, ExitCode, KopsError, NotFound
@@ -128,7 +129,9 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
     :raises NotFound: when a changelog does not exist
     """
     from kops.spark.driver.failures import explained
+    from kops.spark.staging.difference import compacted_view
     from kops.spark.staging.stage import stage_difference_of
+    from kops.spark.stores.versioned import held_versions
 
     engine = start_engine(services, master)
     named = renamed(state_file, other)
@@ -142,7 +145,8 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
         services.progress.step(f"comparing {store.changelog} with {their.changelog}")
         try:
             with explained(f"compare {store.changelog}"), engine.reading(*ranges):
-                staged = stage_difference_of(engine.kafka(), ranges[0], ranges[1], stage)
+                held = compacted_view if store.history_ms is None else partial(held_versions, history_ms=store.history_ms)
+                staged = stage_difference_of(engine.kafka(), ranges[0], ranges[1], stage, held)
             found = sum(count for actions in staged.actions.values() for name, count in actions.items() if name != "erased")
             shown = key_rows(engine, store, stage, limit) if found else []
         finally:

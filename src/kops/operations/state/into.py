@@ -58,7 +58,9 @@ def plan_into(
         unproven = replace(unproven, program=replace(options.program, nothing_waits=True))
     done = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
     cut = done.cut
-    computed = [_writable(engine, named, found, cut, options) for found in done.computed]
+    _refuse_versions(done.computed)
+    wholes = _whole_by_program(engine, named, done.computed, cut, options)
+    computed = [_writable(engine, named, found, cut, options, whole=wholes.get(found.facts.store.name)) for found in done.computed]
     for found in computed:
         earliest = [content.earliest for content in found.contents.values() if content.records]
         refuse_time_zero(services, found.facts.store.changelog, earliest, exactly_once=state_file.exactly_once)
@@ -91,22 +93,45 @@ def plan_into(
     )
 
 
-def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, options: ComputeOptions) -> Computed:
-    """Return a store with the records that are written: a versioned store is compared by version, and each version is a record."""
-    if found.facts.store.type != VERSIONED or not found.differing:
+def _writes_versions(found: Computed) -> bool:
+    return found.facts.store.type == VERSIONED and bool(found.differing)
+
+
+def _refuse_versions(computed: Sequence[Computed]) -> None:
+    for found in filter(_writes_versions, computed):
+        if not found.changelog_is_empty:
+            drop_stage(*(each.stage for each in computed))
+            raise Refused(
+                f"{found.facts.store.changelog} is a versioned store's and differs in {found.differing:,} versions, which would stay",
+                hint=f"delete it first: kops topics delete {found.facts.store.changelog}",
+            )
+
+
+def _whole_by_program(
+    engine: Engine, named: StateFile, computed: Sequence[Computed], cut: InputOffsets, options: ComputeOptions
+) -> dict[str, Computed]:
+    """Return the versioned stores with all of their records, by name; the program's tasks fill several at once."""
+    facts = [found.facts for found in filter(_writes_versions, computed)]
+    if options.program is None or not facts:
+        return {}
+    program = replace(options.program, nothing_waits=True, as_records=True)
+    return {whole.facts.store.name: whole for whole in compute_whole(engine, named, facts, cut, program=program)}
+
+
+def _writable(
+    engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, options: ComputeOptions, *, whole: Computed | None
+) -> Computed:
+    """Return a store with the records that are written: a versioned store is compared by version, and each version is a record.
+
+    :param whole: it has them already
+    """
+    if not _writes_versions(found):
         return found
-    if not found.changelog_is_empty:
-        raise Refused(
-            f"{found.facts.store.changelog} is a versioned store's and differs in {found.differing:,} versions, which would stay",
-            hint=f"delete it first: kops topics delete {found.facts.store.changelog}",
-        )
     from kops.spark.driver.failures import explained
     from kops.spark.stores.versioned import stage_versions
 
     drop_stage(found.stage)
-    if options.program is not None:
-        program = replace(options.program, nothing_waits=True, as_records=True)
-        (whole,) = compute_whole(engine, named, [found.facts], cut, program=program)
+    if whole is not None:
         return replace(found, stage=whole.stage, counts=replace(found.counts, staged=whole.counts.staged))
     with explained(f"compute {found.facts.store.name}"):
         staged = stage_versions(engine.kafka(), job_of(named, found.facts, cut, skip_undecodable=options.skip_undecodable), found.stage)

@@ -32,6 +32,7 @@ from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
 from kops.operations.state.own_code_start import ProgramRun
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
+from kops.operations.state.versions import accepted, newest_versions
 
 if TYPE_CHECKING:
     from kops.formats.base import Format
@@ -155,28 +156,18 @@ def _latest(
     ranges = {partition: OffsetRange(found.log_start_offset, ends[partition]) for partition, found in bounds.items()}
     reader = services.kafka.records.read(ranges, isolation=isolation)
 
+    history_ms, newest = question.store.history_ms, dict[int, int]()
+
     def batches() -> Iterable[Iterable[Record]]:
         for batch in reader:
             services.progress.advance(reader.done, reader.total, "offsets")
-            yield batch if question.key is None else [record for record in batch if question.has(record)]
+            found = batch if history_ms is None else accepted(batch, history_ms, newest)
+            yield found if question.key is None else [record for record in found if question.has(record)]
 
     services.progress.step(f"reading {which}{question.store.changelog}")
     if question.store.type == VERSIONED:
         return newest_versions((record for batch in batches() for record in batch), at), reader.stable_until
     return list(latest_by_key(batches()).values()), reader.stable_until
-
-
-def newest_versions(records: Iterable[Record], at: Position) -> list[Record]:
-    """Return the version of each key valid at a time, or the newest: in a versioned store timestamps decide, not offsets."""
-    newest: dict[tuple[int, bytes], Record] = {}
-    for record in records:
-        if record.key is None or (at.kind == "time" and (record.timestamp or 0) > at.value):
-            continue
-        place = (record.partition, record.key)
-        known = newest.get(place)
-        if known is None or (record.timestamp or 0, record.offset) >= (known.timestamp or 0, known.offset):
-            newest[place] = record
-    return list(newest.values())
 
 
 def _end(bounds: Bounds, at: Position, offset_at_time: int | None) -> int:

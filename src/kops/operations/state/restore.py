@@ -22,7 +22,7 @@ from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.input_offsets import refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import state_plan
-from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder
+from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder, view_of
 from kops.operations.topics.plan import on_this_cluster, prepare_creation
 
 if TYPE_CHECKING:
@@ -284,12 +284,12 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
     :raises Refused: when it holds anything else
     """
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.snapshot import held, snapshot_view
+    from kops.spark.reading.snapshot import held
     from kops.spark.staging.stage import Staged
 
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
-        found = held_json(held(snapshot_view(engine.kafka().read(changelog), versioned=store.is_versioned)))
+        found = held_json(held(view_of(engine, store, changelog)))
     if found == _contents(store):
         return StagedStore(store, bounds, "", Staged({}, {}))
     what = f"{store.topic.name} does not hold what the snapshot does, and is"

@@ -15,7 +15,8 @@ from kops.config.durable import settle, synced
 from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import Committed, NewTopic, Setting, TopicPartition, isolation_of, value_of
 from kops.core.statefile import StateFile
-from kops.core.statefile.models import SESSION, SLIDING, WINDOW
+from kops.core.statefile.draft import DAY_MS
+from kops.core.statefile.models import KEY_VALUE, SESSION, SLIDING, VERSIONED, WINDOW
 from kops.core.times import time_text, to_milliseconds
 from kops.core.topics.changes import new_topic_json
 from kops.operations.archive.manifest import held_json
@@ -43,6 +44,7 @@ class SnapshotStore:
     :param topic: the changelog, as it is to be created
     :param cut: the offsets that were read, by partition: from, and up to
     :param contents: what the files hold, by partition: ``kops.spark.reading.snapshot.Held`` as JSON
+    :param history_ms: of a versioned store; files hold what it accepted. None: of another one, or of an older kops, and they hold the log
     """
 
     name: str
@@ -50,10 +52,11 @@ class SnapshotStore:
     topic: NewTopic
     cut: Mapping[int, tuple[int, int]]
     contents: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    history_ms: int | None = None
 
     @property
     def is_versioned(self) -> bool:
-        return self.type == "versioned"
+        return self.type == VERSIONED
 
     @property
     def cleanup_policy(self) -> str:
@@ -174,6 +177,7 @@ def _store_json(store: SnapshotStore) -> dict[str, Any]:
         "cut": {str(number): list(found) for number, found in store.cut.items()},
         "records": store.records,
         "contents": {str(number): dict(held) for number, held in store.contents.items()},
+        **({} if store.history_ms is None else {"history_ms": store.history_ms}),
     }
 
 
@@ -184,6 +188,7 @@ def _store_of_json(body: Mapping[str, Any]) -> SnapshotStore:
         topic=NewTopic(**body["changelog"]),
         cut={int(number): (int(found[0]), int(found[1])) for number, found in body["cut"].items()},
         contents={int(number): held for number, held in body["contents"].items()},
+        history_ms=body.get("history_ms"),
     )
 
 
@@ -207,20 +212,13 @@ def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guar
     topics = own_topics(services, application, state_file)
     isolation = isolation_of(committed=chosen != "at_least_once")
     still = standing_still(services, topics, isolation=isolation)
-    kinds = {store.name: store.type for store in state_file.stores} if state_file else {}
-    stores = tuple(
-        SnapshotStore(
-            name,
-            kinds.get(name) or guessed_type(topics.settings[topic.name]),
-            topic,
-            {
-                number: (found.log_start_offset, found.log_end_offset)
-                for number in range(topic.partitions or 0)
-                for found in [still.bounds[TopicPartition(topic.name, number)]]
-            },
-        )
-        for name, topic in topics.changelogs.items()
-    )
+    known = {store.name: (store.type, store.history_ms) for store in state_file.stores} if state_file else {}
+    stores = []
+    for name, topic in topics.changelogs.items():
+        kind, history_ms = known.get(name) or guessed_type(topics.settings[topic.name])
+        bounds = {number: still.bounds[TopicPartition(topic.name, number)] for number in range(topic.partitions or 0)}
+        cut = {number: (found.log_start_offset, found.log_end_offset) for number, found in bounds.items()}
+        stores.append(SnapshotStore(name, kind, topic, cut, history_ms=history_ms))
     own = {topic.name for topic in (*topics.changelogs.values(), *topics.repartitions)}
     inputs = sorted({partition.topic for partition in still.committed} - own)
     described = services.kafka.topics.existing(inputs)
@@ -230,7 +228,7 @@ def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guar
         cluster_id=services.kafka.cluster().cluster_id,
         taken=time_text(to_milliseconds(services.now())),
         kops=kops.__version__,
-        stores=stores,
+        stores=tuple(stores),
         repartitions=topics.repartitions,
         inputs={name: len(topic.partitions) for name, topic in described.items()},
         input_ids={name: topic.topic_id for name, topic in described.items() if topic.topic_id},
@@ -253,11 +251,12 @@ def refuse_existing(target: Path) -> None:
         raise UsageProblem(f"there is no folder {target.parent}", hint="create it first")
 
 
-def guessed_type(settings: Mapping[str, Setting]) -> str:
-    """Guess the type of a store from its changelog's settings (``InternalTopicConfig`` and its subclasses)."""
+def guessed_type(settings: Mapping[str, Setting]) -> tuple[str, int | None]:
+    """Guess the type of a store, and its history, from its changelog's settings (``InternalTopicConfig`` and its subclasses)."""
     if "delete" in value_of(settings, "cleanup.policy").split(","):
-        return "windowed"
-    return "versioned" if int(value_of(settings, "min.compaction.lag.ms") or 0) > 0 else "key-value"
+        return "windowed", None
+    lag_ms = int(value_of(settings, "min.compaction.lag.ms") or 0)
+    return VERSIONED if lag_ms > 0 else KEY_VALUE, lag_ms - DAY_MS if lag_ms > DAY_MS else None
 
 
 def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
@@ -285,19 +284,31 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
 
 def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part: Path) -> dict[int, dict[str, int]]:
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.snapshot import snapshot_view, write_snapshot
+    from kops.spark.reading.snapshot import write_snapshot
 
     wanted = changelog_of(manifest, store.topic, store.cut)
     engine.services.progress.step(f"reading {wanted.records:,} records of {store.topic.name}")
     with explained(f"read {store.topic.name}"), engine.reading(wanted):
-        records = engine.kafka().read(wanted)
-        held = write_snapshot(snapshot_view(records, versioned=store.is_versioned), str(store_folder(part, store)))
+        held = write_snapshot(view_of(engine, store, wanted), str(store_folder(part, store)))
     if held and not any(store_folder(part, store).glob("*.parquet")):
         raise Refused(
             f"Spark at {engine.master} wrote where this machine does not see it",
             hint="name a folder that its workers and this machine share, or leave --master out",
         )
     return held_json(held)
+
+
+def view_of(engine: Engine, store: SnapshotStore, changelog: TopicRange) -> Any:
+    """Return, as a DataFrame, what a snapshot has, or would have, of a changelog.
+
+    Versions are written back in the order of time, in which none is too late: those that the store never accepted are left out.
+    """
+    from kops.spark.reading.snapshot import snapshot_view
+    from kops.spark.stores.tables import not_expired
+
+    records = engine.kafka().read(changelog)
+    taken = records if store.history_ms is None else not_expired(records.where("key is not null"), store.history_ms)
+    return snapshot_view(taken, versioned=store.is_versioned)
 
 
 def changelog_of(manifest: Manifest, topic: NewTopic, cut: Mapping[int, tuple[int, int]]) -> TopicRange:

@@ -48,7 +48,7 @@ def compared(wanted: pyarrow.Table, store: StoreTask, partition: int, read: Read
     from pyarrow import compute
 
     held = _rows_held(store, partition, read)
-    found = newest(held) if store.history_ms is None else as_versions(_whole_log(store, held), store.history_ms)
+    found = newest(held) if store.history_ms is None else as_versions(_one_table(held), store.history_ms)
     keys = wanted.num_rows - wanted["value"].null_count
     if store.as_records:
         wanted = as_records(wanted)
@@ -67,11 +67,6 @@ def compared(wanted: pyarrow.Table, store: StoreTask, partition: int, read: Read
 def newest(tables: Iterable[pyarrow.Table]) -> pyarrow.Table:
     """Return the last row of each key."""
     return newest_of_each_key(_one_table(gathered(tables, newest_of_each_key)))
-
-
-def _whole_log(store: StoreTask, held: Iterable[pyarrow.Table]) -> pyarrow.Table:
-    log = _one_table(held)
-    return log if store.snapshot is None else log.sort_by("timestamp")  # a snapshot has them by key
 
 
 def _one_table(tables: Iterable[pyarrow.Table]) -> pyarrow.Table:

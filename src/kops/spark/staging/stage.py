@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -143,9 +143,14 @@ def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None
     return write_stage(difference(expected, compacted_view(kafka.read(replace(changelog, headers=True)))), path)
 
 
-def stage_difference_of(kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str) -> Staged:
-    """Stage what one changelog holds and another does not; if their numbers of partitions differ, wherever a key is."""
-    views = [compacted_view(kafka.read(wanted)) for wanted in (one, other)]
+def stage_difference_of(
+    kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str, held: Callable[[DataFrame], DataFrame] = compacted_view
+) -> Staged:
+    """Stage what one changelog holds and another does not; if their numbers of partitions differ, wherever a key is.
+
+    :param held: what a changelog holds by its log
+    """
+    views = [held(kafka.read(wanted)) for wanted in (one, other)]
     if len(one.ranges) != len(other.ranges):
         views = [view.selectExpr("0 as partition", "key", "value", "timestamp", "odd") for view in views]
     return write_stage(difference(views[0].where("value is not null"), views[1]), path)

@@ -36,7 +36,7 @@ def versioned_view(kafka: KafkaSource, job: Job) -> View:
     topics = Topics(kafka, job, clocks=False)
     rows, of_keys = watched(as_rows(versions(topics, job)), {"keys": "count(*)"})
     history = _history(job)
-    return View(rows, lambda: _seen(topics, of_keys), held=lambda: _held(kafka.read(replace(job.changelog, headers=True)), history))
+    return View(rows, lambda: _seen(topics, of_keys), held=lambda: held_versions(kafka.read(replace(job.changelog, headers=True)), history))
 
 
 def versions(topics: Topics, job: Job) -> DataFrame:
@@ -103,7 +103,7 @@ def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None
     return write_stage(all_added(held), path), counted.count()
 
 
-def _held(log: DataFrame, history_ms: int) -> DataFrame:
+def held_versions(log: DataFrame, history_ms: int) -> DataFrame:
     """Return the versions that a changelog holds, as the current side of a comparison."""
     records = log.where("key is not null")
     rows = as_rows(observable(records, history_ms))

@@ -1,6 +1,6 @@
 from kops.core.records.models import Record
 from kops.core.times import Position
-from kops.operations.state.query import newest_versions
+from kops.operations.state.versions import accepted, newest_versions
 
 
 def test_of_a_versioned_store_the_time_decides():
@@ -12,3 +12,11 @@ def test_of_a_versioned_store_the_time_decides():
     (then,) = newest_versions(records, Position("time", 25))
     assert then.value == b"b"
     assert newest_versions(records, Position("time", 5)) == []
+
+
+def test_what_came_too_late_was_never_accepted():
+    times = [(0, 100), (1, 10), (0, 40), (0, 39), (0, 130), (0, 69), (0, 70), (1, 9)]
+    records = [Record("t", partition, offset, time, b"k", b"v") for offset, (partition, time) in enumerate(times)]
+    newest = {}
+    taken = [*accepted(records[:4], 60, newest), *accepted(records[4:], 60, newest)]
+    assert [(record.partition, record.timestamp) for record in taken] == [(0, 100), (1, 10), (0, 40), (0, 130), (0, 70), (1, 9)]
