@@ -8,19 +8,12 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import refuse_early, wait_option, wait_until_stopped
-
-
-def _refuse_app(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        raise click.UsageError(
-            "repartition moves what the changelogs hold, as a state file describes it: `kops state init --capture` drafts one"
-        )
+from kops.cli.state.shared import movable_stores, no_network_option, refuse_early, wait_option, wait_until_stopped
 
 
 @click.command("repartition", cls=Command)
-@click.argument("file", metavar="FILE", type=click.Path())
-@click.option("--app", hidden=True, is_eager=True, expose_value=False, callback=_refuse_app)
+@click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
+@click.option("--app", metavar="CAPTURE", type=click.Path(), help="The program of `kops streams capture` judges the move, not a FILE.")
 @click.option("--partitions", metavar="N", type=click.IntRange(min=1), help="The new number of partitions.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be undone.")
@@ -28,13 +21,15 @@ def _refuse_app(_context: click.Context, _option: click.Parameter, value: str | 
 @click.option("--keep-inputs", is_flag=True, help="The program sets the partitions of its repartition topics (withNumberOfPartitions).")
 @click.option("--confirm-done", is_flag=True, help="Delete the saved previous state; no undo after that.")
 @wait_option
+@no_network_option
 @spark_option()
 @options.mutation
 @click.pass_obj
 def repartition(
     session: Session,
     *,
-    file: str,
+    file: str | None,
+    app: str | None,
     partitions: int | None,
     stores: tuple[str, ...],
     grow_inputs: bool,
@@ -42,6 +37,7 @@ def repartition(
     keep_inputs: bool,
     confirm_done: bool,
     wait_empty: str | None,
+    no_network: bool,
     master: str | None,
     approval: Approval,
 ) -> int:
@@ -50,14 +46,16 @@ def repartition(
     Recreates changelogs and repartition topics with N partitions, and writes each key to the partition of the default partitioner. Stop
     the application after it has drained its repartition topics: records still in them could reach a task without their key's state. The
     previous state is kept until --confirm-done, and undo restores it. After a kill, `kops journal finish` does the rest.
+
+    With --app the application's own program also runs over its input as it would lie in N partitions, and nothing is moved where it
+    computes something else than the changelogs hold.
     """
-    from kops.operations.engine.state_files import read_state_file
     from kops.operations.state.repartition import forget_kept, plan_repartition
     from kops.operations.state.repartition_inputs import InputChoice, parse_instead
 
     if (partitions is None) == (not confirm_done):
         raise click.UsageError("say --partitions N, or --confirm-done for an earlier move")
-    state_file = read_state_file(file, stores)
+    state_file, program = movable_stores(session, file, app, stores, partitions=partitions, no_network=no_network)
     if confirm_done:
         for stage in forget_kept(session.journal, state_file.application):
             session.note(f"deleted {stage}")
@@ -66,4 +64,5 @@ def repartition(
     if wait_empty:
         wait_until_stopped(session, state_file.application, wait_empty)
     choice = InputChoice(grow_inputs, keep_inputs, parse_instead(instead))
-    return session.carry_out(plan_repartition(session, state_file, partitions or 0, choice, master=master), approval)
+    plan = plan_repartition(session, state_file, partitions or 0, choice, master=master, program=program)
+    return session.carry_out(plan, approval)

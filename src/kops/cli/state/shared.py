@@ -55,6 +55,31 @@ def chosen_stores(
     return read_state_file(file, stores), None
 
 
+def movable_stores(
+    session: Session, file: str | None, app: str | None, stores: tuple[str, ...], *, partitions: int | None, no_network: bool
+) -> tuple[StateFile, ProgramRun | None]:
+    """Return what is to move to another number of partitions, as ``chosen_stores`` does; of a program it is all of its stores.
+
+    :param partitions: None: nothing moves
+    """
+    if app is None:
+        return chosen_stores(session, file, app, stores, no_network=no_network)
+    from kops.operations.state.own_code_repartition import refuse_unmovable
+    from kops.operations.state.own_code_start import ProgramRun, words_alone
+    from kops.operations.state.own_code_stores import program_state_file, with_topics
+    from kops.operations.streams.capture import load_capture
+
+    if file is not None:
+        raise click.UsageError("--app takes the place of FILE: leave out one of them")
+    if stores:
+        raise click.UsageError("with --app all stores of the program move: leave out --store")
+    capture = with_topics(session, load_capture(app))
+    state_file, unfit = program_state_file(capture, app, ())
+    if partitions is not None:
+        refuse_unmovable(capture, unfit, partitions)
+    return state_file, ProgramRun(capture, alone=words_alone(capture) if no_network else ())
+
+
 def _of_program(session: Session, path: str, stores: tuple[str, ...], *, moves: str, no_network: bool) -> tuple[StateFile, ProgramRun]:
     """Return a captured program's stores as a state file has them, and what runs it.
 

@@ -44,7 +44,7 @@ def _of_orders(of_order: Sequence[str], here: StoreCounts, ran: Sequence[Ran]) -
         return Exactness("C", tuple(of_order))
     if thrown:
         return Exactness("C", (f"in another legal order of its records it fails: {thrown}", *of_order))
-    examples = ", ".join(as_line(**_shown(key)) for key in here.examples[:_NAMED])
+    examples = keys_text(here.examples)
     agree = f"the others agreed in {orders} legal orders, which is evidence and not proof"
     if here.unsure:
         what = f"{here.unsure:,} of {here.keys + here.elsewhere:,} keys depend on the order of records, such as {examples}; {agree}"
@@ -53,6 +53,11 @@ def _of_orders(of_order: Sequence[str], here: StoreCounts, ran: Sequence[Ran]) -
         what = f"the timestamps of {here.unsure_times:,} of {here.keys:,} keys depend on the order of records, such as {examples}; {agree}"
         return Exactness("B", (what, *of_order))
     return Exactness("A", (f"all keys agreed in {orders} legal orders of records, which is evidence and not proof", *of_order))
+
+
+def keys_text(keys: Sequence[bytes]) -> str:
+    """Return the first of some keys, in one line."""
+    return ", ".join(as_line(**_shown(key)) for key in keys[:_NAMED])
 
 
 def _shown(key: bytes) -> dict[str, str]:

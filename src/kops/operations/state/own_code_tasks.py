@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
@@ -42,9 +42,27 @@ _AT_EACH_RECORD = (
 _MOST_WAITING = 200_000
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How the program's topics will be after a move to another number of partitions.
+
+    :param counts: partitions of topics
+    :param relaid: inputs whose records are put where the default partitioner puts them, and the number of partitions they were produced for
+    """
+
+    counts: Mapping[str, int]
+    relaid: Mapping[str, int]
+
+    @property
+    def mixes(self) -> bool:
+        """Whether records of several partitions meet in one, in an order that no log has."""
+        return any(self.counts[topic] % old for topic, old in self.relaid.items())
+
+
 class ProgramTasks:
     """Which tasks there are, and what each reads.
 
+    :param layout: as the topics are when None
     :raises Refused: when a topic of the program does not exist
     """
 
@@ -55,6 +73,8 @@ class ProgramTasks:
         program: ProgramRun,
         facts: Sequence[StoreFacts],
         cut: InputOffsets,
+        *,
+        layout: Layout | None = None,
     ) -> None:
         self._services, self._state_file, self._capture, self._cut = services, state_file, program.capture, cut
         capture, self._base, self._as_records = program.capture, program.base, program.as_records
@@ -65,9 +85,12 @@ class ProgramTasks:
         self.steps = steps_for(capture, wanted)
         self.needed = list(dict.fromkeys(step.number for step in self.steps))
         self._tasks = tasks_of(capture)
-        self.partitions = self._partitions()
+        self.partitions = {**self._partitions(), **(layout.counts if layout else {})}
+        self._relaid = layout.relaid if layout else {}
         stores = [store for store in capture.stores if store.name in self._facts]
         self.varied = open_to_order(capture, stores, self.needed, self.partitions)
+        if layout is not None and layout.mixes:
+            self.varied = frozenset(self.needed)
         self._bounds = {place: bound for found in facts for place, bound in found.input_bounds.items()}
         self._starts = begins(facts)
         self._archived: Mapping[TopicPartition, int] = {}
@@ -152,14 +175,15 @@ class ProgramTasks:
         number, answers = step.number, answers_of(self._capture, step.number)
         here, is_last = self._tasks[number], not any(other.number == number for other in self.steps[self.steps.index(step) + 1 :])
         needed = {topic.name for each in self.needed for topic in self._tasks[each].repartition_topics}
-        inputs, base = self.inputs(number), self._base
+        inputs, base = [each for each in self.inputs(number) if each.topic not in self._relaid], self._base
+        in_files = [*step.topics, *(topic for topic in here.source_topics or () if topic in self._relaid)]
         restored = {} if base is None else restored_changelogs(self._capture, number, base)
         return [
             ProgramTask(
                 number,
                 partition,
                 tuple(piece for each in inputs if (piece := self._tail(each, partition))),
-                tuple(topic for topic in step.topics if partition < self.partitions[topic]),
+                tuple(topic for topic in in_files if partition < self.partitions[topic]),
                 {topic: self._waiting[topic, partition] for topic in step.topics if (topic, partition) in self._waiting},
                 tuple(self._store_tasks(here, partition)) if is_last else (),
                 tuple(sorted(needed & set(here.sink_topics or ()) - set(step.topics))),  # what it reads is whole already

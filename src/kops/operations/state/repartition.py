@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, NewTopic, TopicPartition, isolation_of, value_of
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import Committed, NewTopic, TopicPartition, isolation_of, value_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
-from kops.core.statefile.models import SESSION, VERSIONED
 from kops.core.streams.local_state import delete_local_state
+from kops.core.streams.program import repartition_topics
 from kops.core.topics.names import no_topics
-from kops.operations.engine.spark import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage, start_engine
+from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure, start_engine
 from kops.operations.offsets.items import move_item
 from kops.operations.protocol.journal import EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
-from kops.operations.state.arguments import GROW, StateArguments, StoreWrite, arguments_of
+from kops.operations.state.arguments import GROW, StateArguments, arguments_of
 from kops.operations.state.change import REPARTITION, STATE_CHANGE
-from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 from kops.operations.state.lost_records import losses_text
-from kops.operations.state.plans import state_plan
-from kops.operations.state.repartition_inputs import InputChoice, emissions_of, plan_inputs
+from kops.operations.state.own_code_repartition import Staged, check_by_program, refuse_followers
+from kops.operations.state.own_code_repartition import keyed_inputs as keyed_by_program
+from kops.operations.state.own_code_start import ProgramRun
+from kops.operations.state.plans import described_by, state_plan
+from kops.operations.state.repartition_inputs import InputChoice, emissions_of, keyed_inputs, plan_inputs
+from kops.operations.state.repartition_stages import Moved, movables, stage_changelogs
 from kops.operations.state.snapshot_topics import OwnTopics, StandingStill, own_topics, standing_still
-from kops.operations.state.stored_keys import suffix_length
-
-if TYPE_CHECKING:
-    from kops.spark.stores.repartition import Repartitioned
 
 
 def plan_repartition(
-    services: Services, state_file: StateFile, partitions: int, choice: InputChoice, *, master: str | None = None
+    services: Services,
+    state_file: StateFile,
+    partitions: int,
+    choice: InputChoice,
+    *,
+    master: str | None = None,
+    program: ProgramRun | None = None,
 ) -> Plan[StateArguments]:
     """Return the plan that moves the stores of a state file to another number of partitions.
 
+    :param program: computes the stores for the new number too, and has to give what is moved; None: nothing does
     :raises Refused: when the application runs, has unprocessed records in a repartition topic, or keys are where no default
-        partitioner puts them
+        partitioner puts them; or the program computes something else
     """
     for store in state_file.stores:
         if store.reuses_source:
@@ -55,12 +59,21 @@ def plan_repartition(
     topics = own_topics(services, state_file.application, state_file)
     isolation = isolation_of(committed=state_file.exactly_once)
     still = standing_still(services, topics, isolation=isolation)
-    inputs = plan_inputs(services, state_file, partitions, choice, still.committed)
-    changes, repartitions = _changes(services, state_file, topics, partitions)
+    keyed = keyed_inputs(state_file) if program is None else keyed_by_program(program.capture, state_file)
+    inputs = plan_inputs(services, state_file, partitions, choice, keyed=keyed, committed=still.committed)
+    if program is not None:
+        engine.require_batches("a program runs")  # before changelogs are read
+        refuse_followers(program.capture, inputs.kept, partitions)
+    through = [store.repartition_topic for store in state_file.stores if store.repartition_topic]
+    through = through if program is None else repartition_topics(program.capture)
+    changes, repartitions = _changes(services, state_file, topics, partitions, through)
+    if program is not None:
+        _refuse_some(state_file, changes, partitions)
     if not changes:
         raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
     refuse_unless_recreatable(services, changes)
     moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions)
+    warnings, notes = _checked(engine, state_file, program, moved, still, partitions=partitions, grown=inputs.grow)
     commits = dict(inputs.commits)
     for name in repartitions:
         begin = Committed(0, emissions_of(found for at, found in still.committed.items() if at.topic == name))
@@ -76,7 +89,7 @@ def plan_repartition(
     application = state_file.application
     arguments = StateArguments(
         application=application,
-        state_file=state_file.path,
+        state_file=described_by(state_file),
         exactly_once=state_file.exactly_once,
         master=engine.master,
         topics=tuple(changes),
@@ -102,14 +115,44 @@ def plan_repartition(
         summary=f"move {application} to {partitions} partitions, with the state of {', '.join(found.store.name for found in moved)}",
         watched={at.topic for at in (*commits, *still.committed)},
         warnings=(
+            *warnings,
             *_losses(state_file, topics, still),
             *inputs.warnings,
-            *_left_alone(topics, changes, partitions),
+            *_left_alone(state_file, topics, changes, partitions),
             delete_local_state(application),
         ),
-        notes=(f"{found.store.name}: {found.done.keys:,} keys" for found in moved),
+        notes=notes,
         confirm=application,
     )
+
+
+def _refuse_some(state_file: StateFile, changes: Sequence[TopicChange], partitions: int) -> None:
+    """Refuse to move only some of the stores that a program fills together."""
+    changed = {change.name for change in changes}
+    left = [store.changelog for store in state_file.stores if store.changelog not in changed]
+    if changes and left:
+        raise Refused(
+            f"{left[0]} has {partitions} partitions already, and {min(changed)} has not",
+            hint="see which of them was altered: `kops state rebuild --app` says with how many the program would start",
+        )
+
+
+def _checked(
+    engine: Engine,
+    state_file: StateFile,
+    program: ProgramRun | None,
+    moved: Sequence[Moved],
+    still: StandingStill,
+    *,
+    partitions: int,
+    grown: Mapping[str, int],
+) -> tuple[list[str], list[str]]:
+    """Return warnings and notes about what is moved; what is staged is deleted when the program computes something else."""
+    if program is None:
+        return [], [f"{found.store.name}: {found.done.keys:,} keys" for found in moved]
+    staged = {found.store.name: Staged(found.stage, bool(found.done.with_headers)) for found in moved}
+    with dropped_on_failure(engine, [stage for found in moved for stage in (found.stage, found.prior_stage)]):
+        return check_by_program(engine, state_file, program, staged, still.committed, partitions=partitions, grown=grown)
 
 
 def forget_kept(journal: Journal, application: str) -> list[str]:
@@ -164,161 +207,31 @@ def _unfinished(services: Services, application: str, partitions: int) -> Plan[S
     return None
 
 
-def _changes(services: Services, state_file: StateFile, topics: OwnTopics, partitions: int) -> tuple[list[TopicChange], set[str]]:
+def _changes(
+    services: Services, state_file: StateFile, topics: OwnTopics, partitions: int, repartitions: Sequence[str]
+) -> tuple[list[TopicChange], set[str]]:
     """Return the internal topics that are recreated, and which of them are repartition topics."""
     there = {topic.name: topic for topic in (*topics.changelogs.values(), *topics.repartitions)}
     wanted = [store.changelog for store in movables(state_file)]
-    repartitions = [store.repartition_topic for store in state_file.stores if store.repartition_topic]
     for name in (*wanted, *repartitions):
         if name not in there:
-            raise Refused(no_topics([name]), hint="Kafka Streams makes it when the application starts; correct the state file")
+            correct = "" if state_file.is_of_program else "; correct the state file"
+            raise Refused(no_topics([name]), hint=f"Kafka Streams makes it when the application starts{correct}")
     old = [there[name] for name in dict.fromkeys((*wanted, *repartitions)) if there[name].partitions != partitions]
     changes = [TopicChange(topic, replace(topic, partitions=partitions)) for topic in old]
     ids = topic_ids(services, changes)
     return [replace(change, topic_id=ids[change.name]) for change in changes], {topic.name for topic in old if topic.name in repartitions}
 
 
-def _left_alone(topics: OwnTopics, changes: Sequence[TopicChange], partitions: int) -> list[str]:
+def _left_alone(state_file: StateFile, topics: OwnTopics, changes: Sequence[TopicChange], partitions: int) -> list[str]:
     touched = {change.name for change in changes}
     there: list[NewTopic] = [*topics.changelogs.values(), *topics.repartitions]
     left = [topic for topic in there if topic.name not in touched and topic.partitions != partitions]
     return [
-        f"{topic.name} is of no store of the state file and keeps its {topic.partitions} partitions: right only in another sub-topology"
+        f"{topic.name} is of no store of {state_file.path} and keeps its {topic.partitions} partitions: right only in another sub-topology"
         for topic in left
     ]
 
 
 def _why(partition: TopicPartition, repartitions: set[str]) -> str:
     return "the topic is recreated" if partition.topic in repartitions else "where it begins"
-
-
-BUFFER_SUFFIX, SESSION_SUFFIX = 8, 16
-"""Bytes after the application's key in a buffer of suppress: a window's start, or a session's bounds
-(``TimeWindowedSerializer``, ``SessionWindowedSerializer``).
-"""
-
-
-@dataclass(frozen=True)
-class Movable:
-    """A changelog that can be moved.
-
-    :param suffix: number of bytes in its keys after the application's own key
-    """
-
-    name: str
-    changelog: str
-    suffix: int
-    is_versioned: bool = False
-
-
-def movables(state_file: StateFile) -> Iterator[Movable]:
-    """Yield the changelogs of a state file: its stores', and those of the buffers of ``suppress()`` behind them."""
-    for store in state_file.stores:
-        yield Movable(store.name, store.changelog, suffix_length(store.type), store.type == VERSIONED)
-        if store.window is not None and store.window.buffer is not None:
-            suffix = SESSION_SUFFIX if store.window.kind == SESSION else BUFFER_SUFFIX
-            yield Movable(f"{store.name} (suppress)", store.window.buffer, suffix)
-
-
-@dataclass(frozen=True)
-class Moved:
-    store: Movable
-    change: TopicChange
-    stage: str
-    prior_stage: str
-    done: Repartitioned
-
-    @property
-    def write(self) -> StoreWrite:
-        return StoreWrite(
-            changelog=self.store.changelog,
-            stage=self.stage,
-            contents={number: asdict(found) for number, found in self.done.after.items()},
-            in_order=self.store.is_versioned,
-            with_headers=bool(self.done.with_headers),
-            prior_stage=self.prior_stage,
-            prior_contents={number: asdict(found) for number, found in self.done.before.items()},
-        )
-
-    def items(self) -> list[Item]:
-        """Return one item per new partition that gets records."""
-        return [
-            Item(f"{self.store.changelog}:{number}", "append", 0, found.records, f"{found.records:,} of {self.done.keys:,} keys")
-            for number, found in sorted(self.done.after.items())
-        ]
-
-
-def stage_changelogs(
-    engine: Engine, state_file: StateFile, changes: Sequence[TopicChange], bounds: Mapping[TopicPartition, Bounds], partitions: int
-) -> list[Moved]:
-    """Stage every changelog that is recreated.
-
-    :raises Refused: when its keys are where no default partitioner puts them
-    """
-    by_topic = {change.name: change for change in changes}
-    done: list[Moved] = []
-    try:
-        for store in movables(state_file):
-            if store.changelog in by_topic:
-                here = {at.partition: bound for at, bound in bounds.items() if at.topic == store.changelog}
-                done.append(_stage(engine, state_file, store, by_topic[store.changelog], here, partitions=partitions))
-                _refuse_unmovable(engine, state_file, done[-1])
-    except BaseException:
-        drop_stage(*(stage for found in done for stage in (found.stage, found.prior_stage)))
-        raise
-    return done
-
-
-def _stage(
-    engine: Engine, state_file: StateFile, store: Movable, change: TopicChange, bounds: Mapping[int, Bounds], *, partitions: int
-) -> Moved:
-    from kops.spark.driver.failures import explained
-    from kops.spark.reading.ranges import TopicRange
-    from kops.spark.stores.repartition import stage_repartitioned
-
-    ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
-    changelog = TopicRange(store.changelog, ranges, read_committed=state_file.exactly_once, headers=True)
-    stage, prior = new_stage(engine.services, state_file.application), _kept_stage(engine.services, state_file.application)
-    engine.services.progress.step(f"reading {changelog.records:,} records of {store.changelog}")
-    with explained(f"read {store.changelog}"), engine.reading(changelog):
-        done = stage_repartitioned(
-            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=store.suffix, versioned=store.is_versioned
-        )
-    return Moved(store, change, stage, prior, done)
-
-
-def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved) -> None:
-    if found.done.misplaced:
-        raise Refused(
-            f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
-            hint="its input uses a custom partitioner, or the state is wrong: check with `kops state verify`",
-        )
-    earliest = [content.earliest for content in found.done.after.values() if content.records]
-    exactly_once, headers = state_file.exactly_once, bool(found.done.with_headers)
-    refuse_time_zero(engine.services, found.store.changelog, earliest, exactly_once=exactly_once, headers=headers)
-
-
-def _kept_stage(services: Services, application: str) -> str:
-    """Return the path of a stage that is kept, however old, until the operator confirms that it is no longer needed."""
-    place = new_stage(services, application)
-    if "://" in place:
-        return f"{place}-kept"
-    stage = Path(place)
-    folder = stage.parent.with_name("kept")
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _forget_unused(services, folder)
-    return str(folder / stage.name)
-
-
-def _forget_unused(services: Services, folder: Path) -> None:
-    """Delete what was staged for old plans that were not carried out."""
-    limit = time.time() - STAGES_KEPT_DAYS * 86_400
-    old = [stage for stage in folder.iterdir() if stage.stat().st_mtime < limit]
-    if not old:
-        return
-    damaged: list[ConfigError] = []
-    entries = list(Journal(services.directories.state / "journal").entries(damaged.append))
-    if damaged:
-        return  # they may need what looks unused
-    used = {store.get("prior_stage") for entry in entries for store in dict(entry.plan.arguments.get("stores") or {}).values()}
-    drop_stage(*(str(stage) for stage in old if str(stage) not in used))

@@ -37,11 +37,13 @@ class Inputs:
 
     :param grow: topic -> its new number of partitions
     :param commits: offsets for partitions that had none
+    :param kept: those that have another number of partitions, and keep it
     """
 
     grow: Mapping[str, int]
     commits: Mapping[TopicPartition, Committed]
     warnings: tuple[str, ...]
+    kept: frozenset[str] = frozenset()
 
 
 def parse_instead(texts: Sequence[str]) -> dict[str, str]:
@@ -59,19 +61,22 @@ def parse_instead(texts: Sequence[str]) -> dict[str, str]:
 
 
 def plan_inputs(
-    services: Services, state_file: StateFile, partitions: int, choice: InputChoice, committed: Mapping[TopicPartition, Committed]
+    services: Services,
+    state_file: StateFile,
+    partitions: int,
+    choice: InputChoice,
+    *,
+    keyed: Mapping[str, bool],
+    committed: Mapping[TopicPartition, Committed],
 ) -> Inputs:
     """Decide what becomes of each input topic.
 
     A store without a new key takes its tasks from its input, one with a new key from its repartition topic; that has as many
     partitions as the input unless the program says otherwise (``RepartitionTopics``).
 
+    :param keyed: input topics, and whether the keys of their records decide who has their state
     :raises Refused: when an input does not fit and nothing was decided; or holds records for tasks that will not be theirs
     """
-    keyed = {source.topic: False for store in state_file.stores for source in store.inputs}
-    for store in state_file.stores:
-        for source in store.inputs:
-            keyed[source.topic] = keyed[source.topic] or not store.moves
     unknown = sorted(choice.instead.keys() - keyed.keys())
     if unknown:
         raise UsageProblem(f"{unknown[0]} is not an input topic of {state_file.path}", hint=f"input topics: {', '.join(sorted(keyed))}")
@@ -80,6 +85,7 @@ def plan_inputs(
     grow: dict[str, int] = {}
     commits: dict[TopicPartition, Committed] = {}
     warnings: list[str] = []
+    kept = set[str]()
     for topic, is_keyed in sorted(keyed.items()):
         size = sizes[topic]
         everywhere = [TopicPartition(topic, number) for number in range(size)]
@@ -106,9 +112,20 @@ def plan_inputs(
             grow[topic] = partitions
             commits |= {TopicPartition(topic, number): Committed(0, metadata) for number in range(size, partitions)}
             warnings.append(_growing(topic, size, partitions, is_keyed=is_keyed))
-        elif not (choice.keep and not is_keyed):
+        elif choice.keep and not is_keyed:
+            kept.add(topic)
+        else:
             raise _unfit(topic, size, partitions, is_keyed=is_keyed)
-    return Inputs(grow, commits, tuple(warnings))
+    return Inputs(grow, commits, tuple(warnings), frozenset(kept))
+
+
+def keyed_inputs(state_file: StateFile) -> dict[str, bool]:
+    """Return the input topics, and whether a store takes the keys of their records."""
+    keyed = {source.topic: False for store in state_file.stores for source in store.inputs}
+    for store in state_file.stores:
+        for source in store.inputs:
+            keyed[source.topic] = keyed[source.topic] or not store.moves
+    return keyed
 
 
 def _sizes(services: Services, topics: Sequence[str]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -89,16 +89,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         yield run_task(run, tasks[number], read)
 
     what = f"run sub-topology {tasks[0].subtopology} of {run.application}"
-    with explained(what):
-        try:
-            rows = batches.by_task(len(tasks), SCHEMA, give).collect()
-        except Exception as error:
-            raise_hidden_interrupt(error)
-            failure = run.failure()
-            if failure is None:
-                raise
-            raise _as_error(failure) from error
-    by_task = {each["task"]: each for each in (json.loads(row.facts) for row in rows)}
+    by_task = {each["task"]: each for each in facts_of_tasks(batches, run, what, len(tasks), give)}
     found = [(task, by_task[task.name]) for task in tasks]
     names = [store.name for store in tasks[0].stores] if tasks else []
     return Ran(
@@ -112,6 +103,26 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
         heap=max((facts["heap"] for _, facts in found), default=0),
     )
+
+
+def facts_of_tasks(
+    batches: BatchSource, run: Run, what: str, count: int, give: Callable[[int, Read], Iterator[pyarrow.Table]]
+) -> list[dict[str, Any]]:
+    """Return the facts of tasks, one row of ``SCHEMA`` each.
+
+    :param what: is done, should it fail
+    :raises KopsError: what the first task that failed met
+    """
+    with explained(what):
+        try:
+            rows = batches.by_task(count, SCHEMA, give).collect()
+        except Exception as error:
+            raise_hidden_interrupt(error)
+            failure = run.failure()
+            if failure is None:
+                raise
+            raise _as_error(failure) from error
+    return [json.loads(row.facts) for row in rows]
 
 
 def keep_archived(session: SparkSession, run: Run, archived: ArchivedTopic, wanted: TopicRange) -> dict[int, int]:

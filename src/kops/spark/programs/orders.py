@@ -69,6 +69,10 @@ class Differing:
                 self._elsewhere.update(batch.filter(batch.column("after_value").is_null()).column("key").to_pylist())
 
     @property
+    def keys(self) -> set[bytes]:
+        return self._values | self._times
+
+    @property
     def facts(self) -> dict[str, Any]:
         times = self._times - self._values
         examples = sorted(self._values or times)[:_EXAMPLES]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kops.formats import runner_frames as frames
+from kops.spark.staging.stage_files import files_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,6 +53,20 @@ def batches_of(topic: str, partition: int, rows: pyarrow.Table, times: str = "ti
         topics, partitions = numpy.zeros(some.num_rows, numpy.int32), numpy.full(some.num_rows, partition, numpy.int32)
         texts = [some[name].combine_chunks() if some[name].num_chunks != 1 else some[name].chunk(0) for name in _TEXTS]
         yield frames.Batch([topic], topics, partitions, some["offset"].to_numpy(), some[times].to_numpy(), *texts)
+
+
+def staged_rows(folder: str, partition: int) -> pyarrow.Table:
+    """Return what a stage without headers adds to a partition of a changelog."""
+    import pyarrow
+    from pyarrow import compute, dataset
+
+    files = files_of(folder)
+    if not files:
+        return rows_schema().empty_table()
+    names = ["key", "after_value", "after_timestamp"]
+    rows = dataset.dataset(files, format="parquet").to_table(columns=names, filter=compute.field("partition") == partition)
+    none = pyarrow.array([b""] * rows.num_rows, pyarrow.binary())
+    return pyarrow.table([*(rows[name] for name in names), none], names=rows_schema().names).cast(rows_schema())
 
 
 def restored(changelog: str, folder: str, partition: int) -> Iterator[frames.Batch]:

@@ -28,14 +28,24 @@ def staged(run: Run, store: StoreTask, task: ProgramTask, written: Written, read
 
     Where the program gives no timestamp, as suppressions do not, that of a record is when it was sent, and is not compared.
     """
+    wanted, timed = _timed(run, _rows(written, store))
+    return compared(wanted, store, task.partition, read, timed=timed)
+
+
+def rows_wanted(run: Run, store: StoreTask, written: Written, held: pyarrow.Table) -> tuple[pyarrow.Table, bool]:
+    """Return the rows that a program wrote, without windows that have expired and are not held; and whether timestamps are compared."""
+    wanted, timed = _timed(run, _rows(written, store))
+    return _without_expired(wanted, held, store)[0], timed
+
+
+def _timed(run: Run, wanted: pyarrow.Table) -> tuple[pyarrow.Table, bool]:
     import pyarrow
     from pyarrow import compute
 
-    wanted = _rows(written, store)
     timed = not compute.any(compute.less(wanted["timestamp"], 0)).as_py()
     if not timed:
         wanted = wanted.set_column(2, "timestamp", pyarrow.array([int(run.settings["wall_clock"])] * len(wanted), pyarrow.int64()))
-    return compared(wanted, store, task.partition, read, timed=timed)
+    return wanted, timed
 
 
 def compared(wanted: pyarrow.Table, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, OperationFailed
@@ -37,15 +37,25 @@ def run_task(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
 
     :raises KopsError: which is also in the file ``FAILURE``, since Spark keeps only its text
     """
+    return row_of(run, f"task {task.name}", lambda: _facts(run, task, read))
+
+
+def row_of(run: Run, what: str, make: Callable[[], Mapping[str, Any]]) -> pyarrow.Table:
+    """Return the row of a task.
+
+    :param what: names it, should it fail
+    :param make: runs it, and returns its facts
+    :raises KopsError: as ``run_task``
+    """
     import pyarrow
 
     try:
-        facts = _facts(run, task, read)
+        facts = make()
     except KopsError as error:
         _tell(run, error)
         raise
     except Exception as error:
-        said = f"task {task.name} of {run.application} failed: {type(error).__name__}: {error}"
+        said = f"{what} of {run.application} failed: {type(error).__name__}: {error}"
         _tell(run, OperationFailed(said, trace=traceback.format_exc()))
         raise
     return pyarrow.table({"facts": [json.dumps(facts)]})
@@ -65,14 +75,14 @@ def _tell(run: Run, error: KopsError) -> None:
 def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     """Run a task in its orders; stage what it wrote in the first, and compare the others with that."""
     first, *others = task.orders
-    written, facts = _run(run, task, first, read)
+    written, facts = run_in_order(run, task, first, read)
     stores = {store.name: staged(run, store, task, written, read) for store in task.stores}
     differing = {store.name: Differing() for store in task.stores}
     calls, schedules, on_disk = {*facts["calls"]}, facts["wall_clock_schedules"], {*facts["on_disk"]}
     thrown = None
     for order in others:
         try:
-            other, more = _run(run, task, order, read)
+            other, more = run_in_order(run, task, order, read)
         except OperationFailed as error:
             thrown = error.message
             break
@@ -86,7 +96,7 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     return {**facts, **seen, "stores": {name: {**stores[name], **differing[name].facts, **moved[name]} for name in stores}}
 
 
-def _run(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[Written, dict[str, Any]]:
+def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[Written, dict[str, Any]]:
     """Run a task in one order; return what it wrote, and what happened."""
     program = program_of(run, read)
     written = Written(run, task, order)

@@ -17,13 +17,51 @@ if TYPE_CHECKING:
     from kops.spark.programs.models import ProgramTask, Run, StoreTask
 
 
+class PartitionFiles:
+    """What goes to partitions of topics, a file for each, complete or absent: timestamp, key, value, headers.
+
+    :param writer: sub-topology and partition of the task that writes, by which files of a partition are ordered
+    """
+
+    def __init__(self, run: Run, order: str, *writer: int) -> None:
+        self._run, self._order, self._name = run, order, "-".join(f"{each:05}" for each in writer)
+        self._files: dict[tuple[str, int], tuple[Any, Path, Path]] = {}
+
+    def add(self, topic: str, numbers: Any, table: pyarrow.Table) -> None:
+        """Add records.
+
+        :param numbers: of their partitions, as numpy has them
+        """
+        import numpy
+        import pyarrow
+
+        for partition in numpy.unique(numbers).tolist():
+            self._writer(topic, partition, table.schema).write_table(table.filter(pyarrow.array(numbers == partition)))
+
+    def _writer(self, topic: str, partition: int, schema: pyarrow.Schema) -> Any:
+        from pyarrow import ipc
+
+        if (topic, partition) not in self._files:
+            folder = self._run.repartitioned(topic, partition, self._order)
+            folder.mkdir(parents=True, exist_ok=True)
+            target = folder / f"{self._name}.arrow"
+            part = target.with_name(f".{target.name}.{os.getpid()}")
+            self._files[topic, partition] = ipc.new_file(str(part), schema), part, target
+        return self._files[topic, partition][0]
+
+    def close(self) -> None:
+        for writer, part, target in self._files.values():
+            writer.close()
+            part.replace(target)
+
+
 class Written:
     """What a task writes: to changelogs, kept; to repartition topics, into files."""
 
     def __init__(self, run: Run, task: ProgramTask, order: str) -> None:
-        self._run, self._task, self._order = run, task, order
+        self._task = task
         self._kept: dict[str, list[pyarrow.Table]] = {store.changelog: [] for store in task.stores}
-        self._files: dict[tuple[str, int], tuple[Any, Path, Path]] = {}
+        self._files = PartitionFiles(run, order, task.subtopology, task.partition)
 
     def take(self, batches: Iterable[frames.Batch]) -> None:
         for batch in batches:
@@ -32,7 +70,6 @@ class Written:
                     self._take(topic, batch, batch.topic == number)
 
     def _take(self, topic: str, batch: frames.Batch, chosen: Any) -> None:
-        import numpy
         import pyarrow
 
         mask = pyarrow.array(chosen)
@@ -41,25 +78,10 @@ class Written:
         if topic in self._kept:
             self._kept[topic].append(table)
             return
-        numbers = table["partition"].to_numpy()
-        for partition in numpy.unique(numbers).tolist():
-            self._pass_on(topic, partition, table.filter(pyarrow.array(numbers == partition)).drop_columns(["partition"]))
-
-    def _pass_on(self, topic: str, partition: int, table: pyarrow.Table) -> None:
-        from pyarrow import ipc
-
-        if (topic, partition) not in self._files:
-            folder = self._run.repartitioned(topic, partition, self._order)
-            folder.mkdir(parents=True, exist_ok=True)
-            target = folder / f"{self._task.subtopology:05}-{self._task.partition:05}.arrow"
-            part = target.with_name(f".{target.name}.{os.getpid()}")
-            self._files[topic, partition] = ipc.new_file(str(part), table.schema), part, target
-        self._files[topic, partition][0].write_table(table)
+        self._files.add(topic, table["partition"].to_numpy(), table.drop_columns(["partition"]))
 
     def close(self) -> None:
-        for writer, part, target in self._files.values():
-            writer.close()
-            part.replace(target)
+        self._files.close()
 
     def of(self, store: StoreTask) -> pyarrow.Table:
         """Return the last row of each key, of versioned stores all: key, value, timestamp (-1: the producer's), headers; with its start."""

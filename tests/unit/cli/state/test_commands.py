@@ -66,8 +66,8 @@ REFUSED = {
         "--write",
         "replace",
     ): "--into writes to another application, so --write replace does not apply",
-    ("repartition", "--partitions", "6"): "repartition moves what the changelogs hold, as a state file describes it: `kops state init"
-    " --capture` drafts one",
+    ("repartition", "state.yaml", "--partitions", "6"): "--app takes the place of FILE: leave out one of them",
+    ("repartition", "--partitions", "6", "--store", "counts"): "with --app all stores of the program move: leave out --store",
     ("verify", "--capture", "c.json"): "--capture compares a FILE with the program, and --app is the program itself",
     ("query", "--all", "--no-network"): "--no-network goes with --from input: a changelog is read without the program",
     ("check",): "Missing argument 'FILE'.",

@@ -1,0 +1,176 @@
+"""A program's input put where it would be with another number of partitions, and its tasks run over that.
+
+What they compute is compared with what the changelogs hold, whose keys were put into these partitions too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import OperationFailed, Refused
+from kops.core.streams.program_doubts import BY_TIME
+from kops.spark.columns.difference import stage_rows
+from kops.spark.programs.inputs import headers_of
+from kops.spark.programs.jobs import facts_of_tasks
+from kops.spark.programs.models import ProgramTask, Run, StoreTask
+from kops.spark.programs.orders import Differing
+from kops.spark.programs.rows import rows_schema, snapshot_rows, staged_rows
+from kops.spark.programs.stores import lasting, rows_wanted
+from kops.spark.programs.tasks import row_of, run_in_order
+from kops.spark.programs.written import PartitionFiles
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from kops.formats.batches.columns import RecordColumns
+    from kops.spark.reading.batch_source import BatchSource, Piece, Read
+
+INPUT = 99_999
+"""In the names of files, in place of the sub-topology that wrote them: they are the same in every order."""
+_EXAMPLES = 5
+_ERASED = "erased"
+
+
+def relay(batches: BatchSource, run: Run, pieces: Sequence[Piece], old: int, new: int) -> int:
+    """Write a topic's records into files, by the partition that each would have; return how many there are.
+
+    :param old: the number of partitions that they were produced for, and ``new``: the number after the move
+    :raises Refused: when a record is not where the default partitioner puts it among the old ones
+    """
+
+    def give(number: int, read: Read) -> Iterator[pyarrow.Table]:
+        piece = pieces[number]
+        yield row_of(run, f"{piece.topic}:{piece.partition}", lambda: {"records": _relaid(run, piece, read, old, new)})
+
+    if not pieces:
+        return 0
+    return sum(found["records"] for found in facts_of_tasks(batches, run, f"read {pieces[0].topic}", len(pieces), give))
+
+
+def _relaid(run: Run, piece: Piece, read: Read, old: int, new: int) -> int:
+    import pyarrow
+
+    from kops.formats.murmur2_columns import partitions_of
+
+    files, count = PartitionFiles(run, BY_TIME, INPUT, piece.partition), 0
+    for columns in read(piece):
+        keys = columns.keys()
+        _refuse_misplaced(piece, columns, keys, old)
+        found = [pyarrow.array(columns.timestamps), keys, columns.values(), headers_of(columns)]
+        table = pyarrow.table(found, names=["timestamp", "key", "value", "headers"])
+        files.add(piece.topic, partitions_of(keys, new).to_numpy(), table)
+        count += len(columns)
+    files.close()
+    return count
+
+
+def _refuse_misplaced(piece: Piece, columns: RecordColumns, keys: pyarrow.Array, old: int) -> None:
+    """Refuse records of which it is not known which partition they would have."""
+    import numpy
+
+    from kops.formats.murmur2_columns import partitions_of
+
+    usual = partitions_of(keys, old).fill_null(-1).to_numpy()
+    odd = numpy.flatnonzero(usual != piece.partition)
+    if not len(odd):
+        return
+    at, place = int(columns.offsets[odd[0]]), int(usual[odd[0]])
+    what = "has no key" if place < 0 else f"would be in partition {place} by the default partitioner of {old} partitions"
+    raise Refused(
+        f"{piece.topic}:{piece.partition} has a record at offset {at} that {what}: which task would read it after the move is not known",
+        hint="a state file moves what the changelogs hold, whatever the input is: `kops state init --capture` drafts one",
+    )
+
+
+@dataclass(frozen=True)
+class Check:
+    """A store that was computed over the input of another number of partitions, beside what its changelog holds.
+
+    :param keys: that the changelog holds
+    :param wrong: keys that every order gives otherwise than the changelog has them, and all orders alike
+    :param open: those that every order gives otherwise, and not all alike
+    :param by_order: those that the order by time gives otherwise, and another one as the changelog has them
+    :param examples: a few of those that are wrong, or else of those that are open
+    :param orders: in how many the tasks were run; fewer where the program threw in one
+    """
+
+    keys: int
+    wrong: int
+    open: int
+    by_order: int
+    examples: tuple[bytes, ...]
+    orders: int
+
+
+def check_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> dict[str, Check]:
+    """Run all tasks of a sub-topology, and compare their stores with what is staged for them."""
+
+    def give(number: int, read: Read) -> Iterator[pyarrow.Table]:
+        task = tasks[number]
+        yield row_of(run, f"task {task.name}", lambda: _checked(run, task, read))
+
+    found = facts_of_tasks(batches, run, f"run sub-topology {tasks[0].subtopology} of {run.application}", len(tasks), give)
+    return {store.name: _added([each["stores"][store.name] for each in found]) for store in tasks[0].stores}
+
+
+def _added(found: Sequence[Mapping[str, Any]]) -> Check:
+    keys, wrong, unsure, by_order = (sum(each[name] for each in found) for name in ("keys", "wrong", "open", "by_order"))
+    examples = [bytes.fromhex(key) for each in found if each["wrong"] or not wrong for key in each["examples"]]
+    return Check(keys, wrong, unsure, by_order, tuple(examples[:_EXAMPLES]), min(each["orders"] for each in found))
+
+
+@dataclass
+class _Seen:
+    """A store of a task: which keys each order gave otherwise than they are held."""
+
+    held: pyarrow.Table
+    first: pyarrow.Table | None = None
+    unlike: list[set[bytes]] = field(default_factory=list)
+    differing: Differing = field(default_factory=Differing)
+
+    def facts(self) -> dict[str, Any]:
+        unlike = set.intersection(*self.unlike)
+        unsure = unlike & self.differing.keys
+        wrong = unlike - unsure
+        counts = {"wrong": len(wrong), "open": len(unsure), "by_order": len(self.unlike[0] - unlike)}
+        return {"keys": self.held.num_rows, **counts, "examples": [key.hex() for key in sorted(wrong or unsure)[:_EXAMPLES]]}
+
+
+def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
+    seen = {store.name: _Seen(_held(store, task.partition)) for store in task.stores}
+    orders = 0
+    for order in task.orders:
+        try:
+            written, _ = run_in_order(run, task, order, read)
+        except OperationFailed:
+            if not orders:
+                raise
+            continue
+        orders += 1
+        for store in task.stores:
+            here, lasts = seen[store.name], lasting(written, store)
+            wanted, timed = rows_wanted(run, store, written, here.held)
+            rows = _differing(wanted, here.held, task.partition, timed=timed)
+            here.unlike.append(rows)
+            if here.first is None:
+                here.first = lasts
+            else:
+                here.differing.add(here.first, lasts, task.partition)
+    return {"stores": {name: {**each.facts(), "orders": orders} for name, each in seen.items()}}
+
+
+def _differing(wanted: pyarrow.Table, held: pyarrow.Table, partition: int, *, timed: bool) -> set[bytes]:
+    """Return the keys that differ; one that should not be there and is not does not."""
+    return {
+        key
+        for batch in stage_rows(wanted, held, partition, timed=timed)
+        for key, action in zip(batch.column("key").to_pylist(), batch.column("action").to_pylist(), strict=True)
+        if action != _ERASED
+    }
+
+
+def _held(store: StoreTask, partition: int) -> pyarrow.Table:
+    rows = snapshot_rows(store.snapshot, partition) if store.snapshot is not None else staged_rows(store.stage, partition)
+    return rows.cast(rows_schema())
