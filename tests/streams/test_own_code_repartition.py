@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from support import processes
 from support.captured import built_agent
-from support.own_apps import App, records
+from support.own_apps import FIRST_MS, App, records
 from support.programs import Record
+from support.streams_apps import SECONDS, wait_for
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
@@ -22,11 +24,15 @@ UNCACHED = "statestore.cache.max.bytes=0"
 """So that every change is sent, and outputs can be compared."""
 
 
-def made(cluster, application, folder):
+SLOW, SMALL_BATCHES = 500, ("-X", "message.max.bytes=2000")
+"""Bytes a second that the broker takes of the kops that is to be killed, and of a request; it has at most five of them on the way."""
+
+
+def made(cluster, application, folder, partitions=OLD, count=HALF, name="moves", **more):
     """Return an application that has processed the first records."""
-    app = App(cluster, "moves", application, folder / "app", main="Moves", settings=(UNCACHED,))
-    cluster.create_all({app.topic("in"): OLD, app.topic("out"): 1, app.topic("trails"): 1})
-    cluster.produce(app.topic("in"), records(COUNT)[:HALF])
+    app = App(cluster, name, application, folder / "app", main="Moves", settings=(UNCACHED,), **more)
+    cluster.create_all({app.topic("in"): partitions, app.topic("out"): 1, app.topic("trails"): 1})
+    cluster.produce(app.topic("in"), records(COUNT)[:count])
     app.run()
     return app
 
@@ -150,3 +156,87 @@ def test_a_changelog_that_is_wrong_is_not_moved(story):
     refused = story.seen["wrong"]
     assert refused.code == 5
     assert f"store trail: of 1 keys, such as key-7, the program computes something else over its input of {NEW} partitions" in refused.err
+
+
+def test_a_move_that_was_killed_is_finished_and_the_application_goes_on(cluster, prefix, tmp_path, run_kops, kops_process):
+    built_agent()
+    app, twin = (made(cluster, f"{prefix}-{name}", tmp_path / name) for name in ("moved", "twin"))
+    before = {store: of_live(app, store) for store in STORES}
+    there = cluster.create(app.topic(f"in-{NEW}"), NEW)
+    arguments = ("--app", captured(run_kops, app), "--partitions", NEW, "--input", f"{app.topic('in')}={there}")
+    confirm, client = ("--confirm", app.application, "-B", cluster.servers), f"{prefix}-slow"
+    cluster.slow_down(client, SLOW)
+    plan = tmp_path / "plan.json"
+    run_kops("state", "repartition", *arguments, "--plan-out", plan, "-B", cluster.servers).ok()
+    process = kops_process("apply", plan, *confirm, "-X", f"client.id={client}", *SMALL_BATCHES)
+    changelogs = [app.topic(f"{store}-changelog") for store in STORES]
+
+    def begun():
+        assert process.poll() is None, process.communicate()
+        recreated = [name for name in changelogs if cluster.topics(app.application).get(name) == NEW]
+        return any(high for name in recreated for _, high in cluster.ends(name).values())
+
+    wait_for("the first record of a new changelog", begun, 3 * SECONDS)
+    processes.end(process)
+    cluster.hear_out(client)
+    assert before != {store: of_live(app, store) for store in STORES}
+    entry = run_kops("journal", "list", "-o", "json").ok().json[0]
+    assert (entry["operation"], entry["status"]) == ("state.repartition", "crashed")
+    run_kops("journal", "finish", entry["id"], *confirm).ok()
+    assert before == {store: of_live(app, store) for store in STORES}
+    shutil.rmtree(app.folder / "state")
+    app.inputs, app.settings = (f"in-{NEW}",), (UNCACHED, f"input=in-{NEW}")
+    for each in (app, twin):
+        cluster.produce(each.topic(each.inputs[0]), records(COUNT)[HALF:])
+        each.run()
+    for store in STORES:
+        assert of_live(app, store) == of_live(twin, store)
+
+
+def test_what_depends_on_the_keys_of_a_task_is_not_moved(cluster, prefix, tmp_path, run_kops):
+    built_agent()
+    app = made(cluster, prefix, tmp_path, count=100, name="shared")
+    before = state_of(cluster, app)
+    arguments = ("--app", captured(run_kops, app), "--partitions", NEW, "--grow-inputs", "--confirm", app.application)
+    refused = run_kops("state", "repartition", *arguments, "-B", cluster.servers)
+    assert refused.code == 5
+    assert "store trail: of " in refused.err
+    assert "depends on which keys share a task" in refused.err
+    assert state_of(cluster, app) == before
+
+
+def test_what_depends_on_the_order_of_records_moves_as_it_was(cluster, prefix, tmp_path, run_kops):
+    """Of two topics the last value, and how often a cache was flushed."""
+    built_agent()
+    app, stores = App(cluster, "latest", prefix, tmp_path / "app", inputs=("in", "other")), ("counts", "latest", "updates")
+    cluster.create_all({app.topic(name): 4 for name in app.inputs})
+    for seed, name in enumerate(app.inputs):
+        cluster.produce(app.topic(name), records(HALF, seed=seed))
+    app.run()
+    before = {store: of_live(app, store) for store in stores}
+    arguments = ("--app", captured(run_kops, app), "--partitions", 6, "--grow-inputs", "--confirm", app.application)
+    done = run_kops("state", "repartition", *arguments, "-B", cluster.servers).ok()
+    keys = len(before["counts"])
+    assert f"counts: of {keys} of {keys} keys the program computes the same" in done.err
+    assert "store updates (exactness C): " in done.err
+    assert before == {store: of_live(app, store) for store in stores}
+    assert {cluster.topics(prefix)[app.topic(f"{store}-changelog")] for store in stores} == {6}
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (Record(None, b"a0", FIRST_MS, (), 1), "in:1 has a record at offset 0 that has no key"),
+        (Record(b"key-1", b"a0", FIRST_MS, (), 1), "1 of 2 keys are not where a default partitioner puts them"),
+    ],
+    ids=["null", "custom"],
+)
+def test_input_of_which_the_new_partition_is_not_known_is_refused(cluster, prefix, tmp_path, run_kops, record, said):
+    built_agent()
+    app = App(cluster, "moves", prefix, tmp_path / "app", main="Moves", settings=(UNCACHED,))
+    cluster.create_all({app.topic("in"): 2, app.topic("out"): 1, app.topic("trails"): 1})
+    cluster.produce(app.topic("in"), [record, Record(b"key-2", b"b0", FIRST_MS)])
+    app.run()
+    arguments = ("--app", captured(run_kops, app), "--partitions", NEW, "--grow-inputs", "--confirm", app.application)
+    refused = run_kops("state", "repartition", *arguments, "-B", cluster.servers)
+    assert (refused.code, said in refused.err) == (5, True), refused.err
