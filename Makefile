@@ -50,7 +50,7 @@ packages:
 demo: setup ## Break and rebuild an application's state on a real Kafka
 	$(BIN)/kops demo
 
-test: $(READY) ## Run every check, on real parts
+test: jars ## Run every check, on real parts
 	@nice $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers & checks=$$!; \
 	$(MAKE) --no-print-directory real; real=$$?; \
 	wait $$checks || { echo 'failed: types, unit, style or layers, see above'; exit 1; }; exit $$real
