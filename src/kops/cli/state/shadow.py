@@ -50,6 +50,7 @@ def program_of_shadow(
     from kops.cli.state.shared import of_capture
     from kops.core.streams.capture_file import read_capture
     from kops.gateways.machine.agent import LAUNCH, command_text
+    from kops.operations.state.own_code_stores import with_topics
     from kops.operations.streams.capture import capture_program, load_capture
 
     if not words and not app:
@@ -66,6 +67,7 @@ def program_of_shadow(
         capture = replace(capture, command=words, folder=str(Path.cwd()))
     elif LAUNCH in capture.command:
         raise click.UsageError(f"{path} was captured with --topology-class, and not by a start command: name one, --shadow -- COMMAND...")
+    capture = with_topics(session, capture)
     return of_capture(session, capture, path, stores or _fit(session, capture))
 
 
