@@ -1,12 +1,15 @@
 package kops.runner;
 
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 
 /** Does the same to a Table and to a HashMap, by chance, and compares them now and then: says "same", or throws. */
 public final class TableCheck {
@@ -19,7 +22,19 @@ public final class TableCheck {
             check(new Random(seed), seed % 2 == 0 ? 300 : 30_000, seed < 2 ? 40 : 3_000);
         }
         large();
+        hashes();
         System.out.println("same");
+    }
+
+    /** Keys that are alike have other hashes: of this many numbers chance would let some ten be the same. */
+    private static void hashes() {
+        Set<Integer> found = new HashSet<>();
+        for (int number = -OPERATIONS; number < OPERATIONS; number++) {
+            found.add(Table.hash(ByteBuffer.allocate(8).putLong(number).array()));
+        }
+        if (found.size() < 2 * OPERATIONS - 100) {
+            throw new IllegalStateException(found.size() + " hashes of " + 2 * OPERATIONS + " keys");
+        }
     }
 
     private static void check(Random random, int keys, int longest) {
