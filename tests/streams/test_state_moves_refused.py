@@ -247,6 +247,41 @@ def test_suppress_buffer_moves_with_its_headers_and_is_undone(cluster, prefix, t
     assert {topic: compacted_view(cluster.read(topic)) for topic in before} == before
 
 
+@pytest.mark.long
+def test_versions_that_came_too_late_for_their_store_do_not_move(cluster, prefix, tmp_path, run_kops):
+    """``RocksDBVersionedStore.put`` takes none that is older than the newest one before it by more than the history; the log has it."""
+    history, table = 1000, f"{prefix}-table"
+    body = {
+        "application": prefix,
+        "stores": {
+            "it": {"type": "versioned", "history_retention": f"{history}ms", "from": {"topic": table, "key": "bytes", "value": "bytes"}}
+        },
+    }
+    (tmp_path / "state.yaml").write_text(json.dumps(body), encoding="utf-8")
+    changelog = f"{prefix}-it-changelog"
+    cluster.create_all({table: OLD, f"{table}-{NEW}": NEW})
+    cluster.create(changelog, OLD, {"cleanup.policy": "compact", "min.compaction.lag.ms": str(history + 86_400_000)})
+    late = {0: 0, 1: 5000, 2: 4000, 3: 3999, 4: 5000 - history - 1, 5: 6000}
+    taken = [START + late[at] for at in (0, 1, 2, 5)]
+    versions = [Record(key, b"%d" % at, START + time) for key in NAMES[:50] for at, time in late.items()]
+    cluster.produce(changelog, [version for at in late for version in versions if version.value == b"%d" % at])
+    cluster.commit(prefix, {(table, number): 0 for number in range(OLD)})
+    move = ("--partitions", NEW, "--input", f"{table}={table}-{NEW}", "--confirm", prefix)
+    run_kops("state", "repartition", tmp_path / "state.yaml", *move, "-B", cluster.servers).ok()
+
+    def held():
+        found: dict[bytes, list[int]] = {}
+        for record in cluster.read(changelog):
+            found.setdefault(record.key, []).append(record.timestamp)
+        return found
+
+    assert held() == dict.fromkeys(NAMES[:50], taken_in_order := sorted(taken))
+    assert {record.partition for record in cluster.read(changelog)} - set(range(OLD))
+    entry = run_kops("journal", "list", "-o", "json").ok().json[0]["id"]
+    run_kops("undo", entry, "--confirm", prefix, "-B", cluster.servers).ok()
+    assert held() == dict.fromkeys(NAMES[:50], taken_in_order)
+
+
 def test_reports_say_what_was_wrong_what_was_written_and_what_was_read_back(scene):
     place, wrong = scene.view()[b"foobar"].partition, b"\x00" * 8
     strange = [Record(b"foobar", wrong, START, (), place), Record(b"<script>alert(1)</script>", ONE, START, (), 0)]

@@ -12,7 +12,7 @@ from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item
 from kops.core.statefile import StateFile
-from kops.core.statefile.models import SESSION, VERSIONED
+from kops.core.statefile.models import SESSION
 from kops.operations.engine.spark import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage
 from kops.operations.protocol.journal import Journal
 from kops.operations.services import Services
@@ -35,18 +35,19 @@ class Movable:
     """A changelog that can be moved.
 
     :param suffix: number of bytes in its keys after the application's own key
+    :param history_ms: of a versioned store
     """
 
     name: str
     changelog: str
     suffix: int
-    is_versioned: bool = False
+    history_ms: int | None = None
 
 
 def movables(state_file: StateFile) -> Iterator[Movable]:
     """Yield the changelogs of a state file: its stores', and those of the buffers of ``suppress()`` behind them."""
     for store in state_file.stores:
-        yield Movable(store.name, store.changelog, suffix_length(store.type), store.type == VERSIONED)
+        yield Movable(store.name, store.changelog, suffix_length(store.type), store.history_ms)
         if store.window is not None and store.window.buffer is not None:
             suffix = SESSION_SUFFIX if store.window.kind == SESSION else BUFFER_SUFFIX
             yield Movable(f"{store.name} (suppress)", store.window.buffer, suffix)
@@ -66,7 +67,7 @@ class Moved:
             changelog=self.store.changelog,
             stage=self.stage,
             contents={number: asdict(found) for number, found in self.done.after.items()},
-            in_order=self.store.is_versioned,
+            in_order=self.store.history_ms is not None,
             with_headers=bool(self.done.with_headers),
             prior_stage=self.prior_stage,
             prior_contents={number: asdict(found) for number, found in self.done.before.items()},
@@ -114,7 +115,7 @@ def _stage(
     engine.services.progress.step(f"reading {changelog.records:,} records of {store.changelog}")
     with explained(f"read {store.changelog}"), engine.reading(changelog):
         done = stage_repartitioned(
-            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=store.suffix, versioned=store.is_versioned
+            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=store.suffix, history_ms=store.history_ms
         )
     return Moved(store, change, stage, prior, done)
 

@@ -15,6 +15,7 @@ from kops.spark.reading.snapshot import Content, Held, snapshot_view, write_snap
 from kops.spark.staging.difference import all_added
 from kops.spark.staging.stage import write_stage
 from kops.spark.stores.prepare import prepare
+from kops.spark.stores.tables import not_expired
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,19 +42,22 @@ class Repartitioned:
 
 
 def stage_repartitioned(
-    kafka: KafkaSource, changelog: TopicRange, paths: tuple[str, str], *, partitions: int, suffix: int, versioned: bool
+    kafka: KafkaSource, changelog: TopicRange, paths: tuple[str, str], *, partitions: int, suffix: int, history_ms: int | None
 ) -> Repartitioned:
     """Stage what a changelog holds twice: for its new partitions, and as it is.
 
     :param paths: of the stages, new and old
     :param partitions: the new number
     :param suffix: number of bytes after the application's key in a stored key
-    :param versioned: whether each key has several records
+    :param history_ms: of a versioned store; what came too late for it is left out: in the order of time, in which all is written, it
+        would be taken. None: of another store
     """
     from pyspark import StorageLevel
 
     after, before = paths
-    view = snapshot_view(kafka.read(changelog), versioned=versioned)
+    records = kafka.read(changelog)
+    taken = records if history_ms is None else not_expired(records.where("key is not null"), history_ms)
+    view = snapshot_view(taken, versioned=history_ms is not None)
     counts_of = {"usual": len(changelog.ranges), "target": partitions}  # where the default partitioner puts each key, old and new
     placed = with_murmur2(view, counts_of, suffix=suffix).persist(StorageLevel.DISK_ONLY)  # it is used three times
     try:
