@@ -31,10 +31,15 @@ LONG = (
     "sandbox/test_three_brokers.py::test_health_reports_broker_that_is_down?stop?",
     "streams/test_killed.py::test_rebuild_ended_while_it_writes_is_completed_later?9-exactly_once_v2-*",
     "streams/test_killed.py::test_rebuild_ended_while_it_writes_is_completed_later?2-*",
-    "streams/test_killed.py::test_rebuild_survives_a_killed_broker_or_fails_honestly?reads-*",
+    "streams/test_killed.py::test_rebuild_survives_a_killed_broker_or_fails_honestly?*",
     "streams/test_repartition_killed.py::*",
     "streams/test_harness.py::test_a_real_application_writes_what_the_driver_says?exactly_once_v2?",
     "replay/test_killed.py::test_killed_at_random_moments?*",
+    # It waits for a minute until a broker forgets.
+    "replay/test_remembered.py::*",
+    # A hundred seconds of processor time: rebuilds from archives of each kind, of which test_own_code_verbs has one.
+    "streams/test_from_archive.py::*",
+    "streams/test_trust_history.py::test_what_a_consumer_reads_and_where_keys_go",
     "sandbox/test_fixtures.py::test_a_broker_that_is_killed_comes_back_with_its_topics_on_its_port",
     "broker/test_batch_producer.py::test_it_writes_over_tls_with_scram",
     "broker/test_groups_secured.py::test_stopping_all_of_them_ends_every_process_and_they_come_back",
