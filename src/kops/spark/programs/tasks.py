@@ -78,6 +78,7 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     written, facts = run_in_order(run, task, first, read)
     stores = {store.name: staged(run, store, task, written, read) for store in task.stores}
     differing = {store.name: Differing() for store in task.stores}
+    firsts = {store.name: lasting(written, store) for store in task.stores} if others else {}
     calls, schedules, on_disk = {*facts["calls"]}, facts["wall_clock_schedules"], {*facts["on_disk"]}
     thrown = None
     for order in others:
@@ -90,7 +91,7 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
         on_disk |= {*more["on_disk"]}
         schedules = max(schedules, more["wall_clock_schedules"])
         for store in task.stores:
-            differing[store.name].add(lasting(written, store), lasting(other, store), task.partition)
+            differing[store.name].add(firsts[store.name], lasting(other, store), task.partition)
     seen = {"calls": sorted(calls), "wall_clock_schedules": schedules, "thrown": thrown}
     moved = {store.name: {"on_disk": not on_disk.isdisjoint({store.name, store.changelog})} for store in task.stores}
     return {**facts, **seen, "stores": {name: {**stores[name], **differing[name].facts, **moved[name]} for name in stores}}
