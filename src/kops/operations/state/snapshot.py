@@ -299,16 +299,10 @@ def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part:
 
 
 def view_of(engine: Engine, store: SnapshotStore, changelog: TopicRange) -> Any:
-    """Return, as a DataFrame, what a snapshot has, or would have, of a changelog.
+    """Return, as a DataFrame, what a snapshot has, or would have, of a changelog."""
+    from kops.spark.stores.versioned import restorable
 
-    Versions are written back in the order of time, in which none is too late: those that the store never accepted are left out.
-    """
-    from kops.spark.reading.snapshot import snapshot_view
-    from kops.spark.stores.tables import not_expired
-
-    records = engine.kafka().read(changelog)
-    taken = records if store.history_ms is None else not_expired(records.where("key is not null"), store.history_ms)
-    return snapshot_view(taken, versioned=store.is_versioned)
+    return restorable(engine.kafka().read(changelog), store.history_ms, versioned=store.is_versioned)
 
 
 def changelog_of(manifest: Manifest, topic: NewTopic, cut: Mapping[int, tuple[int, int]]) -> TopicRange:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kops.spark.frames import expression, with_murmur2
 from kops.spark.job import KEPT, NULL_VALUE
-from kops.spark.reading.snapshot import Content, Held, snapshot_view, write_snapshot
+from kops.spark.reading.snapshot import Content, Held, write_snapshot
 from kops.spark.staging.difference import all_added
 from kops.spark.staging.stage import write_stage
 from kops.spark.stores.prepare import prepare
-from kops.spark.stores.tables import not_expired
+from kops.spark.stores.versioned import restorable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,15 +49,12 @@ def stage_repartitioned(
     :param paths: of the stages, new and old
     :param partitions: the new number
     :param suffix: number of bytes after the application's key in a stored key
-    :param history_ms: of a versioned store; what came too late for it is left out: in the order of time, in which all is written, it
-        would be taken. None: of another store
+    :param history_ms: of a versioned store; None: of another one
     """
     from pyspark import StorageLevel
 
     after, before = paths
-    records = kafka.read(changelog)
-    taken = records if history_ms is None else not_expired(records.where("key is not null"), history_ms)
-    view = snapshot_view(taken, versioned=history_ms is not None)
+    view = restorable(kafka.read(changelog), history_ms, versioned=history_ms is not None)
     counts_of = {"usual": len(changelog.ranges), "target": partitions}  # where the default partitioner puts each key, old and new
     placed = with_murmur2(view, counts_of, suffix=suffix).persist(StorageLevel.DISK_ONLY)  # it is used three times
     try:

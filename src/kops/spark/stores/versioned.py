@@ -103,6 +103,17 @@ def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None
     return write_stage(all_added(held), path), counted.count()
 
 
+def restorable(records: DataFrame, history_ms: int | None, *, versioned: bool) -> DataFrame:
+    """Return what a store restores from a changelog, as ``snapshot_view`` does; of a versioned store without what it never accepted.
+
+    Versions are written back in the order of time, in which none is too late, so the store would take those too.
+
+    :param history_ms: None: of another store, or it is not known
+    """
+    taken = records if history_ms is None else not_expired(records.where("key is not null"), history_ms)
+    return snapshot_view(taken, versioned=versioned)
+
+
 def held_versions(log: DataFrame, history_ms: int) -> DataFrame:
     """Return the versions that a changelog holds, as the current side of a comparison."""
     records = log.where("key is not null")
