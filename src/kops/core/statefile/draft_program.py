@@ -194,7 +194,7 @@ def _own_code(node: Processor) -> Iterator[str]:
     if node.program_class and node.processor:
         yield node.processor
     else:
-        yield from (name for name in node.functions.values() if not name.startswith("org.apache.kafka."))
+        yield from (name for name in node.functions.values() if not name.startswith(captured.LIBRARY))
 
 
 def _join(capture: Capture, users: Iterable[Processor]) -> str | None:

@@ -12,8 +12,12 @@ from typing import Any
 
 KEY_VALUE, TIMESTAMPED_KEY_VALUE, VERSIONED = "key-value", "timestamped-key-value", "versioned"
 WINDOW, TIMESTAMPED_WINDOW, SESSION = "window", "timestamped-window", "session"
+BY_KEY = (KEY_VALUE, TIMESTAMPED_KEY_VALUE, WINDOW, TIMESTAMPED_WINDOW, SESSION)
+"""Those that the library restores from the last row of each key."""
 LIST, BUFFER = "list", "buffer"
 """Kinds of stores; a list is the store that an outer stream-stream join shares, a buffer that of a suppression or of a join with grace."""
+LIBRARY = "org.apache.kafka."
+"""With what the names of the library's classes begin."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,11 @@ class Store:
     capacity: int | None = None
     processors: tuple[str, ...] | None = None
 
+    @property
+    def has_own_class(self) -> bool:
+        """Whether a layer of it is of the program, and not of the library."""
+        return not all(layer.startswith(LIBRARY) for layer in self.layers)
+
 
 @dataclass(frozen=True)
 class ClassPathEntry:
@@ -279,5 +288,5 @@ class Capture:
         return tuple(
             node
             for node in self.nodes
-            if isinstance(node, Sink) and node.internal and node.partitioner and not node.partitioner.startswith("org.apache.kafka.")
+            if isinstance(node, Sink) and node.internal and node.partitioner and not node.partitioner.startswith(LIBRARY)
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.streams.capture import BUFFER, LIST, SESSION, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
+from kops.core.streams.capture import BUFFER, LIBRARY, LIST, SESSION, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
 from kops.core.streams.foreign_keys import is_of_tables, ranks_of, supplier_of
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
@@ -21,7 +21,6 @@ ORDERS = (BY_TIME, FORWARD, BACKWARD)
 All keep the order of each partition of each topic, which is what Kafka guarantees: each may have been the one that there was.
 """
 _STREAM_TIME = "STREAM_TIME"
-_LIBRARY = "org.apache.kafka."
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
 _ON_CLOSE = "ON_WINDOW_CLOSE"
 _OF_GLOBAL_TABLE, _OF_ANY_TABLE = "KStreamGlobalKTableJoin", ".KStreamKTableJoinProcessor"
@@ -179,7 +178,7 @@ def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:
     tasks = tasks_of(capture)
     read = {topic.name for number in concerned for topic in tasks[number].repartition_topics}
     sinks = [node for node in capture.nodes if isinstance(node, Sink) and node.topic in read]
-    chosen = {f"{node.topic} by {node.partitioner}" for node in sinks if node.partitioner and not node.partitioner.startswith(_LIBRARY)}
+    chosen = {f"{node.topic} by {node.partitioner}" for node in sinks if node.partitioner and not node.partitioner.startswith(LIBRARY)}
     by_default = sorted(node.topic for node in sinks if node.topic and not node.partitioner)
     producer = (capture.settings.producer or {}).get("partitioner.class")
     if by_default and producer and producer != _DEFAULT_PARTITIONER:
@@ -194,7 +193,7 @@ def _of_stores(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
     here = [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
     lost = [each.name for each in here if each.changelog is None]
     limited = [f"{each.name} ({each.capacity:,})" for each in here if each.capacity is not None]
-    own = [each.name for each in here if each.kind is None or not all(layer.startswith(_LIBRARY) for layer in each.layers)]
+    own = [each.name for each in here if each.kind is None or each.has_own_class]
     return [
         *([f"these stores have no changelog, and an instance that lost them has begun them again: {', '.join(lost)}"] if lost else []),
         *([f"these stores keep a limited number of keys, and a restart changes which: {', '.join(limited)}"] if limited else []),

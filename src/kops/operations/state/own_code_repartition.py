@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from kops.spark.programs.models import ProgramTask
     from kops.spark.programs.relaid import Check
 
-_MOVED = (captured.KEY_VALUE, captured.TIMESTAMPED_KEY_VALUE, captured.WINDOW, captured.TIMESTAMPED_WINDOW, captured.SESSION)
 _WINDOWS = (captured.WINDOW, captured.TIMESTAMPED_WINDOW)
-_LIBRARY = "org.apache.kafka."
 _BY_FILE = "a state file moves what the changelogs hold without the program: `kops state init --capture` drafts one"
 
 
@@ -74,9 +72,9 @@ def refuse_unmovable(capture: Capture, unfit: Sequence[str], partitions: int) ->
 
 def _reason_against(store: captured.Store) -> str:
     """Return why a store cannot be compared, and moved; empty when it can."""
-    if store.kind is None or not all(layer.startswith(_LIBRARY) for layer in store.layers):
+    if store.kind is None or store.has_own_class:
         return "is of a class of the program itself"
-    if store.kind not in _MOVED:
+    if store.kind not in captured.BY_KEY:
         return f"is of the kind {store.kind}, and only key-value stores, windows and sessions move so"
     if store.kind in _WINDOWS and store.retain_duplicates is not False:
         return "is a side of a stream-stream join: its keys end with a number that each instance counts from 0"

@@ -15,9 +15,6 @@ from kops.operations.state.evidence import partitions_text
 from kops.operations.state.from_snapshot import Base, check_copy
 from kops.operations.state.snapshot import store_folder
 
-_TAKES = (captured.KEY_VALUE, captured.TIMESTAMPED_KEY_VALUE, captured.WINDOW, captured.TIMESTAMPED_WINDOW, captured.SESSION)
-"""Those that the library restores from the last row of each key; a changelog holds no more for sure."""
-_LIBRARY = "org.apache.kafka."
 _INSTEAD = "leave out --from-snapshot; or `kops state restore` brings the snapshot back, and the application reads on from there"
 
 
@@ -78,8 +75,8 @@ def _reason_against(capture: Capture, store: Store) -> str:
     reasons = {
         "has no changelog, so it is in no snapshot": store.changelog is None,
         "is restored from its topic, and is in no snapshot": store.changelog in reused,
-        "is of a class of the program itself": not all(layer.startswith(_LIBRARY) for layer in store.layers),
-        f"is a {store.kind} store, of whose versions or order a snapshot has not all": store.kind not in _TAKES,
+        "is of a class of the program itself": store.has_own_class,
+        f"is a {store.kind} store, of whose versions or order a snapshot has not all": store.kind not in captured.BY_KEY,
         "forgets its oldest keys, and no snapshot has their order": store.capacity is not None,
         "keeps headers, with which no task starts yet": store.headers,
     }
