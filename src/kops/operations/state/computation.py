@@ -125,17 +125,17 @@ def compute_all(
         cut = replace(cut, notes=(*cut.notes, *notes))
         facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=options.skip_undecodable) for found in facts]
         _check(engine, state_file, options, base, then)
-        size = None if memory is None else estimate(engine, state_file, facts, cut, memory, damaged=options.damaged)
+        facts = [replace(found, damaged=_damaged(found, options)) for found in facts]
+        size = None if memory is None else estimate(engine, state_file, facts, cut, memory)
         if size is not None:
             services.progress.step(size.text())
-        apart = past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts}
-        if program is not None:
-            from_base, damaged = replace(program, base=base), options.damaged
-            by = compute_by_program if program.shadow is None else compute_by_shadow
-            computed = by(engine, state_file, from_base, facts, cut, damaged=damaged, apart=apart, services=services, replacing=replacing)
+        if program is None:
+            computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=options.skip_undecodable)
         else:
-            skip, damaged = options.skip_undecodable, options.damaged
-            computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip, damaged=damaged, apart=apart)
+            by = compute_by_program if program.shadow is None else compute_by_shadow
+            computed = by(engine, state_file, replace(program, base=base), facts, cut, services=services, replacing=replacing)
+    witnesses = options.has_witnesses and not cut.moves
+    computed = [found if witnesses and found.facts.store.name not in past.apart | commits.apart else _unproven(found) for found in computed]
     computed = [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
@@ -147,6 +147,16 @@ def compute_all(
         _refuse_all(computed, refuse_unplaced)
     heap = max((found.heap for found in computed), default=0)
     return Computation(facts, cut, computed, "" if size is None else size.text(heap))
+
+
+def _damaged(facts: StoreFacts, options: ComputeOptions) -> frozenset[int]:
+    chosen = options.damaged.get(facts.store.name, frozenset())
+    return frozenset(facts.changelog_bounds) if chosen is None else chosen
+
+
+def _unproven(found: Computed) -> Computed:
+    """Return a store without the evidence of its changelog, which reflects other offsets, or another state, than what was computed."""
+    return replace(found, proof=found.proof and Proof(found.counts.keys))
 
 
 def _of_program(options: ComputeOptions) -> tuple[str, ...]:

@@ -177,18 +177,12 @@ def compute_stores(
     cut: InputOffsets,
     *,
     skip_undecodable: bool,
-    damaged: Mapping[str, frozenset[int] | None] | None = None,
-    apart: Collection[str] = (),
 ) -> list[Computed]:
     """Compute stores, several at a time, and stage what their changelogs lack.
 
     An application with many small stores waits for Spark's planning more than for its tasks. The first error, or Ctrl-C, ends
     all jobs, and leaves no stage behind.
-
-    :param damaged: store -> partitions of its changelog that are not evidence; None: all of them
-    :param apart: stores whose changelogs reflect other offsets, or another state, than what is computed: they are not evidence
     """
-    facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
     jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
     names = names_text((job.store.name for job in jobs), _NAMED, of="stores")
     sources = [engine.in_kafka(source) for job in jobs for source in job.sources]
@@ -205,8 +199,7 @@ def compute_stores(
             running = [
                 pool.submit(_compute, kafka, found, job, stage, added_ms) for found, job, stage in zip(facts, jobs, stages, strict=True)
             ]
-            computed = [future.result() for future in running]
-            return [unproven(found) if found.facts.store.name in apart else found for found in computed]
+            return [future.result() for future in running]
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         engine.cancel_jobs()
@@ -246,15 +239,6 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_
         held=facts.held,
         skip_undecodable=skip_undecodable,
     )
-
-
-def unproven(found: Computed) -> Computed:
-    return replace(found, proof=found.proof and Proof(found.counts.keys))
-
-
-def damaged_of(facts: StoreFacts, damaged: Mapping[str, frozenset[int] | None]) -> frozenset[int]:
-    chosen = damaged.get(facts.store.name, frozenset())
-    return frozenset(facts.changelog_bounds) if chosen is None else chosen
 
 
 def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_ms: int) -> Computed:

@@ -52,9 +52,9 @@ class StoreFacts:
     held: str | None = None
 
     def without_changelog(self) -> StoreFacts:
-        """Return the facts as if the changelog had no records, so that the whole store differs."""
+        """Return the facts as if the changelog had no records and no damage, so that the whole store differs."""
         nothing = {number: Bounds(0, 0) for number in self.changelog_bounds}
-        return replace(self, changelog_bounds=nothing, before=self.changelog_bounds)
+        return replace(self, changelog_bounds=nothing, before=self.changelog_bounds, damaged=frozenset())
 
     @property
     def partitions(self) -> int:

@@ -6,7 +6,7 @@ judged, written and read back is as with a state file; only what computes is ano
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from kops.core.streams.program import has_windows, topics_of
 from kops.core.streams.program_doubts import doubts_about
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
-from kops.operations.state.compute import Computed, changelog_range, damaged_of, of_places, unproven
+from kops.operations.state.compute import Computed, changelog_range, of_places
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_doubts import of_emptied
 from kops.operations.state.exactness import Exactness, worst
@@ -38,14 +38,11 @@ def compute_by_program(
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     *,
-    damaged: Mapping[str, frozenset[int] | None] | None = None,
-    apart: Collection[str] = (),
     services: Services | None = None,
     replacing: bool = False,
 ) -> list[Computed]:
     """Run the tasks that fill some stores, and stage what their changelogs lack.
 
-    :param damaged: and ``apart``: as in ``compute.compute_stores``
     :param services: include the topics that a plan will create
     :param replacing: changelogs may be recreated, so that they need not fit
     :raises Refused: where Spark's tasks do not run on this machine, or cannot read whole record batches
@@ -54,7 +51,6 @@ def compute_by_program(
     from kops.spark.programs.jobs import run_subtopology
 
     batches = engine.require_batches("a program runs")
-    facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
     program = replace(program, memory=program.memory or memory_for(engine, facts))
     plan = ProgramTasks(services or engine.services, state_file, program, facts, cut)
     inputs = [wanted for number in plan.needed for wanted in plan.inputs(number)]
@@ -74,11 +70,10 @@ def compute_by_program(
         plan.keep_archived(engine, run)
         ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
         partitions, more = plan.partitions, _of_no_network(program, ran)
-        computed = [
+        return [
             judged(engine, program.capture, found, ran, stage=plan.stages[found.store.name], partitions=partitions, more=more)
             for found in facts
         ]
-        return [unproven(found) if found.facts.store.name in apart else found for found in computed]
 
 
 def _of_no_network(program: ProgramRun, ran: Mapping[int, Ran]) -> tuple[Exactness, ...]:

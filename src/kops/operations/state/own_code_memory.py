@@ -13,7 +13,7 @@ from kops.core.sizes import size_text
 from kops.core.statefile import StateFile
 from kops.gateways.machine.memory import free_memory
 from kops.operations.engine.spark import Engine
-from kops.operations.state.compute import changelog_range, damaged_of
+from kops.operations.state.compute import changelog_range
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, sizes_of
 
@@ -102,13 +102,8 @@ def estimate(
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     memory: Memory,
-    *,
-    damaged: Mapping[str, frozenset[int] | None],
 ) -> Estimate:
-    """Estimate the state: by a partition of each changelog that has lost nothing; where there is none, by the input.
-
-    :param damaged: as in ``compute.compute_stores``
-    """
+    """Estimate the state: by a partition of each changelog that has lost nothing; where there is none, by the input."""
     changelogs = [changelog_range(state_file, found) for found in facts]
     inputs = [_inputs(state_file, found, cut) for found in facts]
     sizes = sizes_of(engine.services, [*changelogs, *(wanted for each in inputs for wanted in each)])
@@ -116,7 +111,7 @@ def estimate(
         return Estimate(memory, None, "the brokers report no sizes")
     total, seen = 0.0, dict[str, None]()
     for found, changelog, read in zip(facts, changelogs, inputs, strict=True):
-        whole = {*changelog.ranges} - damaged_of(found, damaged) - {*found.lossy}
+        whole = {*changelog.ranges} - found.damaged - {*found.lossy}
         rows = [amount for number in whole if (amount := _amount(changelog, number, sizes))[0]]
         if not rows and found.base is not None:
             return Estimate(memory, None, f"nothing is left of {found.store.changelog}, and the tasks start from a snapshot")

@@ -5,8 +5,7 @@ For programs whose tasks cannot be run by themselves. All that is made for the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
@@ -17,7 +16,7 @@ from kops.core.streams.program_doubts import doubts_about
 from kops.core.streams.shadow import reason_against_shadow, shadow_topic, wall_clock_doubts
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
-from kops.operations.state.compute import Computed, damaged_of, unproven
+from kops.operations.state.compute import Computed
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
@@ -36,26 +35,21 @@ def compute_by_shadow(
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     *,
-    damaged: Mapping[str, frozenset[int] | None] | None = None,
-    apart: Collection[str] = (),
     services: Services | None = None,
     replacing: bool = False,
 ) -> list[Computed]:
     """Run the program as a shadow, and stage what the changelogs of some stores lack.
 
-    :param damaged: and ``apart``: as in ``compute.compute_stores``
     :raises Refused: where the result could not be that of the application
     :raises OperationFailed: when the program throws, ends, or stands still
     """
     if program.shadow is None or replacing or cut.is_new:
         raise ValueError("a shadow computes up to the committed offsets, and its result is appended")
-    facts = [replace(found, damaged=damaged_of(found, damaged or {})) for found in facts]
     _refuse_unlike(program.capture, facts)
     shadow = Shadow(engine, state_file, program, facts, cut, services=services or engine.services)
     with dropped_on_failure(engine, shadow.stages.values()):
         program.shadow.carry_out(shadow.plan())
-        computed = [_judged(engine, program.capture, found, shadow) for found in facts]
-        return [unproven(found) if found.facts.store.name in apart else found for found in computed]
+        return [_judged(engine, program.capture, found, shadow) for found in facts]
 
 
 def _refuse_unlike(capture: Capture, facts: Sequence[StoreFacts]) -> None:

@@ -21,23 +21,24 @@ def engine(master="local[2]", **conf):
 def store(bounds, *, inputs=("in",), **more):
     """Return the facts of a store with a task for each partition of its changelog, and 1,000 records in each input partition."""
     named = SimpleNamespace(name="sums", changelog="changelog", window=None, inputs=[SimpleNamespace(topic=name) for name in inputs])
-    given = {"lossy": [], "base": None, "starts": {}, "partitions": len(bounds), "changelog_bounds": dict(enumerate(bounds))}
+    whole = {"lossy": [], "damaged": frozenset(), "base": None, "starts": {}}
     places = {TopicPartition(name, number): Bounds(0, 1_000) for name in inputs for number in range(len(bounds))}
-    return SimpleNamespace(**{**given, "store": named, "input_bounds": places, **more})
+    given = {"partitions": len(bounds), "changelog_bounds": dict(enumerate(bounds)), "input_bounds": places}
+    return SimpleNamespace(**{**whole, **given, "store": named, **more})
 
 
 @pytest.fixture
 def estimated(monkeypatch):
     """Estimate a store of which each record of the changelog has 100 bytes, and each of the input 20."""
 
-    def run(found, *, archived=(), damaged=None, sizes=True):
+    def run(found, *, archived=(), sizes=True):
         def of(_services, ranges):
             places = [TopicPartition(wanted.topic, number) for wanted in ranges for number in wanted.ranges]
             return {place: 100.0 if place.topic == "changelog" else 20.0 for place in places} if sizes else None
 
         monkeypatch.setattr(own_code_memory, "sizes_of", of)
         cut = InputOffsets(dict.fromkeys(found.input_bounds, 1_000), {}, archived=archived)
-        return estimate(engine(), STATE_FILE, [found], cut, MEMORY, damaged=damaged or {})
+        return estimate(engine(), STATE_FILE, [found], cut, MEMORY)
 
     return run
 
@@ -72,7 +73,7 @@ def test_where_none_is_the_input_tells_the_most_that_it_can_be(estimated):
     for found in (
         estimated(store([Bounds(0, 0)] * 3)),
         estimated(store([Bounds(40, 50)], lossy=[0])),
-        estimated(store([Bounds(0, 50)]), damaged={"sums": None}),
+        estimated(store([Bounds(0, 50)], damaged=frozenset({0}))),
     ):
         assert (found.state, found.seen) == (as_input, "the size of the input, as if each record had a key of its own")
     older = ArchiveShare("in", "/archive", 3_000, 60_000, 0, None)
