@@ -1,8 +1,8 @@
 """The test run ends with what was left out, and what was missing for it.
 
-Long variants (``support/long.py``, ``@pytest.mark.long``) run only with ``KOPS_TEST_LONG=1``, as ``make test-long`` sets it. With
-``KOPS_TEST_QUICK=1``, as ``make check`` sets it, slow ones are left out too, each of which takes longer than hundreds of others: those that
-start Java, and ``@pytest.mark.slow``.
+Long variants (``support/long.py``, ``@pytest.mark.long``) run only with ``KOPS_TEST_LONG=1``, as ``make test-long`` sets it; with
+``KOPS_TEST_LONG=only``, as ``make test-long ONLY=1`` sets it, nothing else runs. With ``KOPS_TEST_QUICK=1``, as ``make check`` sets it,
+slow ones are left out too, each of which takes longer than hundreds of others: those that start Java, and ``@pytest.mark.slow``.
 """
 
 import os
@@ -27,8 +27,11 @@ def pytest_collection_modifyitems(config, items):
 
 def _reason(item):
     """Return why a test is not to run, if it is not."""
-    if not os.environ.get(LONG) and is_long(item):
+    wanted = os.environ.get(LONG)
+    if not wanted and is_long(item):
         return "long variants, which `make test-long` runs"
+    if wanted == "only" and not is_long(item):
+        return "others, which `make test` runs"
     if os.environ.get(QUICK) and ("jdk" in getattr(item, "fixturenames", ()) or item.get_closest_marker("slow")):
         return "slow ones, which `make test` runs"
     return None
