@@ -12,6 +12,7 @@ from support.programs import Record
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
+VERSIONS = (KAFKA_VERSION, "4.1.1", "3.9.1")
 INPUTS = ("facts", "moves", "counted", "questions")
 STORES = ("versions", "kept")
 HISTORY_MS = 60_000
@@ -65,7 +66,7 @@ class Asked:
         return sorted((one.key, one.value) for one in new)
 
 
-def started(cluster, prefix, run_kops, folder, version=KAFKA_VERSION):
+def started(cluster, prefix, run_kops, folder, version):
     """Run the application, ask it, and capture it; return it, who asks, what it answered, and the capture."""
     made = App(cluster, "versions", prefix, folder / "app", version, main="Versions", inputs=list(INPUTS))
     cluster.create_all({made.topic(name): 2 for name in (*INPUTS, "out")})
@@ -82,7 +83,7 @@ def started(cluster, prefix, run_kops, folder, version=KAFKA_VERSION):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "3.9.1", "3.6.2"])
+@pytest.mark.parametrize("version", [*VERSIONS, "3.6.2"])
 def test_versioned_stores_come_back(cluster, prefix, run_kops, tmp_path, version):
     made, asked, before, capture = started(cluster, prefix, run_kops, tmp_path, version)
 
@@ -136,8 +137,9 @@ def answered(answers, store, time=None):
 
 
 @pytest.mark.long
-def test_versioned_stores_are_asked_for_and_given_to_another_application(cluster, prefix, run_kops, tmp_path):
-    _, _, before, capture = started(cluster, prefix, run_kops, tmp_path)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_versioned_stores_are_asked_for_and_given_to_another_application(cluster, prefix, run_kops, tmp_path, version):
+    _, _, before, capture = started(cluster, prefix, run_kops, tmp_path, version)
 
     def kops(verb, *more):
         return run_kops("state", verb, "--app", capture, *more, "-B", cluster.servers)
@@ -156,7 +158,7 @@ def test_versioned_stores_are_asked_for_and_given_to_another_application(cluster
     (row,) = kops("query", key, "--store", "kept", "-o", "json").ok().json
     assert row["value"] == answered(before, "kept")[key]
 
-    other = Moved(cluster, "versions", f"{prefix}-other", tmp_path / "other", main="Versions", inputs=list(INPUTS))
+    other = Moved(cluster, "versions", f"{prefix}-other", tmp_path / "other", version, main="Versions", inputs=list(INPUTS))
     other.first = prefix
     kops("rebuild", "--into", other.application, "--accept-inexact", "--yes").ok()
     done = kops("diff", "--against", other.application).ok()
@@ -176,9 +178,10 @@ def test_versioned_stores_are_asked_for_and_given_to_another_application(cluster
 
 
 @pytest.mark.long
-def test_a_snapshot_of_versioned_stores_comes_back(cluster, prefix, run_kops, tmp_path):
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_snapshot_of_versioned_stores_comes_back(cluster, prefix, run_kops, tmp_path, version):
     """It has no versions that the stores never accepted: in the order of time, none would be too late for them."""
-    made, asked, before, capture = started(cluster, prefix, run_kops, tmp_path)
+    made, asked, before, capture = started(cluster, prefix, run_kops, tmp_path, version)
     folder = tmp_path / "kept"
     run_kops("state", "snapshot", prefix, "--to", folder, "-B", cluster.servers).ok()
     assert "nothing to do" in run_kops("state", "restore", folder, "--yes", "-B", cluster.servers).ok().err

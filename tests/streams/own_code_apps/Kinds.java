@@ -74,7 +74,7 @@ public final class Kinds {
     private static void tables(final StreamsBuilder builder, final String topics) {
         final KTable<String, String> orders = builder.table(topics + "orders", table("orders-store"));
         final KTable<String, String> customers = builder.table(topics + "customers", table("customers-store"));
-        orders.join(
+        orders.leftJoin( // which asks without a key for what is deleted
             customers,
             value -> "key-" + value.charAt(value.length() - 1),
             (order, customer) -> order + "/" + customer,

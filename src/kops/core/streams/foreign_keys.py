@@ -37,15 +37,20 @@ def answer_topics(capture: Capture) -> set[str]:
     return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
 
 
-def own_questions(capture: Capture) -> set[str]:
-    """Return the topics by which a sub-topology asks itself: the right side of a foreign-key join is in it too, such as its left table."""
+def question_topics(capture: Capture) -> set[str]:
+    """Return the topics by which the left sides of foreign-key joins ask."""
     receivers = [node for node in capture.nodes if isinstance(node, Processor) and _NOTES.search(supplier_of(node))]
     sources = {name for node in receivers for name in node.predecessors}
-    found = set[str]()
+    return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
+
+
+def own_questions(capture: Capture) -> set[str]:
+    """Return the topics by which a sub-topology asks itself: the right side of a foreign-key join is in it too, such as its left table."""
+    asked, found = question_topics(capture), set[str]()
     for each in capture.subtopologies:
         here = [node for node in capture.nodes if node.name in each.nodes]
         sent = {node.topic for node in here if isinstance(node, Sink)}
-        found |= {topic for node in here if isinstance(node, Source) and node.name in sources for topic in node.topics if topic in sent}
+        found |= {topic for node in here if isinstance(node, Source) for topic in node.topics if topic in asked & sent}
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.streams.capture import BUFFER, LIBRARY, LIST, SESSION, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
-from kops.core.streams.foreign_keys import is_of_tables, ranks_of, supplier_of
+from kops.core.streams.foreign_keys import is_of_tables, question_topics, ranks_of, supplier_of
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
 TIMES_OF_SESSIONS = (3, 3)
@@ -96,6 +96,17 @@ def open_to_order(capture: Capture, stores: Iterable[Store], numbers: Collection
         if found & set(before) or _meeting(capture, number, partitions):
             found.add(number)
     return frozenset(found & set(numbers))
+
+
+def topics_in_any_partition(capture: Capture) -> set[str]:
+    """Return the topics of whose records those without a key may be in any partition: questions of foreign-key joins.
+
+    Such a question is that of a left join for a row without a foreign key, or a deleted one, from 3.7 on: the right side notes it nowhere,
+    and answers into the partition of the row. Processors of the program behind it may yet look at the stream time that it brings.
+    """
+    asked = question_topics(capture)
+    read = {number: asked & {topic.name for topic in here.repartition_topics} for number, here in tasks_of(capture).items()}
+    return asked - {topic for number, topics in read.items() for topic in topics if _own_processors(capture, [number])}
 
 
 def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:

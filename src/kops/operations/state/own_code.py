@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import Capture
 from kops.core.streams.program import has_windows, topics_of
-from kops.core.streams.program_doubts import doubts_about
+from kops.core.streams.program_doubts import doubts_about, topics_in_any_partition
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed, changelog_range, of_places
@@ -129,6 +129,7 @@ def judged(
                 here,
                 [ran[number] for number in concerned],
                 windows=has_windows(capture, concerned),
+                anywhere=topics_in_any_partition(capture),
             ),
             *more,
             Exactness("D", (f"the oldest records of {', '.join(lost[:3])} are gone",)) if lost else Exactness("A"),

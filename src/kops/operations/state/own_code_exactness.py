@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from kops.core.streams.program_doubts import Doubts
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: bool) -> list[Exactness]:
+def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: bool, anywhere: Collection[str] = ()) -> list[Exactness]:
     """Judge a store.
 
     :param here: what was counted of it
     :param ran: the sub-topologies that fill it, its own first
     :param windows: whether records may have come too late for something
+    :param anywhere: topics of which records without a key may be in any partition
     """
-    lasting = (*doubts.lasting, *_seen(ran, windows=windows))
+    lasting = (*doubts.lasting, *_seen(ran, windows=windows, anywhere=anywhere))
     return [
         Exactness("C", lasting) if lasting else Exactness("A"),
         Exactness("B", doubts.of_times) if doubts.of_times else Exactness("A"),
@@ -73,10 +74,10 @@ def _of_own_processors(names: Sequence[str]) -> Exactness:
     return Exactness("A", (f"the program's own processors fill it, and {beside}: {', '.join(names)}",))
 
 
-def _seen(ran: Sequence[Ran], *, windows: bool) -> list[str]:
+def _seen(ran: Sequence[Ran], *, windows: bool, anywhere: Collection[str]) -> list[str]:
     """Return what was seen while the program ran that makes its result doubtful."""
     schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
-    any_partition = sorted({topic for each in ran for topic in each.without_key})
+    any_partition = sorted({topic for each in ran for topic in each.without_key if topic not in anywhere})
     calls = sorted({call for each in ran for call in each.calls})
     more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
     late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"

@@ -9,7 +9,7 @@ import pytest
 from kops.core.streams.capture import Processor, Sink
 from kops.core.streams.capture_file import read_capture
 from kops.core.streams.program import in_order
-from kops.core.streams.program_doubts import doubts_about, open_to_order
+from kops.core.streams.program_doubts import doubts_about, open_to_order, topics_in_any_partition
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 PARTITIONS = {"clicks": 4, "views": 4, "many-by-value-repartition": 4, "many-apart-repartition": 7, "users": 2, "orders": 1}
@@ -198,6 +198,12 @@ def test_versions_that_programs_have_been_run_with(sure, version, known):
 def test_every_processor_of_the_fixture_that_is_the_programs_own_is_seen(capture):
     own = [node.name for node in capture.nodes if isinstance(node, Processor) and node.program_class]
     assert own == ["dedup"]
+
+
+def test_questions_without_a_foreign_key_may_be_in_any_partition(capture):
+    """Unless a processor of the program is behind them, which may look at stream time."""
+    assert topics_in_any_partition(capture) == {"many-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000027-topic"}
+    assert topics_in_any_partition(altered(capture, "KTABLE-FK-JOIN-SUBSCRIPTION-PROCESSOR-0000000033", program_class=True)) == set()
 
 
 @pytest.mark.parametrize(

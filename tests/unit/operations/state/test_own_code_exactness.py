@@ -13,10 +13,12 @@ ORDER = Doubts(of_order=("each task reads a and b",))
 
 @pytest.fixture
 def judged():
-    def judge(doubts=ORDER, *, windows=False, orders=3, thrown=None, skipped=0, schedules=0, calls=(), **counts):
+    def judge(
+        doubts=ORDER, *, windows=False, orders=3, thrown=None, skipped=0, schedules=0, calls=(), without_key=(), anywhere=(), **counts
+    ):
         here = StoreCounts(Staged({}, {}), 40, {}, 0, **counts)
-        ran = Ran({"s": here}, 100, skipped, schedules, (), calls, orders, thrown)
-        return worst(of_runs(doubts, here, [ran], windows=windows))
+        ran = Ran({"s": here}, 100, skipped, schedules, without_key, calls, orders, thrown)
+        return worst(of_runs(doubts, here, [ran], windows=windows, anywhere=anywhere))
 
     return judge
 
@@ -58,12 +60,14 @@ def test_what_is_seen_of_a_run_lowers_the_class_whatever_the_orders_gave(judged)
     for seen, said in (
         ({"calls": ("App.f: Instant.now",)}, "was seen to call what gives another answer each time: App.f: Instant.now"),
         ({"schedules": 2}, "schedules 2 punctuators by wall-clock time"),
+        ({"without_key": ("x", "y"), "anywhere": {"y"}}, "records without a key go to any partition of x"),
         ({"skipped": 3, "windows": True}, "the library dropped 3 records, such as late ones"),
     ):
         found = judged(Doubts(), **seen)
         assert found.grade == "C"
         assert said in " ".join(found.reasons)
     assert judged(Doubts(), skipped=3).grade == "A"  # such as records without a key
+    assert judged(Doubts(), without_key=("y",), anywhere={"y"}).grade == "A"
 
 
 def test_many_calls_are_named_in_part(judged):
