@@ -4,7 +4,7 @@ Each has counts by its key, by another one, by window and by session, and a stor
 from 4 to 12 partitions with its input topic growing, one to another input topic that has 12, and there and back and there again.
 """
 
-import shutil
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -13,52 +13,15 @@ import pytest
 from support import processes
 from support.captured import built_agent
 from support.own_apps import FIRST_MS, App, records
+from support.own_moves import COUNT, HALF, STORES, UNCACHED, captured, made, of_live, sent
 from support.programs import Record
 from support.streams_apps import SECONDS, wait_for
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
-OLD, NEW, COUNT, HALF = 4, 12, 800, 400
-STORES = ("counts", "letters", "windows", "sessions", "trail")
-UNCACHED = "statestore.cache.max.bytes=0"
-"""So that every change is sent, and outputs can be compared."""
-
-
+NEW = 12
 SLOW, SMALL_BATCHES = 500, ("-X", "message.max.bytes=2000")
 """Bytes a second that the broker takes of the kops that is to be killed, and of a request; it has at most five of them on the way."""
-
-
-def made(cluster, application, folder, partitions=OLD, count=HALF, name="moves", **more):
-    """Return an application that has processed the first records."""
-    app = App(cluster, name, application, folder / "app", main="Moves", settings=(UNCACHED,), **more)
-    cluster.create_all({app.topic("in"): partitions, app.topic("out"): 1, app.topic("trails"): 1})
-    cluster.produce(app.topic("in"), records(COUNT)[:count])
-    app.run()
-    return app
-
-
-def captured(run_kops, app):
-    out = app.folder / "capture.json"
-    run_kops("streams", "capture", "--out", out, "--", *app.command).ok()
-    return out
-
-
-def of_all(app, store):
-    """Return value and time of each key, wherever it lies."""
-    return {key: (entry.value, entry.timestamp) for key, entry in app.view(store).items()}
-
-
-def of_live(app, store):
-    """Return them without those that were deleted: of these a tombstone is left only where nothing moved since."""
-    return {key: found for key, found in of_all(app, store).items() if found[0] is not None}
-
-
-def sent(app, topic):
-    """Return values and times by key: between keys there is no order."""
-    found = defaultdict(list)
-    for record in app.cluster.read(app.topic(topic)):
-        found[record.key].append((record.value, record.timestamp))
-    return found
 
 
 def state_of(cluster, app):
@@ -91,7 +54,7 @@ def story(cluster, tmp_path_factory, run_kops_alone):
         return kops("state", "repartition", "--app", captures[name], "--partitions", NEW, *arguments, *more)
 
     seen["grown"] = repartition("grown", "--grow-inputs").ok()
-    shutil.rmtree(grown.folder / "state")
+    grown.forget()
 
     there = cluster.create(moved.topic(f"in-{NEW}"), NEW)
     instead = ("--input", f"{moved.topic('in')}={there}")
@@ -106,7 +69,7 @@ def story(cluster, tmp_path_factory, run_kops_alone):
     kops("undo", "last", *servers, "--confirm", moved.application).ok()
     seen["undone"] = state_of(cluster, moved)
     repartition("moved", *instead).ok()
-    shutil.rmtree(moved.folder / "state")
+    moved.forget()
     moved.inputs, moved.settings = (f"in-{NEW}",), (UNCACHED, f"input=in-{NEW}")
 
     for app in (untouched, grown, moved):
@@ -145,6 +108,7 @@ def test_the_plan_says_what_the_program_computed(story, name):
         same = f"{store}: of {keys[store]} of {keys[store]} keys the program computes the same over its input of {NEW} partitions"
         assert same in story.seen[name].err, story.seen[name].err
     assert "the program's own processors fill it" in story.seen[name].err
+    assert re.search(r"memory: up to .* of state at a time in \d JVMs? with a heap of ", story.seen[name].err)
 
 
 def test_it_was_undone(story):
@@ -184,7 +148,7 @@ def test_a_move_that_was_killed_is_finished_and_the_application_goes_on(cluster,
     assert (entry["operation"], entry["status"]) == ("state.repartition", "crashed")
     run_kops("journal", "finish", entry["id"], *confirm).ok()
     assert before == {store: of_live(app, store) for store in STORES}
-    shutil.rmtree(app.folder / "state")
+    app.forget()
     app.inputs, app.settings = (f"in-{NEW}",), (UNCACHED, f"input=in-{NEW}")
     for each in (app, twin):
         cluster.produce(each.topic(each.inputs[0]), records(COUNT)[HALF:])
@@ -227,7 +191,7 @@ def test_what_depends_on_the_order_of_records_moves_as_it_was(cluster, prefix, t
     ("record", "said"),
     [
         (Record(None, b"a0", FIRST_MS, (), 1), "in:1 has a record at offset 0 that has no key"),
-        (Record(b"key-1", b"a0", FIRST_MS, (), 1), "1 of 2 keys are not where a default partitioner puts them"),
+        (Record(b"key-1", b"a0", FIRST_MS, (), 1), "chose partitions otherwise or knew of fewer, or the state is wrong"),
     ],
     ids=["null", "custom"],
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from support.programs import KeyBy, Program, Record
-from support.staged_applications import Stage
+from support.staged_applications import KEYS, Stage
 from support.streams import compacted_view
 from support.streams_apps import running
 from support.streams_cases import START
@@ -47,7 +47,7 @@ def test_compacted_input_of_an_aggregate_is_refused(stage, cluster):
 
 @pytest.mark.parametrize("damage", [b"{", b"", b'{"n":"text"}', b"[1]", b"\xff"])
 def test_undecodable_record_is_refused_or_skipped(stage, cluster, oracle, damage):
-    good = [Record(b"k%d" % (at % 3), b'{"n":%d}' % at, START + at, (), at % 3 % 2) for at in range(10)]
+    good = [Record(KEYS[at % 3], b'{"n":%d}' % at, START + at, (), at % 3 % 2) for at in range(10)]
     bad = Record(b"k1", damage, START + 99, (), 1)
     program = stage.set(SUM, [*good, bad, replace(bad, value=None)])
     error = stage.refused(f"{program.topic}:1", "offset 3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ class App:
     :param name: ``texts``, ``seen`` or ``latest``
     :param application: its id, with which its topics begin
     :param settings: further ones, as NAME=VALUE
+    :param instances: how many of it run at a time, each with local state of its own
     """
 
     cluster: Cluster
@@ -51,6 +53,7 @@ class App:
     inputs: Sequence[str] = field(default=("in",))
     words: Sequence[str] = ()
     main: str = "Apps"
+    instances: int = 1
     last_words: ClassVar[str] = "STOPPED"
 
     @property
@@ -70,26 +73,40 @@ class App:
     def run(self) -> None:
         """Run it until all of its input, and of its repartition topics, is processed; then close it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        log = self.folder / "log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        logs = [self.folder / (f"log-{number}" if number else "log") for number in range(self.instances)]
+        processes = [self._started(number, log) for number, log in enumerate(logs)]
+        running = list(zip(processes, logs, strict=True))
         try:
-            wait_for(f"{self.application} to process all", lambda: self._is_through(process, log))
-            process.terminate()
-            process.wait(SECONDS)
-            assert self.last_words in log.read_text(), log.read_text()[-3000:]
+            wait_for(f"{self.application} to process all", lambda: self._is_through(running))
+            for process, log in running:
+                process.terminate()
+                process.wait(SECONDS)
+                assert self.last_words in log.read_text(), log.read_text()[-3000:]
         finally:
-            process.kill()
-            process.wait(SECONDS)
+            for process in processes:
+                process.kill()
+                process.wait(SECONDS)
 
-    def _is_through(self, process: subprocess.Popen[bytes], log: Path) -> bool:
-        assert process.poll() is None, log.read_text()[-3000:]
+    def _started(self, number: int, log: Path) -> subprocess.Popen[bytes]:
+        state = str(self.folder / "state")
+        command = [f"{state}-{number}" if number and word == state else word for word in self.command]
+        with log.open("wb") as output:
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+
+    def _is_through(self, running: Sequence[tuple[subprocess.Popen[bytes], Path]]) -> bool:
+        for process, log in running:
+            assert process.poll() is None, log.read_text()[-3000:]
         committed = self.cluster.committed(self.application)
         topics = [self.topic(name) for name in self.inputs] + [
             topic for topic in self.cluster.topics(self.application) if topic.endswith(("-repartition", "-topic"))
         ]
         ends = {(topic, at): end for topic in topics for at, (_, end) in self.cluster.ends(topic).items() if end}
         return bool(ends) and all(committed.get(at, 0) >= end for at, end in ends.items())
+
+    def forget(self) -> None:
+        """Delete its local state."""
+        for state in self.folder.glob("state*"):
+            shutil.rmtree(state)
 
     def view(self, store: str) -> dict[bytes, Entry]:
         return compacted_view(self.cluster.read(self.topic(f"{store}-changelog")))

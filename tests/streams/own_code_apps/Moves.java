@@ -5,6 +5,7 @@ import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Repartitioned;
 import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -12,17 +13,34 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 
-/** What can move to other partitions: counts, by key, window and session too, and a store of a processor; "shared": what cannot. */
+/**
+ * What can move to other partitions: counts, by key, window and session too, and a store of a processor; "shared": what cannot; "kept":
+ * counts and the processor behind repartition topics, of which the program itself says the number of partitions.
+ */
 public final class Moves {
     private Moves() {}
 
-    /** @param arguments those of Apps; with input=NAME it reads that topic */
+    /** @param arguments those of Apps; with input=NAME it reads that topic, with partitions=N its repartition topics have that many */
     public static void main(final String[] arguments) throws Exception {
         String input = "in";
+        int partitions = 0;
         for (final String each : arguments) {
             if (each.startsWith("input=")) input = each.substring("input=".length());
+            if (each.startsWith("partitions=")) partitions = Integer.parseInt(each.substring("partitions=".length()));
         }
-        Apps.run(arguments, topology(arguments[3] + "-", input, arguments[0].equals("shared")));
+        final String topics = arguments[3] + "-";
+        Apps.run(arguments, partitions > 0 ? kept(topics, partitions) : topology(topics, input, arguments[0].equals("shared")));
+    }
+
+    private static Topology kept(final String topics, final int partitions) {
+        final StreamsBuilder builder = new StreamsBuilder();
+        final KStream<String, String> in = builder.<String, String>stream(topics + "in")
+            .repartition(Repartitioned.<String, String>as("again").withNumberOfPartitions(partitions));
+        in.groupByKey().count(Materialized.as("counts")).toStream().mapValues(String::valueOf).to(topics + "out");
+        builder.addStateStore(
+            Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("trail"), Serdes.String(), Serdes.String()));
+        in.<String, String>process(() -> new Trail(false), "trail").to(topics + "trails");
+        return builder.build();
     }
 
     private static Topology topology(final String topics, final String input, final boolean shared) {

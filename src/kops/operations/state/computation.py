@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from kops.core.errors import Refused
 from kops.core.statefile import StateFile
+from kops.core.streams.capture import Capture
 from kops.core.times import Position
 from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.services import Services
@@ -15,6 +16,7 @@ from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_commits import Commits, read_commits
 from kops.operations.state.evidence_journal import OwnHistory, read_past
+from kops.operations.state.evidence_layout import doubts_of_layout
 from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
@@ -113,7 +115,8 @@ def compute_all(
         ]
     facts, cut = _cut(services, state_file, facts, options, then)
     refuse_older(base, facts, cut)
-    past, commits, facts = with_history(services, state_file, facts, cut, since="" if base is None else base.manifest.taken)
+    since_then, capture = "" if base is None else base.manifest.taken, None if options.program is None else options.program.capture
+    past, commits, facts = with_history(services, state_file, facts, cut, capture=capture, since=since_then)
     for found in facts:
         if not options.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
@@ -198,15 +201,25 @@ def compute_whole(
 
 
 def with_history(
-    services: Services, state_file: StateFile, facts: Sequence[StoreFacts], cut: InputOffsets, *, since: str = ""
+    services: Services,
+    state_file: StateFile,
+    facts: Sequence[StoreFacts],
+    cut: InputOffsets,
+    *,
+    capture: Capture | None = None,
+    since: str = "",
 ) -> tuple[OwnHistory, Commits, list[StoreFacts]]:
     """Return what kops and others did to an application, and the facts judged by the former.
 
+    :param capture: of the program that computes the stores; None: what the state file says does
     :param since: when the snapshot that the stores start from was taken, ISO-8601 UTC
     """
     starts, until = begins(facts), cut.taken
     past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since, until=until)
-    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
+    commits = Commits()
+    if not cut.is_new:
+        commits = read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
+        commits = commits.with_more(doubts_of_layout(services, state_file, facts, cut, capture, from_nothing=not since))
     judged = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     return past, commits, judged
 

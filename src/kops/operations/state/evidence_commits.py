@@ -8,7 +8,7 @@ to another log than the one that kops reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kops.core.errors import KopsError
 from kops.core.groups.history import CommitEvent
@@ -60,6 +60,10 @@ class Commits:
     doubts: Mapping[str, Sequence[Doubt]] = field(default_factory=dict)
     apart: frozenset[str] = frozenset()
     gap: str = ""
+
+    def with_more(self, doubts: Mapping[str, Sequence[Doubt]]) -> Commits:
+        """Return these with further doubts about stores."""
+        return replace(self, doubts={name: (*self.doubts.get(name, ()), *doubts.get(name, ())) for name in {**self.doubts, **doubts}})
 
     def judge(self, store: str, proof: Proof, proven: Proven | None, more: Sequence[Doubt] = ()) -> list[Exactness]:
         """Return C for each doubt that nothing settles."""

@@ -72,9 +72,12 @@ class Estimate:
         return f"memory: {size} in {jvms}, and in Spark's workers (estimated from {self.seen}); {free}"
 
 
-def memory_for(engine: Engine, facts: Sequence[StoreFacts]) -> Memory:
-    """Divide the memory that is free: Spark may take what it is set to, and of the rest the JVMs half, and Spark's workers the other."""
-    free, jvms = free_memory(), tasks_at_a_time(engine.master, facts)
+def memory_for(engine: Engine, facts: Sequence[StoreFacts], tasks: int | None = None) -> Memory:
+    """Divide the memory that is free: Spark may take what it is set to, and of the rest the JVMs half, and Spark's workers the other.
+
+    :param tasks: as in ``estimate``
+    """
+    free, jvms = free_memory(), tasks_at_a_time(engine.master, tasks or max((found.partitions for found in facts), default=0))
     return Memory(free, jvms, max(_LEAST_HEAP, (free - _of_spark(engine)) // 2 // max(1, jvms)))
 
 
@@ -86,14 +89,14 @@ def _of_spark(engine: Engine) -> int:
     return int(found[1]) << _UNITS[found[2]] if found else 0
 
 
-def tasks_at_a_time(master: str, facts: Sequence[StoreFacts]) -> int:
-    """Return how many tasks Spark runs at a time on this machine; 0: it runs elsewhere."""
+def tasks_at_a_time(master: str, tasks: int) -> int:
+    """Return how many of some tasks Spark runs at a time on this machine; 0: it runs elsewhere."""
     found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
     if found is None:
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     most = cores if found[1] == "*" else int(found[1] or 1)
-    return min(most, max((found.partitions for found in facts), default=0))
+    return min(most, tasks)
 
 
 def estimate(
@@ -102,8 +105,13 @@ def estimate(
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     memory: Memory,
+    *,
+    tasks: int | None = None,
 ) -> Estimate:
-    """Estimate the state: by a partition of each changelog that has lost nothing; where there is none, by the input."""
+    """Estimate the state: by a partition of each changelog that has lost nothing; where there is none, by the input.
+
+    :param tasks: how many fill each store after a move to another number of partitions; None: as many as now
+    """
     changelogs = [changelog_range(state_file, found) for found in facts]
     inputs = [_inputs(state_file, found, cut) for found in facts]
     sizes = sizes_of(engine.services, [*changelogs, *(wanted for each in inputs for wanted in each)])
@@ -116,9 +124,10 @@ def estimate(
         if not rows and found.base is not None:
             return Estimate(memory, None, f"nothing is left of {found.store.changelog}, and the tasks start from a snapshot")
         count, size = (max(each) for each in zip(*rows, strict=True)) if rows else _of_input(found, read, cut, sizes)
+        share = found.partitions / tasks if tasks else 1
         seen[_CHANGELOGS if rows else _INPUT] = None
         copies, around = (_COPIES, _AROUND) if found.store.window is None else (_COPIES - _IN_ROCKSDB[0], _AROUND - _IN_ROCKSDB[1])
-        total += copies * size + around * count
+        total += share * (copies * size + around * count)
     return Estimate(memory, round(total * memory.jvms), " and ".join(seen))
 
 

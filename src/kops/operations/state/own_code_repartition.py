@@ -23,7 +23,7 @@ from kops.operations.services import Services
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut
 from kops.operations.state.own_code_exactness import keys_text
-from kops.operations.state.own_code_memory import memory_for
+from kops.operations.state.own_code_memory import estimate, memory_for
 from kops.operations.state.own_code_start import ProgramRun, folder_for, started_ahead
 from kops.operations.state.own_code_tasks import Layout, ProgramTasks, piece_of
 
@@ -81,6 +81,21 @@ def _reason_against(store: captured.Store) -> str:
     return ""
 
 
+def why_misplaced(capture: Capture, store: str) -> str:
+    """Return what can have put keys of a store elsewhere than its default partitioner, which is the only one that its program has."""
+    found = capture.subtopology_of(store)
+    if found is None:
+        raise ValueError(store)
+    topics = " and ".join(found.source_topics or ())
+    own = [node for node in capture.nodes if isinstance(node, captured.Processor) and node.program_class and store in node.stores]
+    whys = [
+        *([f"producers of {topics} chose partitions otherwise or knew of fewer"] if topics else []),
+        *(f"{node.name} ({node.processor}) keeps other keys than its records have" for node in own),
+        "the state is wrong",
+    ]
+    return f"the program has no partitioner of its own, so {', or '.join(whys)}: `kops state verify --app` compares it with the input"
+
+
 def refuse_followers(capture: Capture, kept: Collection[str], partitions: int) -> None:
     """Refuse to leave inputs as they are whose repartition topics follow them."""
     for each in tasks_of(capture).values():
@@ -125,7 +140,10 @@ def check_by_program(
     from kops.spark.programs.relaid import check_subtopology, relay
 
     layout = _layout(services, capture, state_file, facts, partitions=partitions, grown=grown)
-    program = replace(program, nothing_waits=True, memory=memory_for(engine, facts))
+    memory = memory_for(engine, facts, partitions)
+    size = estimate(engine, state_file, facts, cut, memory, tasks=partitions)
+    services.progress.step(size.text())
+    program = replace(program, nothing_waits=True, memory=memory)
     with started_ahead(engine, program) as ready:
         run_by = ready or program
         plan = ProgramTasks(services, state_file, run_by, facts, cut, layout=layout)
@@ -138,7 +156,8 @@ def check_by_program(
                 relay(batches, run, pieces, old, partitions)
             for step in plan.steps:
                 found |= check_subtopology(batches, run, [_with_staged(task, staged) for task in plan.tasks(step)])
-    return judged(capture, found, layout, cut, partitions)
+    warnings, notes = judged(capture, found, layout, cut, partitions)
+    return warnings, [size.text(max((check.heap for check in found.values()), default=0)), *notes]
 
 
 def _layout(

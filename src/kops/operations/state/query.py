@@ -224,7 +224,7 @@ def computed_views(
     engine = start_engine(services, master)
     facts = read_facts(services, state_file)
     cut = cut_of(facts)
-    past, commits, facts = with_history(services, state_file, facts, cut)
+    past, commits, facts = with_history(services, state_file, facts, cut, capture=None if program is None else program.capture)
     computed = compute_whole(engine, state_file, facts, cut, skip_undecodable=skip_undecodable, program=program)
     try:
         yield ComputedViews(

@@ -72,7 +72,8 @@ def plan_repartition(
     if not changes:
         raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
     refuse_unless_recreatable(services, changes)
-    moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions)
+    capture = None if program is None else program.capture
+    moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions, capture=capture)
     warnings, notes = _checked(engine, state_file, program, moved, still, partitions=partitions, grown=inputs.grow)
     commits = dict(inputs.commits)
     for name in repartitions:

@@ -13,12 +13,14 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION
+from kops.core.streams.capture import Capture
 from kops.operations.engine.spark import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage
 from kops.operations.protocol.journal import Journal
 from kops.operations.services import Services
 from kops.operations.state.arguments import StoreWrite
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.internal_topics import TopicChange
+from kops.operations.state.own_code_repartition import why_misplaced
 from kops.operations.state.stored_keys import suffix_length
 
 if TYPE_CHECKING:
@@ -82,10 +84,17 @@ class Moved:
 
 
 def stage_changelogs(
-    engine: Engine, state_file: StateFile, changes: Sequence[TopicChange], bounds: Mapping[TopicPartition, Bounds], partitions: int
+    engine: Engine,
+    state_file: StateFile,
+    changes: Sequence[TopicChange],
+    bounds: Mapping[TopicPartition, Bounds],
+    partitions: int,
+    *,
+    capture: Capture | None = None,
 ) -> list[Moved]:
     """Stage every changelog that is recreated.
 
+    :param capture: of the program that fills them; None: a state file describes them
     :raises Refused: when its keys are where no default partitioner puts them
     """
     by_topic = {change.name: change for change in changes}
@@ -95,7 +104,7 @@ def stage_changelogs(
             if store.changelog in by_topic:
                 here = {at.partition: bound for at, bound in bounds.items() if at.topic == store.changelog}
                 done.append(_stage(engine, state_file, store, by_topic[store.changelog], here, partitions=partitions))
-                _refuse_unmovable(engine, state_file, done[-1])
+                _refuse_unmovable(engine, state_file, done[-1], capture)
     except BaseException:
         drop_stage(*(stage for found in done for stage in (found.stage, found.prior_stage)))
         raise
@@ -120,11 +129,12 @@ def _stage(
     return Moved(store, change, stage, prior, done)
 
 
-def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved) -> None:
+def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved, capture: Capture | None) -> None:
     if found.done.misplaced:
+        by_file = "its input uses a custom partitioner, or the state is wrong: check with `kops state verify`"
         raise Refused(
             f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
-            hint="its input uses a custom partitioner, or the state is wrong: check with `kops state verify`",
+            hint=by_file if capture is None else why_misplaced(capture, found.store.name),
         )
     earliest = [content.earliest for content in found.done.after.values() if content.records]
     exactly_once, headers = state_file.exactly_once, bool(found.done.with_headers)

@@ -94,6 +94,7 @@ class Check:
     :param by_order: those that the order by time gives otherwise, and another one as the changelog has them
     :param examples: a few of those that are wrong, or else of those that are open
     :param orders: in how many the tasks were run; fewer where the program threw in one
+    :param heap: the most that the heap of one of the JVMs could be, in bytes
     """
 
     keys: int
@@ -102,6 +103,7 @@ class Check:
     by_order: int
     examples: tuple[bytes, ...]
     orders: int
+    heap: int = 0
 
 
 def check_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> dict[str, Check]:
@@ -118,7 +120,8 @@ def check_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTas
 def _added(found: Sequence[Mapping[str, Any]]) -> Check:
     keys, wrong, unsure, by_order = (sum(each[name] for each in found) for name in ("keys", "wrong", "open", "by_order"))
     examples = [bytes.fromhex(key) for each in found if each["wrong"] or not wrong for key in each["examples"]]
-    return Check(keys, wrong, unsure, by_order, tuple(examples[:_EXAMPLES]), min(each["orders"] for each in found))
+    orders, heap = min(each["orders"] for each in found), max(each["heap"] for each in found)
+    return Check(keys, wrong, unsure, by_order, tuple(examples[:_EXAMPLES]), orders, heap)
 
 
 @dataclass
@@ -140,15 +143,15 @@ class _Seen:
 
 def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     seen = {store.name: _Seen(_held(store, task.partition)) for store in task.stores}
-    orders = 0
+    orders = heap = 0
     for order in task.orders:
         try:
-            written, _ = run_in_order(run, task, order, read)
+            written, facts = run_in_order(run, task, order, read)
         except OperationFailed:
             if not orders:
                 raise
             continue
-        orders += 1
+        orders, heap = orders + 1, max(heap, facts["heap"])
         for store in task.stores:
             here, lasts = seen[store.name], lasting(written, store)
             wanted, timed = rows_wanted(run, store, written, here.held)
@@ -158,7 +161,7 @@ def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
                 here.first = lasts
             else:
                 here.differing.add(here.first, lasts, task.partition)
-    return {"stores": {name: {**each.facts(), "orders": orders} for name, each in seen.items()}}
+    return {"stores": {name: {**each.facts(), "orders": orders, "heap": heap} for name, each in seen.items()}}
 
 
 def _differing(wanted: pyarrow.Table, held: pyarrow.Table, partition: int, *, timed: bool) -> set[bytes]:

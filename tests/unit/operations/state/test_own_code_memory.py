@@ -31,14 +31,14 @@ def store(bounds, *, inputs=("in",), **more):
 def estimated(monkeypatch):
     """Estimate a store of which each record of the changelog has 100 bytes, and each of the input 20."""
 
-    def run(found, *, archived=(), sizes=True):
+    def run(found, *, archived=(), sizes=True, tasks=None):
         def of(_services, ranges):
             places = [TopicPartition(wanted.topic, number) for wanted in ranges for number in wanted.ranges]
             return {place: 100.0 if place.topic == "changelog" else 20.0 for place in places} if sizes else None
 
         monkeypatch.setattr(own_code_memory, "sizes_of", of)
         cut = InputOffsets(dict.fromkeys(found.input_bounds, 1_000), {}, archived=archived)
-        return estimate(engine(), STATE_FILE, [found], cut, MEMORY)
+        return estimate(engine(), STATE_FILE, [found], cut, MEMORY, tasks=tasks)
 
     return run
 
@@ -53,19 +53,23 @@ def test_of_what_is_free_the_jvms_get_half_after_spark(monkeypatch):
 
 
 def test_how_many_run_at_a_time():
-    many = [store([Bounds(0, 9)] * 64)]
-    assert tasks_at_a_time("local", many) == 1
-    assert tasks_at_a_time("local[3]", many) == 3
-    assert tasks_at_a_time("local[3, 4]", many) == 3
-    assert 1 <= tasks_at_a_time("local[*]", many) <= 64
-    assert tasks_at_a_time("local[3]", [store([Bounds(0, 9)] * 2)]) == 2
-    assert tasks_at_a_time("spark://host:7077", many) == 0
+    assert tasks_at_a_time("local", 64) == 1
+    assert tasks_at_a_time("local[3]", 64) == 3
+    assert tasks_at_a_time("local[3, 4]", 64) == 3
+    assert 1 <= tasks_at_a_time("local[*]", 64) <= 64
+    assert tasks_at_a_time("local[3]", 2) == 2
+    assert tasks_at_a_time("spark://host:7077", 64) == 0
 
 
 def test_a_partition_that_is_whole_tells_of_the_others(estimated):
     found = estimated(store([Bounds(0, 0), Bounds(0, 50), Bounds(0, 40)]))
     assert found.state == 2 * 50 * (4 * 100 + 200)
     assert found.seen == "the sizes of changelogs"
+
+
+def test_after_a_move_each_task_has_another_part(estimated):
+    assert estimated(store([Bounds(0, 40)] * 3), tasks=12).state == 2 * 10 * (4 * 100 + 200)
+    assert estimated(store([Bounds(0, 0)] * 4), tasks=2).state == 2 * 2_000 * (4 * 20 + 200)
 
 
 def test_where_none_is_the_input_tells_the_most_that_it_can_be(estimated):

@@ -10,7 +10,7 @@ from kops.core.errors import Refused
 from kops.core.streams.capture import LIST, WINDOW
 from kops.core.streams.capture_file import read_capture
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.own_code_repartition import judged, keyed_inputs, refuse_followers, refuse_unmovable
+from kops.operations.state.own_code_repartition import judged, keyed_inputs, refuse_followers, refuse_unmovable, why_misplaced
 from kops.operations.state.own_code_stores import program_state_file
 from kops.operations.state.own_code_tasks import Layout
 from kops.spark.programs.relaid import Check
@@ -81,6 +81,15 @@ def test_keys_count_where_a_task_with_a_store_reads_them(capture, monkeypatch):
     assert keyed_inputs(capture, found) == {"clicks": True, "views": True, "orders": True}
     behind = replace(capture, stores=tuple(store for store in capture.stores if store.name == "lengths"))
     assert keyed_inputs(behind, program_state_file(behind, "c.json", ())[0]) == {"clicks": False, "views": False}
+
+
+def test_what_can_have_put_keys_elsewhere_is_named(capture):
+    for store, why in (
+        ("counts", "producers of clicks and views chose partitions otherwise or knew of fewer, or the state is wrong: "),
+        ("lengths", "the state is wrong: "),
+        ("seen", "producers of orders chose partitions otherwise or knew of fewer, or dedup (ManyStores$Dedup) keeps other keys than its"),
+    ):
+        assert why_misplaced(capture, store).startswith(f"the program has no partitioner of its own, so {why}")
 
 
 def said(capture, **counts):

@@ -114,7 +114,7 @@ def checked(run, tmp_path, monkeypatch):
         def ran(_run, _task, order, _read):
             if by_order[order] is None:
                 raise OperationFailed("the program threw")
-            return SimpleNamespace(of=lambda _store: rows(**by_order[order])), {}
+            return SimpleNamespace(of=lambda _store: rows(**by_order[order])), {"heap": 0}
 
         monkeypatch.setattr(relaid, "run_in_order", ran)
         store = StoreTask("counts", "app-counts-changelog", None, str(stage))

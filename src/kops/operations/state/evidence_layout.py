@@ -1,0 +1,134 @@
+"""Whether the input still lies where the state of its keys is.
+
+A topic that was given more partitions keeps its older records where they were, while the state of their keys may have been moved to where
+the default partitioner puts them now (``state repartition --grow-inputs``). And an application that reads another topic from some day on
+(``--input OLD=NEW``) holds what came of the older one. The journal of this machine has moves by kops; this is seen of any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kops.core.findings import names_text
+from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.murmur2 import murmur2
+from kops.core.records.models import OffsetRange
+from kops.core.statefile import StateFile, Store
+from kops.core.streams.capture import Capture
+from kops.operations.services import Services
+from kops.operations.state.evidence_commits import Doubt
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.own_code_repartition import keyed_inputs
+
+_MOST, _LEAST = 20_000, 10
+"""Records that are read of a topic, the oldest of each partition; of a partition never fewer than these."""
+_COMPARED, _NAMED = 2_000, 3
+
+
+@dataclass(frozen=True)
+class _Away:
+    """A record that is not where the default partitioner puts its key among the partitions that there are now."""
+
+    partition: int
+    offset: int
+    hash: int
+
+
+def doubts_of_layout(
+    services: Services,
+    state_file: StateFile,
+    facts: Sequence[StoreFacts],
+    cut: InputOffsets,
+    capture: Capture | None,
+    *,
+    from_nothing: bool,
+) -> dict[str, list[Doubt]]:
+    """Return what speaks against computing stores from their input as it lies; equal keys settle it, where none is missing.
+
+    :param capture: of the program that computes the stores; None: what the state file says does
+    :param from_nothing: the stores do not start from a snapshot
+    """
+    keyed = None if capture is None else {topic for topic, is_keyed in keyed_inputs(capture, state_file).items() if is_keyed}
+    elsewhere = _of_other_topics(capture, cut.committed) if capture is not None and from_nothing else []
+    grown: dict[str, list[Doubt]] = {}
+    doubts: dict[str, list[Doubt]] = {}
+    for found in facts:
+        topics = _keyed(found.store) if keyed is None else sorted(keyed & {source.topic for source in found.store.inputs})
+        for topic in topics:
+            if topic not in grown:
+                grown[topic] = list(_of_growth(services, state_file, topic, cut.ranges(found, topic)))
+        doubts[found.store.name] = [*elsewhere, *(doubt for topic in topics for doubt in grown[topic])]
+    return {name: some for name, some in doubts.items() if some}
+
+
+def _keyed(store: Store) -> list[str]:
+    """Return the topics by whose keys a store is divided, or a table before it."""
+    return sorted({source.topic for source in store.inputs}) if store.table is not None or not store.moves else []
+
+
+def _of_other_topics(capture: Capture, committed: Mapping[TopicPartition, Committed]) -> list[Doubt]:
+    """Find topics that the application has read, and the program does not."""
+    read = {topic for each in capture.subtopologies for topic in each.source_topics or ()}
+    read |= {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
+    others = sorted({at.topic for at in committed} - read)
+    others = [topic for topic in others if not topic.startswith(f"{capture.application}-") or not topic.endswith("-repartition")]
+    if not others:
+        return []
+    what = f"{capture.application} has committed offsets of {names_text(others, _NAMED, of='topics')}"
+    return [Doubt("", f"{what}, which the captured program does not read: what stores hold of that is not computed")]
+
+
+def _of_growth(services: Services, state_file: StateFile, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Doubt]:
+    """Find records that lie where the default partitioner of fewer partitions puts them.
+
+    :param ranges: what is read of the topic, by partition
+    """
+    now = len(ranges)
+    away = list(_away(services, state_file, topic, ranges)) if now > 1 else []
+    sizes = older_sizes([(each.hash, each.partition) for each in away], now)
+    if not sizes:
+        return
+    first = min(away, key=lambda each: (each.partition, each.offset))
+    where = f"{topic}:{first.partition} has a record at offset {first.offset} whose key belongs to partition {first.hash % now}"
+    older = " or ".join(map(str, sizes))
+    yield Doubt(
+        "",
+        f"{where} of {now}: so the default partitioner placed it among {older}, before {topic} was given more partitions; where the state"
+        " of its keys was moved then, it is not what follows from the input as it lies",
+    )
+
+
+def _away(services: Services, state_file: StateFile, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[_Away]:
+    places = {TopicPartition(topic, number): limits for number, limits in ranges.items()}
+    bounds: Mapping[TopicPartition, Bounds] = services.kafka.offsets.bounds(places, isolation=state_file.isolation)
+    most = max(_LEAST, _MOST // len(ranges))
+    wanted = {}
+    for at, (begin, end) in places.items():
+        start = max(begin, bounds[at].log_start_offset)  # what comes before is in an archive
+        if start < end:
+            wanted[at] = OffsetRange(start, min(end, start + most))
+    for batch in services.kafka.records.read(wanted, isolation=state_file.isolation) if wanted else ():
+        for record in batch:
+            if record.key is not None and (number := murmur2(record.key) & 0x7FFFFFFF) % len(ranges) != record.partition:
+                yield _Away(record.partition, record.offset, number)
+
+
+def older_sizes(away: Sequence[tuple[int, int]], now: int) -> tuple[int, ...]:
+    """Return how many partitions a topic had when records were written, if one earlier number, or two, explain where they are. Pure.
+
+    Other partitioners put keys where no two numbers explain it.
+
+    :param away: hash and partition of records that are elsewhere than among as many as there are now
+    """
+    if not away:
+        return ()
+    away = away[:: len(away) // _COMPARED + 1]
+    fit = {size: {at for at, (number, partition) in enumerate(away) if number % size == partition} for size in range(1, now)}
+    best = max(fit, key=lambda size: (len(fit[size]), size))
+    left = set(range(len(away))) - fit[best]
+    if not left:
+        return (best,)
+    other = max((size for size in fit if left <= fit[size]), default=0)
+    return tuple(sorted((best, other))) if other else ()
