@@ -48,12 +48,12 @@ def check(
     from kops.operations.state.check import check as compare
     from kops.operations.state.computation import ComputeOptions
     from kops.operations.state.input_offsets import parse_cut
-    from kops.operations.state.own_code_start import ProgramRun, words_alone
+    from kops.operations.state.own_code_registries import program_run
     from kops.operations.state.own_code_stores import with_topics
     from kops.operations.streams.capture import load_capture
 
     capture = with_topics(session, load_capture(app))
-    program = ProgramRun(capture, alone=words_alone(capture) if no_network else ())
+    program = program_run(session, capture, no_network=no_network)
     state_file, how = read_state_file(file, stores), CheckOptions(program, app, limit, first)
     options = ComputeOptions(at=parse_cut(at, session.now()), skip_undecodable=on_error == "skip", master=master)
     found = compare(session, state_file, options, how)

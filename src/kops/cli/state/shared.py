@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from kops.core.streams.capture import Capture
     from kops.operations.state.own_code_start import ProgramRun
 
-no_network_option = click.option("--no-network", is_flag=True, help="With --app: the program is run without a network, where Linux can.")
+no_network_option = click.option(
+    "--no-network", is_flag=True, help="With --app: the program gets no network, where Linux can, but reads its schema registry."
+)
 wait_option = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 
 PROGRAM_DECIDES = "with --app the program itself decides what becomes of records that it cannot read: leave out --on-error"
@@ -64,8 +66,8 @@ def movable_stores(
     """
     if app is None:
         return chosen_stores(session, file, app, stores, no_network=no_network)
+    from kops.operations.state.own_code_registries import program_run
     from kops.operations.state.own_code_repartition import refuse_unmovable
-    from kops.operations.state.own_code_start import ProgramRun, words_alone
     from kops.operations.state.own_code_stores import program_state_file, with_topics
     from kops.operations.streams.capture import load_capture
 
@@ -77,7 +79,7 @@ def movable_stores(
     state_file, unfit = program_state_file(capture, app, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
-    return state_file, ProgramRun(capture, alone=words_alone(capture) if no_network else ())
+    return state_file, program_run(session, capture, no_network=no_network)
 
 
 def _of_program(session: Session, path: str, stores: tuple[str, ...], *, moves: str, no_network: bool) -> tuple[StateFile, ProgramRun]:
@@ -98,7 +100,7 @@ def of_capture(
 
     :param path: of the capture, or what else names the program
     """
-    from kops.operations.state.own_code_start import ProgramRun, words_alone
+    from kops.operations.state.own_code_registries import program_run
     from kops.operations.state.own_code_stores import program_state_file, refuse_moving, with_topics
 
     capture = with_topics(session, capture)
@@ -107,7 +109,7 @@ def of_capture(
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, ProgramRun(capture, alone=words_alone(capture) if no_network else ())
+    return state_file, program_run(session, capture, no_network=no_network)
 
 
 def exit_code(status: str) -> int:

@@ -109,13 +109,20 @@ def run_under_agent(
 
 
 def start_under_agent(
-    words: Sequence[str], folder: Path, settings: Mapping[str, str], *, environment: Mapping[str, str], directory: str | None = None
+    words: Sequence[str],
+    folder: Path,
+    settings: Mapping[str, str],
+    *,
+    environment: Mapping[str, str],
+    directory: str | None = None,
+    fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start a command with the agent in ``JAVA_TOOL_OPTIONS``, as a session of its own; what it prints goes to ``output`` in the folder.
 
     :param folder: private; the agent and kops speak by files in it
     :param settings: of the agent, beside the rules by which it hides secrets
     :param directory: where the command is run; None: in kops' own
+    :param fds: that the command gets
     :raises UsageProblem: when it cannot be started
     """
     jar = require_agent()
@@ -130,6 +137,7 @@ def start_under_agent(
                 stderr=subprocess.STDOUT,
                 env=_with_agent(environment, jar, folder),
                 start_new_session=True,
+                pass_fds=fds,
             )
         except OSError as error:
             where = f" in {directory}" if directory else ""
@@ -159,11 +167,11 @@ def properties_text(values: Mapping[str, str]) -> str:
 
 def _with_agent(environment: Mapping[str, str], jar: Path, folder: Path) -> dict[str, str]:
     """Return an environment in which every JVM takes the agent, and no server of a program the port that the application has."""
-    option = _quoted(f"-javaagent:{jar}={folder}")
+    option = quoted(f"-javaagent:{jar}={folder}")
     return {**environment, **_NO_SERVERS, "JAVA_TOOL_OPTIONS": " ".join(filter(None, [environment.get("JAVA_TOOL_OPTIONS"), option]))}
 
 
-def _quoted(option: str) -> str:
+def quoted(option: str) -> str:
     """Quote a word as the JVM reads ``JAVA_TOOL_OPTIONS``: within quotes of one kind, there are no escapes."""
     if not any(each.isspace() or each in "'\"" for each in option):
         return option

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from kops.gateways.machine.agent import (
     ended_text,
     last_lines,
     printed_text,
+    quoted,
     read_note,
     require_runner,
     start_under_agent,
@@ -35,6 +36,7 @@ from kops.gateways.machine.agent import (
 )
 from kops.gateways.machine.program_ahead import TakenProcess, claimed, take
 from kops.gateways.machine.program_connection import Connection, Door, Loopback, Pipes
+from kops.gateways.machine.program_registries import Registries, RegistryDoors
 
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
@@ -57,6 +59,7 @@ class ProgramStart:
     :param properties: the settings of a method that is called in place of a main; None: the command is all
     :param alone: words before the command with which it has no network; none: it has that of this machine
     :param heap: the most that the heap of its JVM can be, in bytes, unless the command or its variables say so; 0: as much as Java thinks
+    :param registries: that it asks through kops
     """
 
     command: tuple[str, ...]
@@ -69,6 +72,7 @@ class ProgramStart:
     properties: Mapping[str, str] | None = None
     alone: tuple[str, ...] = ()
     heap: int = 0
+    registries: Registries = field(default_factory=Registries)
 
 
 class Program:
@@ -84,10 +88,16 @@ class Program:
         ahead = None if start.alone else claimed(start.folder)
         self._folder = ahead or Path(tempfile.mkdtemp(dir=start.folder))
         token = secrets.token_hex(16)
+        self._doors = RegistryDoors(start.registries, alone=bool(start.alone), folder=self._folder)
         with closing(Pipes(self._folder) if start.alone else Loopback()) as door:
             way = {**door.settings, "token": token}
-            self._process = take(ahead, way) if ahead else launched(start, environment, self._folder, way)
             try:
+                self._process = take(ahead, way) if ahead else launched(start, environment, self._folder, way, self._doors)
+            except BaseException:
+                self._doors.close()
+                raise
+            try:
+                self._doors.answer()
                 self._connection = self._accepted(door, token)
                 found = read_note(self._folder / "class-path.json") or {}
                 refuse_another_class_path(start.class_path, start.class_path_sha256, found)
@@ -95,6 +105,11 @@ class Program:
                 self.close()
                 raise
         self._stream = self._connection.reader()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Those of the program that kops gives it."""
+        return self._doors.settings
 
     @property
     def process_id(self) -> int:
@@ -118,7 +133,9 @@ class Program:
                 if answer == frames.OUTPUT:
                     batches.append(frames.decoded_batch(content))
                 elif answer == frames.FAILED:
-                    raise thrown(frames.decoded_map(content), alone=bool(self.start.alone))
+                    raise self._doors.explained(thrown(frames.decoded_map(content), alone=bool(self.start.alone)))
+                elif self._doors.refusal is not None:  # what the program's handlers made of that is not known
+                    raise self._doors.refusal
                 else:
                     return batches, frames.decoded_map(content)
         except (EOFError, ConnectionError) as error:
@@ -136,6 +153,7 @@ class Program:
             self._connection.close()
             self._connection = None
         end_session(self._process)
+        self._doors.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _accepted(self, door: Door, token: str) -> Connection:
@@ -148,7 +166,7 @@ class Program:
                 return connection
             failure = read_note(self._folder / "failure.json")
             if failure is not None:
-                raise failure_of(failure, self._text)
+                raise self._doors.explained(failure_of(failure, self._text))
             if ended:
                 raise self._ended()
             if time.monotonic() > deadline:
@@ -164,6 +182,9 @@ class Program:
 
     def _ended(self) -> KopsError:
         """Say how the JVM ended."""
+        return self._doors.explained(self._end())
+
+    def _end(self) -> KopsError:
         printed = self._printed
         failure = read_note(self._folder / "failure.json")
         self.close()
@@ -177,11 +198,14 @@ class Program:
         return OperationFailed(f"{self._text} {ended_text(self._process.returncode or 0)} while kops ran its tasks{printed}")
 
 
-def launched(start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def launched(
+    start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str], doors: RegistryDoors | None = None
+) -> subprocess.Popen[bytes]:
     """Start a program.
 
     :param folder: its own
     :param more: settings of the agent
+    :param doors: by which it asks registries, where it has no network
     :raises UsageProblem: when its command cannot be started
     """
     settings = {
@@ -191,11 +215,13 @@ def launched(start: ProgramStart, environment: Mapping[str, str], folder: Path, 
         "processes": f"{start.process},{os.getpid()}",
         **more,
     }
-    words = [*start.alone, *with_settings(start.command, start.properties, folder)]
-    if start.heap:  # in front of the user's own options, of which the last one counts
-        options = f"-Xmx{start.heap >> 20}m {environment.get('JAVA_TOOL_OPTIONS', '')}"
-        environment = {**environment, "JAVA_TOOL_OPTIONS": options}
-    return start_under_agent(words, folder, settings, environment=environment, directory=start.directory)
+    words = [*start.alone, *(doors.words if doors else ()), *with_settings(start.command, start.properties, folder)]
+    options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
+    options += map(quoted, doors.java_options if doors else ())
+    if options:  # in front of the user's own, of which the last one counts
+        environment = {**environment, "JAVA_TOOL_OPTIONS": f"{' '.join(options)} {environment.get('JAVA_TOOL_OPTIONS', '')}"}
+    fds = doors.fds if doors else ()
+    return start_under_agent(words, folder, settings, environment=environment, directory=start.directory, fds=fds)
 
 
 def too_slow(what: str, seconds: float, printed: str) -> TimedOut:
@@ -288,7 +314,10 @@ def thrown(failure: Mapping[str, str], *, alone: bool = False) -> OperationFaile
     where = _place(failure.get("trace", ""))
     hint = "as in production, the application would not get past this record" if at else None
     if alone and name.startswith(_OF_NETWORK):
-        hint = "it runs without a network (--no-network), and called out: the call reached no other machine, nor a schema registry"
+        hint = (
+            "it runs without a network (--no-network), and called out: the call reached no other machine; a schema registry is reached,"
+            " through kops, where the program's settings (schema.registry.url) or the context (registry_url) name it"
+        )
     return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=failure.get("trace", ""))
 
 

@@ -15,12 +15,17 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from kops.core.errors import MissingRequirement
+from kops.gateways.machine.program_registries import words_inside
 
 _HOST = "127.0.0.1"
 _LOOK_SECONDS = 0.05
 _BUFFER = 1 << 20
 _WAYS = (("--user", "--map-current-user", "--net"), ("--user", "--map-root-user", "--net"))
 """Of util-linux, from 2.36 on and before: a network of its own without any device that is up, not even loopback."""
+
+
+_KEEPS = ("--keep-caps",)
+"""As old as the first way; in the second one the first process has all rights in there."""
 
 
 class Connection(Protocol):
@@ -158,14 +163,19 @@ class _Piped:
             self._file.close()
 
 
-def words_without_network() -> tuple[str, ...]:
+def words_without_network(*, loopback: bool = False) -> tuple[str, ...]:
     """Return the words before a command that start it without a network.
 
+    :param loopback: what is started first brings up the loopback address, for which it has rights in there
     :raises MissingRequirement: when this system has no network namespaces, or does not let this user make one
     """
     tool, said = shutil.which("unshare"), "there is no command `unshare`, which Linux has"
-    for way in _WAYS if tool else ():
-        tried = subprocess.run([tool or "", *way, "--", "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    for each in _WAYS if tool else ():
+        way = (*each, *(_KEEPS if loopback and each == _WAYS[0] else ()))
+        words = words_inside() if loopback else ()
+        tried = subprocess.run(
+            [tool or "", *way, "--", *words, "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
         if tried.returncode == 0:
             return (tool or "", *way, "--")
         said = tried.stderr.strip().splitlines()[-1] if tried.stderr.strip() else f"`unshare` ended with exit code {tried.returncode}"

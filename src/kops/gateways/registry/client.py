@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kops.config.connection import Connection
@@ -20,6 +21,9 @@ from kops.core.errors import (
     UsageProblem,
 )
 from kops.core.schemas.models import LATEST, RegisteredSchema
+
+if TYPE_CHECKING:
+    import requests
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 CONTENT = "application/vnd.schemaregistry.v1+json"
@@ -115,20 +119,8 @@ class SchemaRegistry:
         :raises UsageProblem: when it does not accept a schema as valid (422)
         :raises KopsError: for every other error
         """
-        import requests
-
         given = {} if body is None else {"json": body, "headers": {"Content-Type": CONTENT}}
-        try:
-            answer = self._session.request(method, self._url + path, allow_redirects=False, **given, **self._settings)
-        except requests.exceptions.SSLError as error:
-            raise AuthenticationFailed(
-                f"no trusted connection to the schema registry at {self.shown_url}: {error}", hint="see http_ca_file"
-            ) from error
-        except requests.exceptions.Timeout as error:
-            raise TimedOut(f"the schema registry at {self.shown_url} did not answer", hint="raise --timeout") from error
-        except requests.exceptions.RequestException as error:
-            hint = "check registry_url; `kops context show --resolved` says where it comes from"
-            raise Unreachable(f"no schema registry answers at {self.shown_url}", hint=hint) from error
+        answer = sent(self._session, method, self._url + path, self.shown_url, {**given, **self._settings})
         try:
             found = answer.json()
         except ValueError:
@@ -163,6 +155,28 @@ class SchemaRegistry:
 
     def _unusual(self, status: int, what: str) -> KopsError:
         return OperationFailed(f"the schema registry at {self.shown_url} answered {status} for {what}", hint="is registry_url its API?")
+
+
+def sent(session: requests.Session, method: str, url: str, shown_url: str, settings: Mapping[str, Any]) -> requests.Response:
+    """Send a request to a registry; return its answer, whatever that is.
+
+    :param shown_url: the registry's address, for errors
+    :param settings: of the request, for ``requests``
+    :raises KopsError: when there is no answer
+    """
+    import requests
+
+    try:
+        return session.request(method, url, allow_redirects=False, **settings)
+    except requests.exceptions.SSLError as error:
+        raise AuthenticationFailed(
+            f"no trusted connection to the schema registry at {shown_url}: {error}", hint="see http_ca_file"
+        ) from error
+    except requests.exceptions.Timeout as error:
+        raise TimedOut(f"the schema registry at {shown_url} did not answer", hint="raise --timeout") from error
+    except requests.exceptions.RequestException as error:
+        hint = "check registry_url; `kops context show --resolved` says where it comes from"
+        raise Unreachable(f"no schema registry answers at {shown_url}", hint=hint) from error
 
 
 def shown_login_free(url: str) -> str:

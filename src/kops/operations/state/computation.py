@@ -34,6 +34,7 @@ from kops.operations.state.input_offsets import (
 from kops.operations.state.judgement import judged_by_evidence, refuse_unplaced, refuse_unwritable
 from kops.operations.state.own_code import compute_by_program
 from kops.operations.state.own_code_memory import estimate, memory_for
+from kops.operations.state.own_code_registries import direct_registries
 from kops.operations.state.own_code_snapshot import check_start, refuse_start
 from kops.operations.state.own_code_start import ProgramRun, started_ahead
 from kops.operations.state.shadow import compute_by_shadow
@@ -163,9 +164,18 @@ def _unproven(found: Computed) -> Computed:
 
 
 def _of_program(options: ComputeOptions) -> tuple[str, ...]:
-    if options.program is None or not options.program.alone:
+    program = options.program
+    if program is None or program.shadow is not None:
         return ()
-    reached = "it could reach files and sockets of this machine, but no other machine and no schema registry"
+    direct = [
+        f"the program asks the schema registry {url} itself: kops does not see whether it registers schemas there"
+        for url in direct_registries(program)
+    ]
+    if not program.alone:
+        return tuple(direct)
+    named = " and ".join(each.origin.url for each in program.registries.upstreams)
+    registry = f"but for reading the schema registry {named} through kops" if named else "and no schema registry"
+    reached = f"it could reach files and sockets of this machine, but no other machine, {registry}"
     return (f"the program was run without a network: {reached}",)
 
 

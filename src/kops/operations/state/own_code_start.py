@@ -7,23 +7,19 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kops.core.errors import Refused
 from kops.core.streams.capture import Capture
 from kops.gateways.machine.private_files import run_folder
 from kops.gateways.machine.program import ProgramStart, launched
 from kops.gateways.machine.program_ahead import StartedAhead
-from kops.gateways.machine.program_connection import words_without_network
+from kops.gateways.machine.program_registries import Registries
 from kops.operations.engine.spark import Engine
 from kops.operations.state.from_snapshot import Base
 from kops.operations.state.own_code_memory import Memory
 from kops.operations.state.own_code_stores import launch_settings
 from kops.operations.state.shadow_change import ShadowRun
-
-_REGISTRIES = ("schema.registry.url", "apicurio.registry.url")
-_IN_MEMORY = "mock:"
 
 
 @dataclass(frozen=True)
@@ -39,6 +35,7 @@ class ProgramRun:
     :param folder: of the run, where it was started ahead
     :param shadow: run it as a whole, beside the application; None: run its tasks
     :param memory: what its tasks may take; None: it is not looked at yet
+    :param registries: that it asks through kops
     """
 
     capture: Capture
@@ -50,6 +47,7 @@ class ProgramRun:
     folder: str | None = None
     shadow: ShadowRun | None = None
     memory: Memory | None = None
+    registries: Registries = field(default_factory=Registries)
 
     @property
     def directory(self) -> str:
@@ -63,27 +61,12 @@ class ProgramRun:
         return tuple((Path(entry.path).name, entry.sha256) for entry in self.capture.class_path)
 
 
-def words_alone(capture: Capture) -> tuple[str, ...]:
-    """Return the words before a program's command with which it has no network.
-
-    :raises Refused: when its settings name a schema registry, which its serdes could not ask
-    :raises MissingRequirement: when this system has no network namespaces
-    """
-    for name, value in capture.settings.given.items():
-        if name.endswith(_REGISTRIES) and not str(value).startswith(_IN_MEMORY):
-            raise Refused(
-                f"the program's settings name a schema registry ({name}), which its serdes could not ask without a network",
-                hint="leave out --no-network: what else the program calls is then seen and named",
-            )
-    return words_without_network()
-
-
 def program_start(program: ProgramRun, folder: str) -> ProgramStart:
     capture, process = program.capture, os.getpid()
     digests = program.class_path, capture.class_path_sha256
     start = ProgramStart(capture.command, program.directory, folder, process, *digests, program.seconds)
     heap = program.memory.heap if program.memory else 0
-    return replace(start, properties=launch_settings(capture), alone=program.alone, heap=heap)
+    return replace(start, properties=launch_settings(capture), alone=program.alone, heap=heap, registries=program.registries)
 
 
 @contextmanager

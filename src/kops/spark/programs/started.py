@@ -26,7 +26,8 @@ def program_of(run: Run, read: Read) -> Program:
         _programs.pop(folder).close()
     program = Program(run.start)
     try:
-        _, hello = program.ask(frames.CONFIGURE, frames.encoded_map(run.settings))
+        given = {f"config.{name}": value for name, value in program.settings.items()}
+        _, hello = program.ask(frames.CONFIGURE, frames.encoded_map({**run.settings, **given}))
         _refuse_another(run, hello)
         for piece in run.global_pieces:
             for columns in read(piece):

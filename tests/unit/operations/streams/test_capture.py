@@ -145,7 +145,7 @@ def test_options_that_the_environment_has_are_kept(monkeypatch, tmp_path):
     ("option", "quoted"), [("-javaagent:/a=/b", "-javaagent:/a=/b"), ("-javaagent:/a b=/c", "'-javaagent:/a b=/c'"), ("it's", '"it\'s"')]
 )
 def test_options_are_quoted_as_the_jvm_reads_them(option, quoted):
-    assert agent._quoted(option) == quoted
+    assert agent.quoted(option) == quoted
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ def started(tmp_path, monkeypatch):
         class Program:
             def __init__(self, start):
                 assert start.folder == str(tmp_path)
+                self.settings = {}
 
             def ask(self, kind, body=b""):
                 return [], {**HELLO, **hello}
