@@ -29,6 +29,11 @@ def murmur2(data: bytes) -> int:
     return h - (1 << 32) if h >> 31 else h
 
 
+def positive_hash(key: bytes) -> int:
+    """Return what the default partitioner divides by the number of partitions: ``Utils.toPositive(murmur2(key))``."""
+    return murmur2(key) & 0x7FFFFFFF
+
+
 def partition_for(key: bytes, partitions: int) -> int:
     """Return the partition, from 0, that Kafka's default partitioner gives a key.
 
@@ -38,4 +43,4 @@ def partition_for(key: bytes, partitions: int) -> int:
     """
     if partitions < 1:
         raise ValueError(f"a topic has at least one partition, not {partitions}")
-    return (murmur2(key) & 0x7FFFFFFF) % partitions
+    return positive_hash(key) % partitions

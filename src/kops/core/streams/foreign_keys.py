@@ -7,7 +7,7 @@ join, whose answers are there only after those.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kops.core.streams.capture import Capture, Processor, Sink, Source
@@ -32,15 +32,18 @@ def supplier_of(node: Processor) -> str:
 
 def answer_topics(capture: Capture) -> set[str]:
     """Return the topics by which foreign-key joins send what they found back to the sub-topology that asked."""
-    resolvers = [node for node in capture.nodes if isinstance(node, Processor) and supplier_of(node).endswith(_RESOLVERS)]
-    sources = {name for node in resolvers for name in node.predecessors}
-    return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
+    return _read_by(capture, lambda supplier: supplier.endswith(_RESOLVERS))
 
 
 def question_topics(capture: Capture) -> set[str]:
     """Return the topics by which the left sides of foreign-key joins ask."""
-    receivers = [node for node in capture.nodes if isinstance(node, Processor) and _NOTES.search(supplier_of(node))]
-    sources = {name for node in receivers for name in node.predecessors}
+    return _read_by(capture, lambda supplier: _NOTES.search(supplier) is not None)
+
+
+def _read_by(capture: Capture, is_one: Callable[[str], bool]) -> set[str]:
+    """Return the topics that processors of some suppliers read."""
+    readers = [node for node in capture.nodes if isinstance(node, Processor) and is_one(supplier_of(node))]
+    sources = {name for node in readers for name in node.predecessors}
     return {topic for node in capture.nodes if isinstance(node, Source) and node.name in sources for topic in node.topics}
 
 

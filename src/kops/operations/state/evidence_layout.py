@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kops.core.findings import names_text
 from kops.core.models import Bounds, Committed, TopicPartition
-from kops.core.murmur2 import murmur2
+from kops.core.murmur2 import positive_hash
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
 from kops.core.streams.capture import Capture
@@ -111,7 +111,7 @@ def _away(services: Services, state_file: StateFile, topic: str, ranges: Mapping
             wanted[at] = OffsetRange(start, min(end, start + most))
     for batch in services.kafka.records.read(wanted, isolation=state_file.isolation) if wanted else ():
         for record in batch:
-            if record.key is not None and (number := murmur2(record.key) & 0x7FFFFFFF) % len(ranges) != record.partition:
+            if record.key is not None and (number := positive_hash(record.key)) % len(ranges) != record.partition:
                 yield _Away(record.partition, record.offset, number)
 
 
