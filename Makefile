@@ -41,8 +41,9 @@ jars: $(READY)
 	@$(BIN)/python java/agent_jar.py
 
 # Half of the time of all packages goes into PySpark, which is built here, on one core: half of that into compressing its jars once more.
+# In an environment of its own (PEP 517): pip would take .venv's setuptools, which is replaced beside it, once it sees wheel there.
 spark:
-	grep '^pyspark=' requirements.lock | $(PIP) --config-settings=--build-option=--compression=stored --requirement /dev/stdin
+	grep '^pyspark=' requirements.lock | $(PIP) --use-pep517 --config-settings=--build-option=--compression=stored --requirement /dev/stdin
 
 packages:
 	grep -v '^pyspark=' requirements.lock | $(PIP) --requirement /dev/stdin
