@@ -24,10 +24,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 LANES = {
     "streams": ("streams",),
-    "spark": ("spark",),
-    "replay": ("replay", "examples"),
-    "cluster": ("sandbox", "broker"),
-    "connect": ("connect",),
+    "spark": ("spark", "replay", "examples"),
+    "cluster": ("sandbox", "broker", "connect"),
 }
 """What each begins with; what is named nowhere belongs to the last."""
 SHARED = re.compile(r"\b(connect_workers|connectors|registry)\b[,)]")
