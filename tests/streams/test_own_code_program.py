@@ -82,16 +82,17 @@ def start(tmp_path):
 
 def configured(program):
     settings = {f"partitions.{topic}": str(count) for topic, count in PARTITIONS.items()}
-    return program.ask(frames.CONFIGURE, frames.encoded_map(settings))[1]
+    return program.ask(frames.CONFIGURE, frames.encoded_map(settings))
 
 
 def run(program, *values):
     """Run the first task over values of one key; return what it wrote, by topic, and what it was seen to call."""
     rows = [Row("app-in", 0, 7 + at, 1_000_000 + at, b"k", value) for at, value in enumerate(values)]
-    batches = program.ask(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0", "changelogs": "last"}))[0]
-    batches += program.ask(frames.RECORDS, frames.encoded_batch(batch_of(rows)))[0]
-    rest, facts = program.ask(frames.FINISH)
-    return {row.topic: row for batch in batches + rest for row in rows_of(batch)}, facts["calls"].splitlines()
+    batches = []
+    program.ask(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0", "changelogs": "last"}), batches.append)
+    program.ask(frames.RECORDS, frames.encoded_batch(batch_of(rows)), batches.append)
+    facts = program.ask(frames.FINISH, take=batches.append)
+    return {row.topic: row for batch in batches for row in rows_of(batch)}, facts["calls"].splitlines()
 
 
 @pytest.fixture
@@ -187,7 +188,7 @@ def test_a_program_that_a_launchers_class_loader_loads(app, start):
     made.words = java("-cp", launcher(), "ChildLoader", "ManyStores", f"{library}{os.pathsep}{classes}")
     program = Program(start(made))
     try:
-        hello = program.ask(frames.CONFIGURE, frames.encoded_map({"partitions.clicks": "1"}))[1]
+        hello = program.ask(frames.CONFIGURE, frames.encoded_map({"partitions.clicks": "1"}))
         assert (hello["application"], hello["kafka"]) == ("many", NEWEST)
     finally:
         program.close()
@@ -263,7 +264,7 @@ def test_a_jvm_has_the_heap_that_it_is_given(app, start, variables):
         rows = [Row("app-in", 0, 0, 1_000_000, b"k", b"v")]
         program.ask(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0"}))
         program.ask(frames.RECORDS, frames.encoded_batch(batch_of(rows)))
-        heap = int(program.ask(frames.FINISH)[1]["heap"]) / 2**20
+        heap = int(program.ask(frames.FINISH)["heap"]) / 2**20
     finally:
         program.close()
     assert (48 < heap <= 64) if not variables else (72 < heap <= 96)

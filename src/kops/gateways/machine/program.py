@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,14 +116,14 @@ class Program:
         """The id of the command's process, which may have started the JVM as another one."""
         return self._process.pid
 
-    def ask(self, kind: int, body: bytes = b"") -> tuple[list[frames.Batch], dict[str, str]]:
-        """Send a frame; return what was written, and the facts of the answer.
+    def ask(self, kind: int, body: bytes = b"", take: Callable[[frames.Batch], object] | None = None) -> dict[str, str]:
+        """Send a frame; return the facts of the answer.
 
+        :param take: is given what was written, some megabytes at a time, also before the program throws; None: it is dropped
         :raises OperationFailed: when the program throws, naming what and the record; or when its JVM ends
         """
         if self._connection is None:
             raise self._ended()
-        batches: list[frames.Batch] = []
         try:
             self._connection.send(frames.HEAD.pack(len(body), kind))
             self._connection.send(body)
@@ -131,13 +131,14 @@ class Program:
                 length, answer = frames.HEAD.unpack(self._exactly(frames.HEAD.size))
                 content = self._exactly(length)
                 if answer == frames.OUTPUT:
-                    batches.append(frames.decoded_batch(content))
+                    if take is not None:
+                        take(frames.decoded_batch(content))
                 elif answer == frames.FAILED:
                     raise self._doors.explained(thrown(frames.decoded_map(content), alone=bool(self.start.alone)))
                 elif self._doors.refusal is not None:  # what the program's handlers made of that is not known
                     raise self._doors.refusal
                 else:
-                    return batches, frames.decoded_map(content)
+                    return frames.decoded_map(content)
         except (EOFError, ConnectionError) as error:
             raise self._ended() from error
 

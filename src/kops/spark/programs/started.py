@@ -27,7 +27,7 @@ def program_of(run: Run, read: Read) -> Program:
     program = Program(run.start)
     try:
         given = {f"config.{name}": value for name, value in program.settings.items()}
-        _, hello = program.ask(frames.CONFIGURE, frames.encoded_map({**run.settings, **given}))
+        hello = program.ask(frames.CONFIGURE, frames.encoded_map({**run.settings, **given}))
         _refuse_another(run, hello)
         for piece in run.global_pieces:
             for columns in read(piece):

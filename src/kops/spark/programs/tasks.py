@@ -119,15 +119,14 @@ def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[W
         **HOW[order],
     }
     try:
-        written.take(program.ask(frames.TASK, frames.encoded_map(request))[0])
+        program.ask(frames.TASK, frames.encoded_map(request), written.take)
         for changelog, path in task.restored.items():
             for batch in restored(changelog, path, task.partition):
                 program.ask(frames.RESTORE, frames.encoded_batch(batch))
         given = names, inputs, task.answers
         for kind, body in by_time(*given) if timed else one_by_one(*given, backward=order == BACKWARD):
-            written.take(program.ask(kind, body)[0])
-        batches, facts = program.ask(frames.FINISH)
-        written.take(batches)
+            program.ask(kind, body, written.take)
+        facts = program.ask(frames.FINISH, take=written.take)
     except BaseException:
         forget(run)
         raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +62,10 @@ class Written:
         self._kept: dict[str, list[pyarrow.Table]] = {store.changelog: [] for store in task.stores}
         self._files = PartitionFiles(run, order, task.subtopology, task.partition)
 
-    def take(self, batches: Iterable[frames.Batch]) -> None:
-        for batch in batches:
-            for number, topic in enumerate(batch.topics):
-                if topic in self._kept or topic in self._task.passes_on:
-                    self._take(topic, batch, batch.topic == number)
+    def take(self, batch: frames.Batch) -> None:
+        for number, topic in enumerate(batch.topics):
+            if topic in self._kept or topic in self._task.passes_on:
+                self._take(topic, batch, batch.topic == number)
 
     def _take(self, topic: str, batch: frames.Batch, chosen: Any) -> None:
         import pyarrow

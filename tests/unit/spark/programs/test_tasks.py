@@ -25,7 +25,7 @@ def started(tmp_path, monkeypatch):
                 self.settings = {}
 
             def ask(self, kind, body=b""):
-                return [], {**HELLO, **hello}
+                return {**HELLO, **hello}
 
             def close(self):
                 ended.append(True)
