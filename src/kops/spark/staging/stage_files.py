@@ -16,6 +16,8 @@ _ADDED = ("records", "tombstones", "high", "low")
 SUMS_SCHEMA = ", ".join(["partition int", *(f"{name} bigint" for name in (*_ADDED, "earliest", "latest", *APPENDED))])
 """What ``write_file`` reports about its rows by partition: ``kops.spark.reading.snapshot.Content``, and the count of each action."""
 _ROW_GROUP = 200_000
+_GROUP_BYTES = 64 << 20
+"""A group of larger values has fewer rows."""
 
 
 def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[pyarrow.RecordBatch]:
@@ -79,13 +81,13 @@ def _gathered(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.Table]
     import pyarrow
 
     held: list[pyarrow.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         held.append(batch)
-        rows += batch.num_rows
-        if rows >= _ROW_GROUP:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _ROW_GROUP or size >= _GROUP_BYTES:
             yield pyarrow.Table.from_batches(held)
-            held, rows = [], 0
+            held, rows, size = [], 0, 0
     if rows:
         yield pyarrow.Table.from_batches(held)
 
