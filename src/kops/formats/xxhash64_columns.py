@@ -49,13 +49,18 @@ def column_hashes(
     :param keys: and ``values``: binary
     :param headers: lists of key and value
     """
-    import numpy
-
-    found = hash_bytes(numpy.full(len(keys), SEED, dtype=numpy.uint64), *_pieces_of(keys))
+    found = binary_hashes(keys)
     data, at, lengths = _pieces_of(values)
     found = hash_int(found, lengths < 0)
     found = hash_long(hash_bytes(found, data, at, lengths), timestamps)
     return found if headers is None else _hash_headers(found, headers)
+
+
+def binary_hashes(column: pyarrow.Array) -> Hashes:
+    """Return ``xxhash64`` of each value of a binary column."""
+    import numpy
+
+    return hash_bytes(numpy.full(len(column), SEED, dtype=numpy.uint64), *_pieces_of(column))
 
 
 def _hash_headers(seeds: Hashes, headers: pyarrow.ListArray) -> Hashes:

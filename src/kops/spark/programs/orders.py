@@ -6,7 +6,7 @@ may have been the one that there was; that several give the same is evidence tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
@@ -55,26 +55,32 @@ def one_by_one(
 
 
 class Differing:
-    """Keys that a task wrote otherwise in another order."""
+    """Keys that a task wrote otherwise in another order: how many, and the first of them."""
 
     def __init__(self) -> None:
-        self._values: set[bytes] = set()
-        self._times: set[bytes] = set()
-        self._elsewhere: set[bytes] = set()
+        self._values, self._times, self._elsewhere = 0, 0, 0
+        self._of_values: list[bytes] = []
+        self._of_times: list[bytes] = []
 
-    def add(self, first: pyarrow.Table, other: pyarrow.Table, partition: int) -> None:
-        for keys, timed in ((self._values, False), (self._times, True)):
-            for batch in stage_rows(first, other, partition, timed=timed):
-                keys.update(batch.column("key").to_pylist())
-                self._elsewhere.update(batch.filter(batch.column("after_value").is_null()).column("key").to_pylist())
-
-    @property
-    def keys(self) -> set[bytes]:
-        return self._values | self._times
+    def add(self, first: pyarrow.Table, others: Sequence[pyarrow.Table], partition: int) -> set[bytes]:
+        """Compare what the first order and the others wrote of some keys, and return those that differ."""
+        values, times, elsewhere = set[bytes](), set[bytes](), set[bytes]()
+        for other in others:
+            for keys, timed in ((values, False), (times, True)):
+                for batch in stage_rows(first, other, partition, timed=timed):
+                    keys.update(batch.column("key").to_pylist())
+                    elsewhere.update(batch.filter(batch.column("after_value").is_null()).column("key").to_pylist())
+        times -= values
+        self._values, self._times, self._elsewhere = self._values + len(values), self._times + len(times), self._elsewhere + len(elsewhere)
+        self._of_values, self._of_times = first_keys(self._of_values, values), first_keys(self._of_times, times)
+        return values | times
 
     @property
     def facts(self) -> dict[str, Any]:
-        times = self._times - self._values
-        examples = sorted(self._values or times)[:_EXAMPLES]
-        counts = {"unsure": len(self._values), "unsure_times": len(times), "elsewhere": len(self._elsewhere)}
-        return {**counts, "examples": [key.hex() for key in examples]}
+        counts = {"unsure": self._values, "unsure_times": self._times, "elsewhere": self._elsewhere}
+        return {**counts, "examples": [key.hex() for key in self._of_values or self._of_times]}
+
+
+def first_keys(some: Iterable[bytes], more: Iterable[bytes]) -> list[bytes]:
+    """Return the few keys that are shown of many."""
+    return sorted((*some, *more))[:_EXAMPLES]

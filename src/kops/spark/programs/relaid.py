@@ -6,7 +6,7 @@ What they compute is compared with what the changelogs hold, whose keys were put
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import OperationFailed, Refused
@@ -15,11 +15,12 @@ from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.jobs import facts_of_tasks
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
-from kops.spark.programs.orders import Differing
-from kops.spark.programs.rows import rows_schema, snapshot_rows, staged_rows
-from kops.spark.programs.stores import lasting, rows_wanted
+from kops.spark.programs.orders import Differing, first_keys
+from kops.spark.programs.rows import snapshot_rows, staged_rows
+from kops.spark.programs.spill import Rows, Spill, together
+from kops.spark.programs.stores import lasting, latest_window, rows_wanted, without_expired
 from kops.spark.programs.tasks import row_of, run_in_order
-from kops.spark.programs.written import PartitionFiles
+from kops.spark.programs.written import PartitionFiles, Written
 
 if TYPE_CHECKING:
     import pyarrow
@@ -124,56 +125,59 @@ def _added(found: Sequence[Mapping[str, Any]]) -> Check:
     return Check(keys, wrong, unsure, by_order, tuple(examples[:_EXAMPLES]), orders, heap)
 
 
-@dataclass
-class _Seen:
-    """A store of a task: which keys each order gave otherwise than they are held."""
-
-    held: pyarrow.Table
-    first: pyarrow.Table | None = None
-    unlike: list[set[bytes]] = field(default_factory=list)
-    differing: Differing = field(default_factory=Differing)
-
-    def facts(self) -> dict[str, Any]:
-        unlike = set.intersection(*self.unlike)
-        unsure = unlike & self.differing.keys
-        wrong = unlike - unsure
-        counts = {"wrong": len(wrong), "open": len(unsure), "by_order": len(self.unlike[0] - unlike)}
-        return {"keys": self.held.num_rows, **counts, "examples": [key.hex() for key in sorted(wrong or unsure)[:_EXAMPLES]]}
-
-
 def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
-    seen = {store.name: _Seen(_held(store, task.partition)) for store in task.stores}
-    orders = heap = 0
+    runs, heap = list[Written](), 0
     for order in task.orders:
         try:
             written, facts = run_in_order(run, task, order, read)
         except OperationFailed:
-            if not orders:
+            if not runs:
                 raise
             continue
-        orders, heap = orders + 1, max(heap, facts["heap"])
-        for store in task.stores:
-            here, lasts = seen[store.name], lasting(written, store)
-            wanted, timed = rows_wanted(run, store, written, here.held)
-            rows = _differing(wanted, here.held, task.partition, timed=timed)
-            here.unlike.append(rows)
-            if here.first is None:
-                here.first = lasts
-            else:
-                here.differing.add(here.first, lasts, task.partition)
-    return {"stores": {name: {**each.facts(), "orders": orders, "heap": heap} for name, each in seen.items()}}
+        runs.append(written)
+        heap = max(heap, facts["heap"])
+    counts = {store.name: _counted(run, store, task.partition, runs) for store in task.stores}
+    return {"stores": {name: {**each, "orders": len(runs), "heap": heap} for name, each in counts.items()}}
 
 
-def _differing(wanted: pyarrow.Table, held: pyarrow.Table, partition: int, *, timed: bool) -> set[bytes]:
-    """Return the keys that differ; one that should not be there and is not does not."""
-    return {
-        key
-        for batch in stage_rows(wanted, held, partition, timed=timed)
-        for key, action in zip(batch.column("key").to_pylist(), batch.column("action").to_pylist(), strict=True)
-        if action != _ERASED
-    }
+def _counted(run: Run, store: StoreTask, partition: int, runs: Sequence[Written]) -> dict[str, Any]:
+    """Compare what the orders gave with what is held, and with each other."""
+    wanted = [_Wanted(run, store, partition, written) for written in runs]
+    counts, differing = dict.fromkeys(("keys", "wrong", "open", "by_order"), 0), Differing()
+    examples: dict[str, list[bytes]] = {"wrong": [], "open": []}
+    for held, *parts in together(_held(run, store, partition), *(each.rows for each in wanted), *(each.lasting for each in wanted)):
+        rows, (first, *others) = parts[: len(wanted)], parts[len(wanted) :]
+        unlike = [each.unlike(some, held) for each, some in zip(wanted, rows, strict=True)]
+        by_all = set.intersection(*unlike)
+        unsure = by_all & differing.add(first, others, partition)
+        found = {"wrong": by_all - unsure, "open": unsure, "by_order": unlike[0] - by_all}
+        counts |= {"keys": counts["keys"] + held.num_rows, **{name: counts[name] + len(keys) for name, keys in found.items()}}
+        examples = {name: first_keys(some, found[name]) for name, some in examples.items()}
+    return {**counts, "examples": [key.hex() for key in examples["wrong"] or examples["open"]]}
 
 
-def _held(store: StoreTask, partition: int) -> pyarrow.Table:
-    rows = snapshot_rows(store.snapshot, partition) if store.snapshot is not None else staged_rows(store.stage, partition)
-    return rows.cast(rows_schema())
+class _Wanted:
+    """What an order gave of a store."""
+
+    def __init__(self, run: Run, store: StoreTask, partition: int, written: Written) -> None:
+        self._store, self._partition = store, partition
+        self.rows, self._timed = rows_wanted(run, store, written)
+        self.lasting = lasting(written, store)
+        self._latest = latest_window(self.rows, store)
+
+    def unlike(self, rows: pyarrow.Table, held: pyarrow.Table) -> set[bytes]:
+        """Return the keys of a part that differ from what is held; one that should not be there and is not does not."""
+        wanted, _ = without_expired(rows, held, self._store, self._latest)
+        return {
+            key
+            for batch in stage_rows(wanted, held, self._partition, timed=self._timed)
+            for key, action in zip(batch.column("key").to_pylist(), batch.column("action").to_pylist(), strict=True)
+            if action != _ERASED
+        }
+
+
+def _held(run: Run, store: StoreTask, partition: int) -> Rows:
+    spill = Spill(run.folder, {store.name: None})
+    for table in snapshot_rows(store.snapshot, partition) if store.snapshot is not None else staged_rows(store.stage, partition):
+        spill.add(store.name, table)
+    return spill.rows(store.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kops.formats import runner_frames as frames
@@ -24,18 +24,11 @@ def rows_schema() -> pyarrow.Schema:
     return pyarrow.schema([("key", binary), ("value", binary), ("timestamp", pyarrow.int64()), ("headers", binary)])
 
 
-def snapshot_rows(folder: str, partition: int) -> pyarrow.Table:
-    """Return what a snapshot has of a partition of a changelog."""
-    import pyarrow
-    from pyarrow import compute, dataset
-
-    rows = dataset.dataset(folder, format="parquet").to_table(
-        columns=["key", "value", "timestamp", "headers"], filter=compute.field("partition") == partition
-    )
-    lists = rows["headers"].to_pylist()
-    headers = [frames.encoded_headers([(one["key"], one["value"]) for one in each or ()]) for each in lists]
-    columns = [rows["key"], rows["value"], rows["timestamp"], pyarrow.array(headers, pyarrow.binary())]
-    return pyarrow.table(columns, names=rows_schema().names).cast(rows_schema())
+def snapshot_rows(folder: str, partition: int) -> Iterator[pyarrow.Table]:
+    """Yield what a snapshot has of a partition of a changelog."""
+    for rows in _parquet_rows(folder, ["key", "value", "timestamp", "headers"], partition):
+        lists = rows.column("headers").to_pylist()
+        yield _with_headers(rows, [frames.encoded_headers([(one["key"], one["value"]) for one in each or ()]) for each in lists])
 
 
 def batches_of(topic: str, partition: int, rows: pyarrow.Table, times: str = "timestamp") -> Iterator[frames.Batch]:
@@ -55,25 +48,35 @@ def batches_of(topic: str, partition: int, rows: pyarrow.Table, times: str = "ti
         yield frames.Batch([topic], topics, partitions, some["offset"].to_numpy(), some[times].to_numpy(), *texts)
 
 
-def staged_rows(folder: str, partition: int) -> pyarrow.Table:
-    """Return what a stage without headers adds to a partition of a changelog."""
-    import pyarrow
+def staged_rows(folder: str, partition: int) -> Iterator[pyarrow.Table]:
+    """Yield what a stage without headers adds to a partition of a changelog."""
+    files = files_of(folder)
+    if files:
+        for rows in _parquet_rows(files, ["key", "after_value", "after_timestamp"], partition):
+            yield _with_headers(rows, [b""] * rows.num_rows)
+
+
+def _parquet_rows(files: str | Sequence[str], columns: Sequence[str], partition: int) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the rows of a partition, few at a time."""
     from pyarrow import compute, dataset
 
-    files = files_of(folder)
-    if not files:
-        return rows_schema().empty_table()
-    names = ["key", "after_value", "after_timestamp"]
-    rows = dataset.dataset(files, format="parquet").to_table(columns=names, filter=compute.field("partition") == partition)
-    none = pyarrow.array([b""] * rows.num_rows, pyarrow.binary())
-    return pyarrow.table([*(rows[name] for name in names), none], names=rows_schema().names).cast(rows_schema())
+    few = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1}
+    yield from dataset.dataset(files, format="parquet").to_batches(columns=columns, filter=compute.field("partition") == partition, **few)
+
+
+def _with_headers(rows: pyarrow.RecordBatch, headers: Sequence[bytes]) -> pyarrow.Table:
+    import pyarrow
+
+    columns = [*(rows.column(number) for number in range(3)), pyarrow.array(headers, pyarrow.binary())]
+    return pyarrow.table(columns, names=rows_schema().names).cast(rows_schema())
 
 
 def restored(changelog: str, folder: str, partition: int) -> Iterator[frames.Batch]:
     """Yield them as records of the changelog, in the order of their time, in about which they were written."""
+    import pyarrow
     from pyarrow import compute
 
-    rows = snapshot_rows(folder, partition).sort_by("timestamp")
+    rows = pyarrow.concat_tables([rows_schema().empty_table(), *snapshot_rows(folder, partition)]).sort_by("timestamp")
     headers = rows["headers"]
     given = compute.if_else(compute.equal(compute.binary_length(headers), 0), None, headers)
     yield from batches_of(changelog, partition, rows.set_column(rows.column_names.index("headers"), "headers", given))

@@ -55,5 +55,5 @@ def compare_with_shadow(batches: BatchSource, tasks: Sequence[ShadowTask]) -> di
 
 
 def _facts(task: ShadowTask, read: Read) -> dict[str, object]:
-    wanted = newest(rows_of(task.written, read) if task.written else ())
+    wanted = newest(task.store, rows_of(task.written, read) if task.written else ())
     return {**compared(wanted, task.store, task.partition, read, timed=task.timed), **Differing().facts}

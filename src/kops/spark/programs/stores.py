@@ -6,101 +6,117 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kops.spark.columns.difference import stage_rows
+from kops.spark.programs.changelogs import Changelogs
 from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.rows import rows_schema, snapshot_rows
-from kops.spark.programs.versions import as_records, as_versions
-from kops.spark.reading.gathering import gathered, newest_of_each_key
+from kops.spark.programs.spill import Rows, together
+from kops.spark.programs.versions import as_records
 from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
 
 if TYPE_CHECKING:
+    import numpy
     import pyarrow
+    from numpy.typing import NDArray
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.programs.models import ProgramTask, Run, StoreTask
+    from kops.spark.programs.models import Run, StoreTask
     from kops.spark.programs.written import Written
     from kops.spark.reading.batch_source import Piece, Read
 
 _SUMS = tuple(name.split()[0] for name in SUMS_SCHEMA.split(", "))
+_TIME_BYTES = 8
 
 
-def staged(run: Run, store: StoreTask, task: ProgramTask, written: Written, read: Read) -> dict[str, Any]:
+def staged(run: Run, store: StoreTask, partition: int, written: Written, read: Read) -> dict[str, Any]:
     """Stage what the changelog lacks; return the counts.
 
     Where the program gives no timestamp, as suppressions do not, that of a record is when it was sent, and is not compared.
     """
-    wanted, timed = _timed(run, _rows(written, store))
-    return compared(wanted, store, task.partition, read, timed=timed)
+    wanted, timed = rows_wanted(run, store, written)
+    return compared(wanted, store, partition, read, timed=timed)
 
 
-def rows_wanted(run: Run, store: StoreTask, written: Written, held: pyarrow.Table) -> tuple[pyarrow.Table, bool]:
-    """Return the rows that a program wrote, without windows that have expired and are not held; and whether timestamps are compared."""
-    wanted, timed = _timed(run, _rows(written, store))
-    return _without_expired(wanted, held, store)[0], timed
+def rows_wanted(run: Run, store: StoreTask, written: Written) -> tuple[Rows, bool]:
+    """Return the rows that a program wrote, and whether timestamps are compared."""
+    rows, timed = written.of(store), written.timed(store)
+    return (rows if timed else rows.map(lambda table: _at_time(table, int(run.settings["wall_clock"])))), timed
 
 
-def _timed(run: Run, wanted: pyarrow.Table) -> tuple[pyarrow.Table, bool]:
+def _at_time(rows: pyarrow.Table, time: int) -> pyarrow.Table:
     import pyarrow
-    from pyarrow import compute
 
-    timed = not compute.any(compute.less(wanted["timestamp"], 0)).as_py()
-    if not timed:
-        wanted = wanted.set_column(2, "timestamp", pyarrow.array([int(run.settings["wall_clock"])] * len(wanted), pyarrow.int64()))
-    return wanted, timed
+    return rows.set_column(2, "timestamp", pyarrow.array([time] * len(rows), pyarrow.int64()))
 
 
-def compared(wanted: pyarrow.Table, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:
+def compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:
     """Stage what the changelog lacks of some rows; return the counts.
 
     :param wanted: the last row of each key, or its versions
     :param timed: timestamps are compared too
     """
     import pyarrow
+
+    comparison = _Comparison(store, partition, timed=timed)
+    rows = comparison.staged(wanted, newest(store, _rows_held(store, partition, read)))
+    sums = pyarrow.Table.from_batches([*write_file(rows, store.stage)] or [_no_sums()]).to_pylist()
+    return {"sums": sums, **comparison.facts}
+
+
+class _Comparison:
+    """What is counted of rows while they are compared, part by part."""
+
+    def __init__(self, store: StoreTask, partition: int, *, timed: bool) -> None:
+        self._store, self._partition, self._timed = store, partition, timed
+        self._headers, self._keys, self._held, self._expired = False, 0, 0, 0
+
+    def staged(self, wanted: Rows, held: Rows) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the rows to be staged; the writer of versioned stores puts records into the order of time, whatever the order here."""
+        latest = latest_window(wanted, self._store)
+        for expected, found in together(wanted, held):
+            self._keys += expected.num_rows - expected["value"].null_count
+            self._held += found.num_rows - found["value"].null_count
+            records = as_records(expected) if self._store.as_records else expected
+            records, expired = without_expired(records, found, self._store, latest)
+            self._expired += expired
+            self._headers |= _any_headers(records) or _any_headers(found)
+            yield from stage_rows(records, found, self._partition, timed=self._timed)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        keys = self._keys - self._expired
+        return {"headers": self._headers, "keys": keys, "held": self._held, "expired": self._expired}
+
+
+def _any_headers(rows: pyarrow.Table) -> bool:
     from pyarrow import compute
 
-    held = _rows_held(store, partition, read)
-    found = newest(held) if store.history_ms is None else as_versions(_one_table(held), store.history_ms)
-    keys = wanted.num_rows - wanted["value"].null_count
-    if store.as_records:
-        wanted = as_records(wanted)
-    wanted, expired = _without_expired(wanted, found, store)
-    rows_to_stage = stage_rows(wanted, found, partition, timed=timed)
-    sums = pyarrow.Table.from_batches([*write_file(rows_to_stage, store.stage)] or [_no_sums()]).to_pylist()
-    return {
-        "sums": sums,
-        "headers": any(compute.any(compute.greater(compute.binary_length(table["headers"]), 0)).as_py() for table in (wanted, found)),
-        "keys": keys - expired,
-        "held": found.num_rows - found["value"].null_count,
-        "expired": expired,
-    }
+    return bool(compute.any(compute.greater(compute.binary_length(rows["headers"]), 0)).as_py())
 
 
-def newest(tables: Iterable[pyarrow.Table]) -> pyarrow.Table:
-    """Return the last row of each key."""
-    return newest_of_each_key(_one_table(gathered(tables, newest_of_each_key)))
+def newest(store: StoreTask, tables: Iterable[pyarrow.Table]) -> Rows:
+    """Return the last row of each key of a changelog, or its versions."""
+    changelogs = Changelogs(store.stage, [store], repeating=[store.changelog])
+    for table in tables:
+        changelogs.add(store.changelog, table)
+    return changelogs.of(store.changelog)
 
 
-def _one_table(tables: Iterable[pyarrow.Table]) -> pyarrow.Table:
-    import pyarrow
-
-    return pyarrow.concat_tables([rows_schema().empty_table(), *tables]).combine_chunks()
-
-
-def _rows(written: Written, store: StoreTask) -> pyarrow.Table:
-    found = written.of(store)
-    return found if store.history_ms is None else as_versions(found, store.history_ms)
-
-
-def lasting(written: Written, store: StoreTask) -> pyarrow.Table:
+def lasting(written: Written, store: StoreTask) -> Rows:
     """Return the rows that are values, of windows those that have not expired."""
+    values = written.of(store).map(_values)
+    latest, nothing = latest_window(values, store), rows_schema().empty_table()
+    return values.map(lambda table: without_expired(table, nothing, store, latest)[0])
+
+
+def _values(rows: pyarrow.Table) -> pyarrow.Table:
     from pyarrow import compute
 
-    wanted = _rows(written, store)
-    return _without_expired(wanted.filter(compute.is_valid(wanted["value"])), rows_schema().empty_table(), store)[0]
+    return rows.filter(compute.is_valid(rows["value"])) if rows["value"].null_count else rows
 
 
 def _rows_held(store: StoreTask, partition: int, read: Read) -> Iterator[pyarrow.Table]:
     if store.snapshot is not None:
-        yield snapshot_rows(store.snapshot, partition)
+        yield from snapshot_rows(store.snapshot, partition)
     elif store.held is not None:
         yield from rows_of(store.held, read)
 
@@ -111,20 +127,37 @@ def rows_of(piece: Piece, read: Read) -> Iterator[pyarrow.Table]:
         yield _held(columns)
 
 
-def _without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTask) -> tuple[pyarrow.Table, int]:
-    """Leave out windows that have expired, unless the changelog still has them: nothing deletes them there, and time did elsewhere."""
-    import numpy
+def latest_window(rows: Rows, store: StoreTask) -> int | None:
+    """Return the latest time in the keys of all parts of a store of windows; None: it has none, or its windows do not expire."""
+    return max((int(_times(table, store).max()) for table in rows if table.num_rows), default=None) if store.time_at else None
+
+
+def without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTask, latest: int | None) -> tuple[pyarrow.Table, int]:
+    """Leave out windows that have expired, unless the changelog still has them: nothing deletes them there, and time did elsewhere.
+
+    :param latest: of all parts (``latest_window``)
+    :return: the others, and how many have expired
+    """
     import pyarrow
     from pyarrow import compute
 
-    if not store.time_at or not wanted.num_rows:
+    if latest is None or not wanted.num_rows:
         return wanted, 0
-    keys = wanted["key"].combine_chunks()
-    texts = b"".join(key[store.time_at : store.time_at + 8] for key in keys.to_pylist())
-    times = numpy.frombuffer(texts, ">i8")
-    gone = times < times.max() - store.expires_ms
-    gone &= ~compute.is_in(keys, value_set=found["key"].combine_chunks()).to_numpy(zero_copy_only=False)
+    gone = _times(wanted, store) < latest - store.expires_ms
+    if gone.any():
+        held = compute.is_in(wanted["key"].combine_chunks(), value_set=found["key"].combine_chunks())
+        gone &= ~held.to_numpy(zero_copy_only=False)
     return (wanted.filter(pyarrow.array(~gone)) if gone.any() else wanted), int(gone.sum())
+
+
+def _times(rows: pyarrow.Table, store: StoreTask) -> NDArray[numpy.int64]:
+    """Return the times in the keys of a store of windows."""
+    import numpy
+    from pyarrow import compute
+
+    texts = compute.binary_slice(rows["key"].combine_chunks(), store.time_at, store.time_at + _TIME_BYTES)
+    _, _, content = texts.buffers()
+    return numpy.frombuffer(content, ">i8", len(texts)).astype(numpy.int64)
 
 
 def _no_sums() -> pyarrow.RecordBatch:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME
 from kops.formats import runner_frames as frames
 from kops.spark.programs.inputs import of_files, of_topic
-from kops.spark.programs.models import FAILURE, ProgramTask, Run
+from kops.spark.programs.models import FAILURE, ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import HOW, Differing, by_time, one_by_one
 from kops.spark.programs.rows import restored
+from kops.spark.programs.spill import together
 from kops.spark.programs.started import forget, program_of
 from kops.spark.programs.stores import lasting, staged
 from kops.spark.programs.written import Written
@@ -76,25 +77,32 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     """Run a task in its orders; stage what it wrote in the first, and compare the others with that."""
     first, *others = task.orders
     written, facts = run_in_order(run, task, first, read)
-    stores = {store.name: staged(run, store, task, written, read) for store in task.stores}
-    differing = {store.name: Differing() for store in task.stores}
-    firsts = {store.name: lasting(written, store) for store in task.stores} if others else {}
+    stores = {store.name: staged(run, store, task.partition, written, read) for store in task.stores}
     calls, schedules, on_disk = {*facts["calls"]}, facts["wall_clock_schedules"], {*facts["on_disk"]}
-    thrown = None
+    runs, thrown = [written], None
     for order in others:
         try:
             other, more = run_in_order(run, task, order, read)
         except OperationFailed as error:
             thrown = error.message
             break
+        runs.append(other)
         calls |= {*more["calls"]}
         on_disk |= {*more["on_disk"]}
         schedules = max(schedules, more["wall_clock_schedules"])
-        for store in task.stores:
-            differing[store.name].add(firsts[store.name], lasting(other, store), task.partition)
+    differing = {store.name: _differing(runs, store, task.partition) for store in task.stores}
     seen = {"calls": sorted(calls), "wall_clock_schedules": schedules, "thrown": thrown}
     moved = {store.name: {"on_disk": not on_disk.isdisjoint({store.name, store.changelog})} for store in task.stores}
-    return {**facts, **seen, "stores": {name: {**stores[name], **differing[name].facts, **moved[name]} for name in stores}}
+    return {**facts, **seen, "stores": {name: {**stores[name], **differing[name], **moved[name]} for name in stores}}
+
+
+def _differing(runs: Sequence[Written], store: StoreTask, partition: int) -> dict[str, Any]:
+    """Compare what a task wrote in several orders."""
+    differing = Differing()
+    if len(runs) > 1:
+        for first, *others in together(*(lasting(written, store) for written in runs)):
+            differing.add(first, others, partition)
+    return differing.facts
 
 
 def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[Written, dict[str, Any]]:

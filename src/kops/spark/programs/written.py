@@ -6,14 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kops.spark.programs.changelogs import Changelogs
 from kops.spark.programs.rows import rows_schema, snapshot_rows
-from kops.spark.reading.gathering import newest_of_each_key
 
 if TYPE_CHECKING:
     import pyarrow
 
     from kops.formats import runner_frames as frames
     from kops.spark.programs.models import ProgramTask, Run, StoreTask
+    from kops.spark.programs.spill import Rows
 
 
 class PartitionFiles:
@@ -58,37 +59,39 @@ class Written:
     """What a task writes: to changelogs, kept; to repartition topics, into files."""
 
     def __init__(self, run: Run, task: ProgramTask, order: str) -> None:
-        self._task = task
-        self._kept: dict[str, list[pyarrow.Table]] = {store.changelog: [] for store in task.stores}
+        bases = {store.changelog: store.base for store in task.stores if store.base is not None}
+        self._kept, self._changelogs = {store.changelog for store in task.stores}, Changelogs(run.folder, task.stores, repeating=bases)
+        self._passes_on = task.passes_on
         self._files = PartitionFiles(run, order, task.subtopology, task.partition)
+        for changelog, base in bases.items():
+            for table in snapshot_rows(base, task.partition):
+                self._changelogs.add(changelog, table)
 
     def take(self, batch: frames.Batch) -> None:
         for number, topic in enumerate(batch.topics):
-            if topic in self._kept or topic in self._task.passes_on:
+            if topic in self._kept or topic in self._passes_on:
                 self._take(topic, batch, batch.topic == number)
 
     def _take(self, topic: str, batch: frames.Batch, chosen: Any) -> None:
         import pyarrow
+        from pyarrow import compute
 
         mask = pyarrow.array(chosen)
         found = {"partition": pyarrow.array(batch.partition), "timestamp": pyarrow.array(batch.timestamp)}
         table = pyarrow.table({**found, "key": batch.key, "value": batch.value, "headers": batch.headers}).filter(mask)
         if topic in self._kept:
-            self._kept[topic].append(table)
+            rows = table.select(rows_schema().names)
+            self._changelogs.add(topic, rows.set_column(3, "headers", compute.fill_null(rows["headers"], b"")))
             return
         self._files.add(topic, table["partition"].to_numpy(), table.drop_columns(["partition"]))
 
     def close(self) -> None:
         self._files.close()
 
-    def of(self, store: StoreTask) -> pyarrow.Table:
-        """Return the last row of each key, of versioned stores all: key, value, timestamp (-1: the producer's), headers; with its start."""
-        import pyarrow
-        from pyarrow import compute
+    def of(self, store: StoreTask) -> Rows:
+        """Return the last row of each key, with what the store started from; of versioned stores the versions."""
+        return self._changelogs.of(store.changelog)
 
-        empty = rows_schema().empty_table()
-        found = pyarrow.concat_tables([empty, *(table.select(empty.column_names) for table in self._kept[store.changelog])])
-        found = found.set_column(3, "headers", compute.fill_null(found["headers"], b""))
-        if store.base is None:
-            return found
-        return newest_of_each_key(pyarrow.concat_tables([snapshot_rows(store.base, self._task.partition), found]).combine_chunks())
+    def timed(self, store: StoreTask) -> bool:
+        """Whether the program gives each row a timestamp (otherwise -1: the producer's), as suppressions do not."""
+        return self._changelogs.timed(store.changelog)

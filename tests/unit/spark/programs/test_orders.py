@@ -76,7 +76,7 @@ FIRST = {"same": (b"1", 10), "value": (b"1", 10), "time": (b"1", 10), "only": (b
 
 def test_keys_that_differ_in_their_value_or_only_in_their_time():
     differing = Differing()
-    differing.add(table(**FIRST), table(same=(b"1", 10), value=(b"2", 10), time=(b"1", 11), more=(b"1", 10)), 0)
+    differing.add(table(**FIRST), [table(same=(b"1", 10), value=(b"2", 10), time=(b"1", 11), more=(b"1", 10))], 0)
     assert differing.facts == {
         "unsure": 3,
         "unsure_times": 1,
@@ -86,18 +86,26 @@ def test_keys_that_differ_in_their_value_or_only_in_their_time():
 
 
 def test_a_key_counts_once_however_many_orders_differ():
-    differing = Differing()
-    first = table(**FIRST)
-    differing.add(first, table(**{**FIRST, "time": (b"1", 12)}), 0)
+    differing, first = Differing(), table(**FIRST)
+    assert differing.add(first, [table(**{**FIRST, "time": (b"1", 12)})], 0) == {b"time"}
     assert differing.facts == {"unsure": 0, "unsure_times": 1, "elsewhere": 0, "examples": [b"time".hex()]}
-    differing.add(first, table(**{**FIRST, "time": (b"3", 10)}), 0)
-    differing.add(first, first, 0)
+    differing = Differing()
+    differing.add(first, [table(**{**FIRST, "time": (b"1", 12)}), table(**{**FIRST, "time": (b"3", 10)}), first], 0)
     assert differing.facts == {"unsure": 1, "unsure_times": 0, "elsewhere": 0, "examples": [b"time".hex()]}
+
+
+def test_the_keys_of_several_parts_add_up():
+    differing = Differing()
+    for names in ("hgf", "edc", "ba"):
+        differing.add(table(**dict.fromkeys(names, (b"1", 10))), [table(**{name: (b"1", 11 + (name > "a")) for name in names})], 0)
+    assert differing.facts == {"unsure": 0, "unsure_times": 8, "elsewhere": 0, "examples": [name.encode().hex() for name in "abcde"]}
+    differing.add(table(z=(b"1", 1)), [table(z=(b"2", 1))], 0)
+    assert differing.facts == {"unsure": 1, "unsure_times": 8, "elsewhere": 0, "examples": [b"z".hex()]}
 
 
 def test_nothing_written_at_all():
     differing = Differing()
-    differing.add(table(), table(), 0)
+    differing.add(table(), [table()], 0)
     assert differing.facts == {"unsure": 0, "unsure_times": 0, "elsewhere": 0, "examples": []}
-    differing.add(table(), table(more=(b"1", 1)), 0)
+    differing.add(table(), [table(more=(b"1", 1))], 0)
     assert differing.facts["unsure"] == 1

@@ -14,10 +14,11 @@ from kops.formats.batches.copy import columns_of_table
 from kops.formats.batches.encode import encode
 from kops.formats.batches.header import Producer, batches_of
 from kops.gateways.machine.program import ProgramStart
-from kops.spark.programs import relaid
+from kops.spark.programs import relaid, spill
 from kops.spark.programs.inputs import of_files
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.relaid import Check, check_subtopology, relay
+from kops.spark.programs.spill import Spill
 from kops.spark.reading.batch_source import Piece
 
 OLD, NEW = 4, 6
@@ -98,9 +99,10 @@ def rows(**values):
     return pyarrow.table({name: pyarrow.array(list(each), kinds[name]) for name, each in zip(kinds, zip(*texts, strict=True), strict=True)})
 
 
-@pytest.fixture
-def checked(run, tmp_path, monkeypatch):
-    """Compare what orders give with what is staged for partition 1."""
+@pytest.fixture(params=[0, spill.LIMIT])
+def checked(request, run, tmp_path, monkeypatch):
+    """Compare what orders give with what is staged for partition 1, in memory and in parts."""
+    monkeypatch.setattr(spill, "LIMIT", request.param)
 
     def compare(held, *given):
         stage = tmp_path / "stage"
@@ -114,7 +116,9 @@ def checked(run, tmp_path, monkeypatch):
         def ran(_run, _task, order, _read):
             if by_order[order] is None:
                 raise OperationFailed("the program threw")
-            return SimpleNamespace(of=lambda _store: rows(**by_order[order])), {"heap": 0}
+            written = Spill(tmp_path, {"counts": None})
+            written.add("counts", rows(**by_order[order]))
+            return SimpleNamespace(of=lambda _store: written.rows("counts"), timed=lambda _store: True), {"heap": 0}
 
         monkeypatch.setattr(relaid, "run_in_order", ran)
         store = StoreTask("counts", "app-counts-changelog", None, str(stage))

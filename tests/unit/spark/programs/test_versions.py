@@ -5,7 +5,7 @@ import random
 import pyarrow
 import pytest
 
-from kops.spark.programs.versions import as_records, as_versions
+from kops.spark.programs.versions import Versions, as_records
 from support.programs import Record
 from support.table_cases import observable
 
@@ -20,6 +20,11 @@ def log(*rows):
         "timestamp": pyarrow.array(times, pyarrow.int64()),
     }
     return pyarrow.table({**columns, "headers": pyarrow.array([b""] * len(rows), BINARY)})
+
+
+def as_versions(whole, history_ms):
+    kept = Versions(history_ms)
+    return kept.of(kept.accepted(whole))
 
 
 def versions(table):
