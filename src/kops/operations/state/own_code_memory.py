@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
 
 _LEAST_HEAP = 256 << 20
-_COPIES, _AROUND = 4, 200
-"""How often a task holds the bytes of a row, and how many more it needs for it: in the store, as a changelog's last row, and in Spark's
-worker as what is to be written and what the changelog holds."""
+_IN_JVM, _IN_WORKER = (2, 80), (2, 120)
+"""How often a task holds the bytes of a row, and how many more it needs for it: in its JVM in the store, and as a changelog's last row; in
+Spark's worker as what is to be written, and what the changelog holds."""
 _IN_ROCKSDB = 1, 40
 """How much of that is the store's, which one of windows or sessions keeps in RocksDB anyway."""
+_DIVIDED, _OF_PARTS = 512 << 20, 16
+"""What a worker needs of memory for a task whose rows are in a file (``kops.spark.programs.spill``), besides this share of them: a part."""
 _UNITS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _CHANGELOGS = "the sizes of changelogs"
 _INPUT = "the size of the input, as if each record had a key of its own"
@@ -117,7 +119,7 @@ def estimate(
     sizes = sizes_of(engine.services, [*changelogs, *(wanted for each in inputs for wanted in each)])
     if sizes is None:
         return Estimate(memory, None, "the brokers report no sizes")
-    total, seen = 0.0, dict[str, None]()
+    in_jvm, in_worker, seen = 0.0, 0.0, dict[str, None]()
     for found, changelog, read in zip(facts, changelogs, inputs, strict=True):
         whole = {*changelog.ranges} - found.damaged - {*found.lossy}
         rows = [amount for number in whole if (amount := _amount(changelog, number, sizes))[0]]
@@ -126,9 +128,11 @@ def estimate(
         count, size = (max(each) for each in zip(*rows, strict=True)) if rows else _of_input(found, read, cut, sizes)
         share = found.partitions / tasks if tasks else 1
         seen[_CHANGELOGS if rows else _INPUT] = None
-        copies, around = (_COPIES, _AROUND) if found.store.window is None else (_COPIES - _IN_ROCKSDB[0], _AROUND - _IN_ROCKSDB[1])
-        total += share * (copies * size + around * count)
-    return Estimate(memory, round(total * memory.jvms), " and ".join(seen))
+        on_disk = (0, 0) if found.store.window is None else _IN_ROCKSDB
+        in_jvm += share * ((_IN_JVM[0] - on_disk[0]) * size + (_IN_JVM[1] - on_disk[1]) * count)
+        in_worker += share * (_IN_WORKER[0] * size + _IN_WORKER[1] * count)
+    in_worker = min(in_worker, _DIVIDED + in_worker / _OF_PARTS)
+    return Estimate(memory, round((in_jvm + in_worker) * memory.jvms), " and ".join(seen))
 
 
 def _inputs(state_file: StateFile, facts: StoreFacts, cut: InputOffsets) -> list[TopicRange]:

@@ -87,6 +87,12 @@ def test_where_none_is_the_input_tells_the_most_that_it_can_be(estimated):
     assert estimated(store([Bounds(0, 0)] * 3, store=windows)).state == 2 * 1_000 * (3 * 20 + 160)
 
 
+def test_what_a_worker_puts_into_a_file_takes_the_memory_of_a_part(estimated):
+    rows = 100_000_000
+    in_jvm, in_worker = rows * (2 * 100 + 80), rows * (2 * 100 + 120)
+    assert estimated(store([Bounds(0, rows)])).state == 2 * (in_jvm + (512 << 20) + in_worker // 16)
+
+
 def test_what_nothing_shows_is_not_estimated(estimated):
     assert estimated(store([Bounds(0, 50)]), sizes=False).state is None
     assert estimated(store([Bounds(0, 0)], base="/snapshot")).state is None
