@@ -106,7 +106,7 @@ LONG = (
     "broker/test_security.py::test_apaches_tool_connects_with_the_java_settings?files?",
     # Up to a minute of processor time each: further histories of applications that go on, of which test_resume and test_killed stay.
     "streams/test_windows_resume.py::*",
-    "streams/test_trust_history.py::test_records_since_the_snapshot_and_waiting_records_count_for_an_application_that_ran_on",
+    "streams/test_trust_history.py::test_records_since_the_snapshot_and_waiting_records_count?*",
     "streams/test_own_code_registry.py::*",
     "streams/test_recreation_refused.py::*?rebuild?",
     "replay/test_redrive.py::test_killed_and_gone_on_with",
