@@ -24,7 +24,7 @@ from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runne
 from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, last, records, shuffled
 from support.streams import JVM_OPTIONS, compiled
 
-VERSIONS = ("2.8.2", *(pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.6.2", "3.9.1", "4.1.1")), "4.3.1")
+VERSIONS = ("2.8.2", *(pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.6.2", "3.9.1", "4.0.0", "4.1.1")), "4.3.1")
 LOADED_BESIDE = Path(__file__).parent / "own_code_loader" / "LoadedBeside.java"
 LETTERS = "app-by-letter-repartition"
 
@@ -264,6 +264,7 @@ def test_caches_are_left_out_where_nobody_can_tell(host):
     for program, without in (
         ("count", {"app-counts-changelog"}),
         ("tables", set()),
+        ("untimed", set()),
     ):
         given = shuffled(*(records(topic, 150, step=100) for topic in INPUTS[program]))
         host.start(program, ONE_EACH, cache)
@@ -271,6 +272,19 @@ def test_caches_are_left_out_where_nobody_can_tell(host):
         ends, _ = host.task(0, 0, given, changelogs="last", commit_ms="0")
         assert last(ends) == expected
         assert {row.topic for row in ends if row.offset >= len(expected)} == without
+
+
+def test_a_store_that_keeps_no_timestamps_has_those_of_its_cache(host):
+    """As the driver has them with a cache; without one, each row has the time of its own record."""
+    cache, given = dict.fromkeys(NO_CACHE, "1000000"), records("in", 150, step=100)
+    expected = last(host.driven("untimed", given, cache))
+    host.start("untimed", ONE_EACH, cache)
+    assert last(host.task(0, 0, given, changelogs="last", commit_ms="0")[0]) == expected
+    latest = {row.key: max(each.timestamp for each in given if each.key == row.key) for row in given}
+    assert {key: time for (_, key), (_, time, _) in expected.items()} == latest
+    host.start("untimed", ONE_EACH, NO_CACHE)
+    alone = last(host.task(0, 0, given, changelogs="last", commit_ms="0")[0])
+    assert {key: time for (_, key), (_, time, _) in alone.items()} != latest
 
 
 def sum_of(numbers):

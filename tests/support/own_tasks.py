@@ -14,6 +14,7 @@ ONE_EACH = dict.fromkeys(("in", "in2", "other", "out", "orders", "customers"), 1
 INPUTS = {
     "count": ["in"],
     "sum": ["in"],
+    "untimed": ["in"],
     "exactly_once": ["in"],
     "window": ["in"],
     "session": ["in"],

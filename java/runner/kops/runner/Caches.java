@@ -11,12 +11,14 @@ import java.util.Set;
  * Leaves out the caches before key-value stores, where nobody can tell: they cost more than the rest of the way to a store in memory.
  *
  * <p>A cache decides how many of a key's updates go to the changelog and to the processors behind the store. Of the changelog only the last
- * row of each key is wanted, which is the same without one. The processors behind must neither keep anything nor write into a topic that
- * is kept; those that use the store must be the library's, which get and put one key at a time.
+ * row of each key is wanted, which is the same without one, unless the store keeps no timestamps. The processors behind must neither keep
+ * anything nor write into a topic that is kept; those that use the store must be the library's, which get and put one key at a time.
  */
 final class Caches {
     private static final String STATE = "org.apache.kafka.streams.state.internals.";
     private static final String LIBRARY = "org.apache.kafka.streams.kstream.internals.";
+    private static final Set<String> WITHOUT_TIMES =
+            Set.of(STATE + "KeyValueToTimestampedKeyValueByteStoreAdapter", STATE + "PlainToHeadersStoreAdapter");
     private static final String ADAPTER = Versions.INTERNALS + "ProcessorAdapter"; // of processors of the older interface
 
     private Caches() {}
@@ -65,6 +67,9 @@ final class Caches {
         for (Object above = store; wrapper.isInstance(above); above = Versions.get(above, "wrapped")) {
             Object below = Versions.get(above, "wrapped");
             if (below.getClass().getName().equals(STATE + "CachingKeyValueStore")) {
+                if (losesTimes(Versions.get(below, "wrapped"))) {
+                    return;
+                }
                 try {
                     Versions.field(wrapper, "wrapped").set(above, Versions.get(below, "wrapped"));
                 } catch (IllegalAccessException problem) {
@@ -73,5 +78,15 @@ final class Caches {
                 return;
             }
         }
+    }
+
+    /** Whether a store keeps no timestamps, as that of Stores.persistentKeyValueStore: only the cache has those of what was put before. */
+    private static boolean losesTimes(Object store) {
+        Class<?> wrapper = Versions.type(STATE + "WrappedStateStore");
+        Object at = store;
+        while (wrapper.isInstance(at)) {
+            at = Versions.get(at, "wrapped");
+        }
+        return WITHOUT_TIMES.contains(at.getClass().getName());
     }
 }

@@ -6,7 +6,21 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.streams.capture import BUFFER, LIBRARY, LIST, SESSION, TIMESTAMPED_WINDOW, WINDOW, Capture, Processor, Sink, Source, Store
+from kops.core.streams.capture import (
+    BUFFER,
+    KEY_VALUE,
+    LIBRARY,
+    LIST,
+    SESSION,
+    TIMESTAMPED_KEY_VALUE,
+    TIMESTAMPED_WINDOW,
+    WINDOW,
+    Capture,
+    Processor,
+    Sink,
+    Source,
+    Store,
+)
 from kops.core.streams.foreign_keys import is_of_tables, question_topics, ranks_of, supplier_of
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
@@ -21,6 +35,16 @@ ORDERS = (BY_TIME, FORWARD, BACKWARD)
 All keep the order of each partition of each topic, which is what Kafka guarantees: each may have been the one that there was.
 """
 _STREAM_TIME = "STREAM_TIME"
+_WITHOUT_TIMES = {
+    f"{LIBRARY}streams.state.internals.{name}"
+    for name in (
+        "KeyValueToTimestampedKeyValueByteStoreAdapter",
+        "WindowToTimestampedWindowByteStoreAdapter",
+        "PlainToHeadersStoreAdapter",
+        "PlainToHeadersWindowStoreAdapter",
+    )
+}
+"""What the library puts before a store that keeps values without their timestamps, such as that of ``Stores.persistentKeyValueStore``."""
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
 _ON_CLOSE = "ON_WINDOW_CLOSE"
 _OF_GLOBAL_TABLE, _OF_ANY_TABLE = "KStreamGlobalKTableJoin", ".KStreamKTableJoinProcessor"
@@ -57,6 +81,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
     answered, of_tables = _answered(capture, store)
     flushed = "pass on what their caches hold whenever these are flushed, and when that was is not known"
     between = "these may act on stream time, and between which records they did is not known"
+    untimed, only_times = _of_stores_without_times(capture, store, deciding, own)
     return Doubts(
         of_order=(
             *_of_order(capture, found.number, partitions),
@@ -64,9 +89,10 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
             *([f"{between}: {', '.join(timed)}"] if timed else []),
         ),
         own_processors=tuple(f"{node.name} ({node.processor})" for node in own),
-        of_times=(*(answered if of_tables else ()), *_of_flushed_sessions(capture, store)),
+        of_times=(*(answered if of_tables else ()), *_of_flushed_sessions(capture, store), *(untimed if only_times else ())),
         lasting=(
             *(() if of_tables else answered),
+            *(() if only_times else untimed),
             *_of_time_of_day(capture, sending),
             *_of_partitioners(capture, concerned),
             *_of_stores(capture, store, deciding),
@@ -262,6 +288,22 @@ def _of_flushed_sessions(capture: Capture, store: Store) -> list[str]:
     if store.kind != SESSION or store.caching is False or (line and line >= TIMES_OF_SESSIONS):
         return []
     return ["its records have the time of that at which its cache was flushed, and when that was is not known"]
+
+
+def _of_stores_without_times(capture: Capture, store: Store, deciding: set[str], own: Sequence[Processor]) -> tuple[tuple[str, ...], bool]:
+    """Name cached stores without timestamps: an aggregate has that of its latest record since the cache last held the key.
+
+    :return: also whether only timestamps depend on that: values do where others look at them, to put records into windows for example
+    """
+    here = [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
+    untimed = [each for each in here if each.caching is not False and not _WITHOUT_TIMES.isdisjoint(each.layers)]
+    if not untimed:
+        return (), True
+    before = any(each != store for each in untimed)
+    timed = before and any(each.kind not in (KEY_VALUE, TIMESTAMPED_KEY_VALUE) for each in here)
+    names = ", ".join(each.name for each in untimed)
+    said = f"these stores keep no timestamps, only their caches do, until the application is restarted or they are full: {names}"
+    return (said,), not (timed or any(node.name in deciding for node in own))
 
 
 def _line(capture: Capture) -> tuple[int, int] | None:

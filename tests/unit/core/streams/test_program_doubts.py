@@ -213,3 +213,30 @@ def test_before_3_3_cached_sessions_have_the_time_of_a_flush(capture, version, c
     sessions = replace(store(capture, "sessions"), caching=caching)
     older = replace(capture, streams_version=version)
     assert any("the time of that at which its cache was flushed" in each for each in doubts_about(older, sessions, {}).of_times) == said
+
+
+def untimed(capture, name):
+    """Return a capture in which a store is one of ``Stores.persistentKeyValueStore``."""
+    adapter = "org.apache.kafka.streams.state.internals.KeyValueToTimestampedKeyValueByteStoreAdapter"
+    return altered(
+        capture, name, layers=(*store(capture, name).layers[:-1], adapter, "org.apache.kafka.streams.state.internals.RocksDBStore")
+    )
+
+
+def test_cached_stores_without_timestamps_leave_a_doubt_about_these(sure):
+    found = doubts_about(untimed(sure, "counts"), store(untimed(sure, "counts"), "counts"), PARTITIONS)
+    said = "these stores keep no timestamps, only their caches do, until the application is restarted or they are full: counts"
+    assert (found.of_times, found.of_order, found.lasting) == ((said,), (), ())
+    uncached = altered(untimed(sure, "counts"), "counts", caching=False)
+    assert doubts_about(uncached, store(uncached, "counts"), PARTITIONS).of_times == ()
+    assert doubts_about(sure, store(sure, "counts"), PARTITIONS).of_times == ()
+
+
+def test_what_others_compute_by_times_that_a_store_does_not_keep_is_open(sure):
+    """A suppression behind such windows goes by them, and so may a processor of the program."""
+    adapter = "org.apache.kafka.streams.state.internals.WindowToTimestampedWindowByteStoreAdapter"
+    windows = altered(sure, "windows", layers=(*store(sure, "windows").layers[:-2], adapter))
+    of_itself, behind = (doubts_about(windows, store(windows, name), OF_ONE) for name in ("windows", "final-store"))
+    assert [reason.rpartition(": ")[2] for reason in of_itself.of_times] == ["windows"]
+    assert not any("keep no timestamps" in reason for reason in of_itself.lasting)
+    assert any("keep no timestamps" in reason for reason in behind.lasting)

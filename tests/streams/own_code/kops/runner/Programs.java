@@ -77,6 +77,9 @@ final class Programs {
             case "sum":
                 in.groupByKey().aggregate(() -> 0L, (key, value, sum) -> sum + Long.parseLong(value), longs("sums"));
                 break;
+            case "untimed":
+                in.groupByKey().count(Materialized.as(Stores.persistentKeyValueStore("counts")));
+                break;
             case "window":
                 in.groupByKey().windowedBy(windows()).count(Materialized.as("windows"))
                         .toStream((key, value) -> key.toString()).to("out", Produced.valueSerde(Serdes.Long()));
