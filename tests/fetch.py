@@ -34,6 +34,7 @@ FOR_LONG_VARIANTS: dict[str, Fetch] = {
     CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
     "kafka 3.3.2": lambda cache: jars_of(kafka_set("3.3.2"), cache),
     "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
+    "streams 4.0.0": lambda cache: jars_of(older_set("4.0.0"), cache),
     "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
     "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
     "quarkus": lambda cache: jars_of(QUARKUS, cache),

@@ -21,10 +21,10 @@ VERSION = "2.8.2"
 _SOURCE = Path(__file__).parent.parent / "streams" / "oracle28" / "OlderWindows.java"
 
 
-def older_set() -> JarSet:
-    """Describe that Kafka Streams and its test driver."""
+def older_set(version: str = VERSION) -> JarSet:
+    """Describe that Kafka Streams and its test driver, or those of another version, without a broker."""
     names = ("kafka-streams", "kafka-streams-test-utils")
-    return JarSet("streams", VERSION, tuple(Artifact("org.apache.kafka", name, VERSION) for name in names))
+    return JarSet("streams", version, tuple(Artifact("org.apache.kafka", name, version) for name in names))
 
 
 def older_windows(program: Program, cases: Sequence[Sequence[Record]]) -> list[tuple[Written, set[Held]]]:

@@ -187,9 +187,13 @@ def host_class_path(version: str) -> str:
     return class_path([*jars, runner, _compiled(HOST_SOURCES, f"{version}-{runner.name[-16:]}", [*jars, runner])])
 
 
+WITHOUT_BROKER = (older_streams.VERSION, "4.0.0")
+"""Versions of which no test starts a broker or a Connect worker."""
+
+
 def jars_of_streams(version: str) -> list[Path]:
     """Return the jars of Kafka Streams and its test driver."""
-    wanted = older_streams.older_set() if version == older_streams.VERSION else kafka_set(version)
+    wanted = older_streams.older_set(version) if version in WITHOUT_BROKER else kafka_set(version)
     return jars_of(wanted, directories(os.environ).cache)
 
 

@@ -48,6 +48,7 @@ final class TaskRun {
     private final Map<String, Input> inputs = new HashMap<>();
     private final MethodHandle numBuffered;
     private final boolean cleanCommits;
+    private final boolean tellsPositions;
     private final boolean givenOrder;
     private final long commitMs;
     private final long commitRecords;
@@ -104,6 +105,7 @@ final class TaskRun {
         Object partitionGroup = Versions.get(task, "partitionGroup");
         this.numBuffered = Versions.handle(partitionGroup.getClass(), "numBuffered", TopicPartition.class).bindTo(partitionGroup);
         this.cleanCommits = Versions.has(task, "prepareCommit", true);
+        this.tellsPositions = Versions.has(task, "updateNextOffsets", partitions.iterator().next(), new OffsetAndMetadata(0));
         this.streamTimeQueue = (Collection<?>) Versions.get(Versions.get(task, "streamTimePunctuationQueue"), "pq");
         this.wallClockQueue = (Collection<?>) Versions.get(Versions.get(task, "systemTimePunctuationQueue"), "pq");
         try {
@@ -391,6 +393,9 @@ final class TaskRun {
         for (Input input : inputs.values()) {
             if (input.position >= 0) {
                 consumer.seek(input.partition, input.position);
+            }
+            if (tellsPositions) { // 4.0 throws where a position is not known, also of a partition that nothing came from
+                Versions.call(task, "updateNextOffsets", input.partition, new OffsetAndMetadata(Math.max(input.position, 0)));
             }
         }
         if (cleanCommits) {
