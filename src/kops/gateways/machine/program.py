@@ -43,6 +43,7 @@ _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _OF_NETWORK = ("java.net.", "java.nio.channels.", "javax.net.")
+_CALLER = "kops.agent.Session."
 _NOT_THE_PROGRAM = ("org.apache.kafka.", "java.", "jdk.", "sun.", "kops.")
 
 
@@ -329,6 +330,8 @@ def _place(trace: str) -> str:
         for line in cause.splitlines():
             text = line.strip().removeprefix("at ")
             text = text.rpartition("/")[2] if text != line.strip() else ""
+            if text.startswith(_CALLER):  # what constructed KafkaStreams comes below, and did not throw
+                break
             if text and not text.startswith(_NOT_THE_PROGRAM):
                 return f" in {text}"
     return ""

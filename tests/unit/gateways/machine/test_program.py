@@ -22,6 +22,16 @@ def test_the_exception_its_place_and_the_record_are_named():
     assert error.details["trace"] == TRACE
 
 
+def test_what_started_the_program_is_not_the_place():
+    """The runner is called where the program constructs ``KafkaStreams``, whose callers are the last lines of each trace."""
+    started = "\tat app//kops.agent.Session.run(Session.java:1)\n\tat app//com.acme.Main.main(Main.java:9)\n"
+    assert " in com.acme.Totals.add(Totals.java:12) while" in thrown({**TOLD, **RECORD, "trace": TRACE + started}).message
+    library = (
+        "java.lang.IllegalStateException: no\n\tat app//org.apache.kafka.streams.processor.internals.StreamTask.commit(StreamTask.java:1)\n"
+    )
+    assert "IllegalStateException: no while" in thrown({**TOLD, **RECORD, "trace": library + started}).message
+
+
 def test_before_the_first_record():
     assert thrown({**TOLD, "phase": "start"}).message.endswith("when its task was made")
 
