@@ -38,7 +38,7 @@ def watching(
         while not finished.wait(_SECONDS):
             with contextlib.suppress(Exception):
                 so_far = done()
-                if so_far:
+                if so_far > 0:  # a partition that is read again counts from 0 again
                     units = f"{unit} (slowed down by a quota)" if held() else unit
                     progress.advance(so_far if total is None else min(so_far, total), total, units)
 
