@@ -9,7 +9,7 @@ from support.captured import built_agent
 from support.own_apps import App, records
 from support.programs import Record
 
-pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
 GOES_ON = "deserialization.exception.handler=org.apache.kafka.streams.errors.LogAndContinueExceptionHandler"
 ALONE = ("--no-network",)
@@ -77,7 +77,6 @@ def test_a_registry_is_read_through_kops(registry, verify, versions, prefix):
     assert versions() == before
 
 
-@pytest.mark.long
 def test_a_registry_is_not_changed(registry, verify, versions, prefix):
     by_setting, by_code = f"schema.registry.url={registry.url}", f"code.url={registry.url}"
     before = versions()
@@ -95,7 +94,6 @@ def test_a_registry_is_not_changed(registry, verify, versions, prefix):
         assert versions() == before
 
 
-@pytest.mark.long
 def test_what_is_not_reached_is_said(registry, verify, prefix):
     for more in (ALONE, ()):
         down = verify(f"schema.registry.url={NOBODY}", more=more)

@@ -107,7 +107,6 @@ LONG = (
     # Up to a minute of processor time each: further histories of applications that go on, of which test_resume and test_killed stay.
     "streams/test_windows_resume.py::*",
     "streams/test_trust_history.py::test_records_since_the_snapshot_and_waiting_records_count?*",
-    "streams/test_own_code_registry.py::*",
     "streams/test_recreation_refused.py::*?rebuild?",
     "replay/test_redrive.py::test_killed_and_gone_on_with",
     "replay/test_killed.py::test_to_another_cluster_whose_broker_restarts",
