@@ -89,6 +89,8 @@ def _of_store(capture: Capture, store: Store, theirs: captured.Store) -> Iterato
         yield "type", store.type, theirs.kind
     else:
         yield from _of_windows(capture, store, theirs, users)
+    if store.timestamped != theirs.is_timestamped and store.type not in (PLAIN, SESSION):
+        yield "timestamped", _yes(store.timestamped), _yes(theirs.is_timestamped)
     if store.history_ms != theirs.history_retention_ms and theirs.kind == captured.VERSIONED:
         yield "history_retention", _time(store.history_ms), _time(theirs.history_retention_ms)
     forms = (("key", store.key_form.name), ("aggregate.as", store.aggregate.form.name))

@@ -143,7 +143,10 @@ def _store(capture: Capture, store: Store, sampled: StoreFacts, reused: Iterable
         key=_format(capture, store.key_serde.deserializer if store.key_serde else None, "key", sampled.key),
         value=_format(capture, _value(store), "value", sampled.value),
         answers=answers,
-        extra=(Entry("emit", "on-close"),) if any(node.emit == "ON_WINDOW_CLOSE" for node in users) else (),
+        extra=(
+            *([Entry("emit", "on-close")] if any(node.emit == "ON_WINDOW_CLOSE" for node in users) else []),
+            *([] if store.is_timestamped else [Entry("timestamped", False, "its supplier is of stores without timestamps")]),
+        ),
         beyond=_beyond(store),
         suppresses=any(node.suppress for node in users),
         code=tuple(dict.fromkeys(_named(name) for node in users for name in _own_code(node))),

@@ -179,6 +179,7 @@ class Store:
     :param in_place: a processor changes the key itself, so the new key stays in the partition of its record
     :param output: topic to which the application writes every change of the store, in the same formats (``toStream().to()``)
     :param changelog_settings: with which the application makes its changelog; None: those of the library
+    :param timestamped: whether it keeps the timestamps of its values, and not only its cache does (``Stores.persistentKeyValueStore``)
     """
 
     name: str
@@ -201,6 +202,7 @@ class Store:
     in_place: bool = False
     output: str | None = None
     changelog_settings: Mapping[str, str] | None = None
+    timestamped: bool = True
 
     @property
     def moves(self) -> bool:

@@ -38,6 +38,8 @@ from kops.core.statefile.versions import EXPLICIT_GRACE, RETENTION_OF_WINDOWS, S
 _TO_TABLE = ("to_table", "value", "as")
 """The fields of ``KStream.toTable()``, and of the ``mapValues`` before it."""
 _IN_PLACE = ("in_place",)
+_TIMESTAMPED = ("timestamped",)
+"""The field of stores of which there are two kinds, with timestamps and without; sessions and processors' stores are of one."""
 _FROM = ("key", "value", "timestamp", "start")
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "partitioner", "changelog", "output", "aggregate")
 
@@ -45,7 +47,8 @@ _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition"
 def read_stream_store(stores: Fields, name: str, kind: str, application: str, version: Version | None = None) -> Store:
     """Read a key-value, window or session store, and how the records of its topic are transformed before it."""
     windowed = kind not in (KEY_VALUE, PLAIN)
-    fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else _TO_TABLE if kind == KEY_VALUE else _IN_PLACE)))
+    more = WINDOW_FIELDS if windowed else _TO_TABLE if kind == KEY_VALUE else _IN_PLACE
+    fields = stores.inside(name, (*_FIELDS, *more, *(_TIMESTAMPED if kind not in (PLAIN, SESSION) else ())))
     source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
     key_by = fields.text("key_by")
     for extra in ("key_as", "repartition", "partitioner"):
@@ -92,6 +95,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
         to_table=to_table,
         in_place=in_place,
         output=read_optional_name(fields, "output"),
+        timestamped=read_timestamped(fields),
     )
     if store.output:
         _refuse_output(fields, store)
@@ -110,6 +114,11 @@ def _refuse_output(fields: Fields, store: Store) -> None:
     if store.output in own:
         what = f"is {store.output}, which is the store's own changelog, repartition topic or input"
         raise fields.wrong("output", what, "the topic that the application writes the table to")
+
+
+def read_timestamped(fields: Fields) -> bool:
+    """Read whether the store keeps the timestamps of its values."""
+    return fields.flag("timestamped", "false for a store by Stores.persistentKeyValueStore or the like", default=True)
 
 
 def _says_in_place(fields: Fields, key_by: str | None) -> bool:

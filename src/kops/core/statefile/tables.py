@@ -8,11 +8,11 @@ from dataclasses import replace
 from kops.core.statefile.fields import Fields, nearest
 from kops.core.statefile.models import INNER, JOINS, KEY_VALUE, LEFT, TABLE, TABLES, VERSIONED, Aggregation, Join, Store, Table
 from kops.core.statefile.sources import FORMATS, Source, read_duration, read_form, read_optional_name
-from kops.core.statefile.stores import read_aggregate, read_partitioner, read_source
+from kops.core.statefile.stores import read_aggregate, read_partitioner, read_source, read_timestamped
 from kops.core.statefile.versions import VERSIONED_STORES, Version, line_of
 
 _TABLE = ("from", "join", "where")
-_STORE = ("type", *_TABLE, "key_by", "key_as", "repartition", "partitioner", "changelog", "aggregate")
+_STORE = ("type", *_TABLE, "key_by", "key_as", "repartition", "partitioner", "changelog", "aggregate", "timestamped")
 _VERSIONED = ("type", "from", "history_retention", "changelog")
 _JOIN = ("table", "type", "on", "value", "as")
 _WITH_SUBTRACTION = ("count", "sum", "reducer")
@@ -128,6 +128,7 @@ def read_table_store(tables: Tables, stores: Fields, name: str, application: str
         type=TABLES,
         table=table,
         custom_partitioner=read_partitioner(fields),
+        timestamped=read_timestamped(fields),
     )
 
 

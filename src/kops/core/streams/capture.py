@@ -18,6 +18,16 @@ LIST, BUFFER = "list", "buffer"
 """Kinds of stores; a list is the store that an outer stream-stream join shares, a buffer that of a suppression or of a join with grace."""
 LIBRARY = "org.apache.kafka."
 """With what the names of the library's classes begin."""
+_WITHOUT_TIMES = {
+    f"{LIBRARY}streams.state.internals.{name}"
+    for name in (
+        "KeyValueToTimestampedKeyValueByteStoreAdapter",
+        "WindowToTimestampedWindowByteStoreAdapter",
+        "PlainToHeadersStoreAdapter",
+        "PlainToHeadersWindowStoreAdapter",
+    )
+}
+"""What the library puts before a store that keeps values without their timestamps, such as that of ``Stores.persistentKeyValueStore``."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +216,11 @@ class Store:
     grace_ms: int | None = None
     capacity: int | None = None
     processors: tuple[str, ...] | None = None
+
+    @property
+    def is_timestamped(self) -> bool:
+        """Whether it keeps the timestamps of its values, and not only its cache does, as with ``Stores.persistentKeyValueStore``."""
+        return _WITHOUT_TIMES.isdisjoint(self.layers)
 
     @property
     def has_own_class(self) -> bool:

@@ -35,16 +35,6 @@ ORDERS = (BY_TIME, FORWARD, BACKWARD)
 All keep the order of each partition of each topic, which is what Kafka guarantees: each may have been the one that there was.
 """
 _STREAM_TIME = "STREAM_TIME"
-_WITHOUT_TIMES = {
-    f"{LIBRARY}streams.state.internals.{name}"
-    for name in (
-        "KeyValueToTimestampedKeyValueByteStoreAdapter",
-        "WindowToTimestampedWindowByteStoreAdapter",
-        "PlainToHeadersStoreAdapter",
-        "PlainToHeadersWindowStoreAdapter",
-    )
-}
-"""What the library puts before a store that keeps values without their timestamps, such as that of ``Stores.persistentKeyValueStore``."""
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
 _ON_CLOSE = "ON_WINDOW_CLOSE"
 _OF_GLOBAL_TABLE, _OF_ANY_TABLE = "KStreamGlobalKTableJoin", ".KStreamKTableJoinProcessor"
@@ -296,7 +286,7 @@ def _of_stores_without_times(capture: Capture, store: Store, deciding: set[str],
     :return: also whether only timestamps depend on that: values do where others look at them, to put records into windows for example
     """
     here = [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
-    untimed = [each for each in here if each.caching is not False and not _WITHOUT_TIMES.isdisjoint(each.layers)]
+    untimed = [each for each in here if each.caching is not False and not each.is_timestamped]
     if not untimed:
         return (), True
     before = any(each != store for each in untimed)

@@ -171,6 +171,14 @@ def of_cached_sessions(state_file: StateFile, store: Store) -> Exactness:
     return Exactness("B", ("a session has the time of the record at which the application's cache was flushed (streams.cache, version)",))
 
 
+def of_untimed_store(store: Store) -> Exactness:
+    """Judge an aggregate by whether its store keeps the times of earlier records; the rows of a table have those of their own."""
+    if store.timestamped or store.aggregate.kind == TABLE:
+        return Exactness("A")
+    since = "the application was last started or its cache was full"
+    return Exactness("B", (f"the store keeps no timestamps (timestamped: false), so a key has the latest of its records since {since}",))
+
+
 def of_time(store: Store, keys: int, timed: int) -> Exactness:
     """Judge by the rows whose timestamp depends on the order in which topics were read; groups are left to ``of_changes``."""
     if not timed or store.key_by:
@@ -210,7 +218,7 @@ def worst(judgements: Sequence[Exactness]) -> Exactness:
 def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str]) -> Exactness:
     """Judge a store by what its state file says, before anything is read."""
     of_changelog = (*_of_retention(store, settings), *_of_kept(store, settings))
-    return worst([Exactness("A"), *_of_version(state_file, store), *of_changelog, *_of_clock(store)])
+    return worst([of_untimed_store(store), *_of_version(state_file, store), *of_changelog, *_of_clock(store)])
 
 
 def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:

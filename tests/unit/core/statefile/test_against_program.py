@@ -69,6 +69,11 @@ def test_kinds(capture, file):
     assert of_store(found, "windows") == [("type", "session", "timestamped-window")]
 
 
+def test_stores_without_timestamps(capture, file):
+    found = file_differences(file(counts={"timestamped": False}), capture)
+    assert of_store(found, "counts") == [("timestamped", "false", "true")]
+
+
 def test_formats_of_a_fixed_length(capture, file, source):
     sums = {"sum": "length(value)", "as": "double"}
     found = file_differences(file(counts={"from": {**source, "key": "long"}, "aggregate": sums}), capture)

@@ -144,6 +144,16 @@ def test_windows_of_the_programs_own_class_stay_open_but_for_their_retention(bod
     assert found["window"] == {"size": "TODO", "grace": "TODO", "retention": "6m"}
 
 
+@pytest.mark.parametrize(("store", "before"), [("counts", "KeyValueToTimestampedKeyValue"), ("windows", "WindowToTimestampedWindow")])
+def test_stores_that_keep_no_timestamps(body, store, before):
+    layers = of(body["stores"], store)["layers"]
+    layers.insert(-1, f"org.apache.kafka.streams.state.internals.{before}ByteStoreAdapter")
+    draft = draft_of(body)
+    said = {name for name, found in file_of(draft)["stores"].items() if found.get("timestamped") is False}
+    assert said == {store}
+    assert "its supplier is of stores without timestamps" in draft.text()
+
+
 def test_versioned_stores(body):
     of(body["stores"], "users-store").update(kind="versioned", history_retention_ms=3_600_000)
     found = file_of(draft_of(body))["stores"]["users-store"]

@@ -22,7 +22,7 @@ from kops.operations.state.evidence_doubts import (
     of_windows,
     window_warnings,
 )
-from kops.operations.state.exactness import Exactness, of_cached_join, of_cached_sessions, of_changes, of_input
+from kops.operations.state.exactness import Exactness, of_cached_join, of_cached_sessions, of_changes, of_input, of_untimed_store
 from kops.operations.state.lost_records import judge_buffer
 
 DAY = 86_400_000
@@ -250,3 +250,13 @@ def test_what_is_sent_once_is_said():
 )
 def test_records_that_the_broker_will_delete_are_said(settings, fades):
     assert bool(fading(MINUTES, settings, earliest=5000, now_ms=10_000)) is fades
+
+
+def test_aggregates_without_the_times_of_earlier_records_may_have_others():
+    """A table has the time of the record itself, whatever its store keeps."""
+    minutes = {"type": "window", "window": {"size": "1m", "grace": "1m", "retention": "1d"}}
+    for body, grade in (({**COUNT}, "B"), ({**minutes, **COUNT}, "B"), ({}, "A")):
+        found = parsed({"from": SOURCE, "timestamped": False, **body}, version="4.3")
+        assert of_untimed_store(found.stores[0]).grade == grade
+        said = parsed({"from": SOURCE, **body}, version="4.3")
+        assert of_untimed_store(said.stores[0]).grade == "A"
