@@ -23,6 +23,19 @@ def names_to_type(plan: Plan, connection: Connection) -> list[str]:
     return own + ([connection.label] if connection.protected else [])
 
 
+def refuse_other_names(approval: Approval, names: Sequence[str], connection: Connection) -> None:
+    """Refuse a ``--confirm`` that cannot be right, before a plan is computed that takes long.
+
+    :param names: all of which the plan may ask for one
+    :raises ApprovalRequired: with them; nothing was changed
+    """
+    known = [*dict.fromkeys(names), *([connection.label] if connection.protected else [])]
+    wrong = [each for each in approval.confirm if each and each not in known and each not in map(visible, known)]
+    if wrong:
+        hint = f"it may need {' or '.join(f'--confirm {shlex.quote(name)}' for name in known)}; nothing was changed"
+        raise ApprovalRequired(f"--confirm {shlex.quote(wrong[0])} does not match what this changes", hint=hint)
+
+
 def approve(plan: Plan, approval: Approval, connection: Connection, show: Callable[[Plan, bool], None]) -> None:
     """Get a yes, or raise.
 

@@ -198,7 +198,8 @@ def rebuild(
         refuse_with_shadow(into=into, offsets_of=offsets_of, write=way == "replace")
     if report:
         refuse_report(report)
-    refuse_early(session, approval)
+    recreated = () if way != "replace" or shadow else (*(store.changelog for store in state_file.stores), state_file.application)
+    refuse_early(session, approval, recreated)
     if wait_empty:
         wait_until_stopped(session, into or state_file.application, wait_empty)
     compute_options = replace(compute_options, accept_inexact=accept_inexact)

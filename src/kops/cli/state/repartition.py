@@ -60,7 +60,7 @@ def repartition(
         for stage in forget_kept(session.journal, state_file.application):
             session.note(f"deleted {stage}")
         return 0
-    refuse_early(session, approval)
+    refuse_early(session, approval, [state_file.application])
     if wait_empty:
         wait_until_stopped(session, state_file.application, wait_empty)
     choice = InputChoice(grow_inputs, keep_inputs, parse_instead(instead))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -22,12 +23,18 @@ wait_option = click.option("--wait-empty", metavar="DURATION", help="Wait up to 
 PROGRAM_DECIDES = "with --app the program itself decides what becomes of records that it cannot read: leave out --on-error"
 
 
-def refuse_early(session: Session, approval: Approval) -> None:
-    """Refuse a read-only context before stores are computed, unless the plan is only shown or saved."""
+def refuse_early(session: Session, approval: Approval, names: Sequence[str] = ()) -> None:
+    """Refuse a read-only context, or a wrong ``--confirm``, before stores are computed, unless the plan is only shown or saved.
+
+    :param names: all of which the plan may ask for one; none: it is not known
+    """
+    from kops.cli.frame.approve import refuse_other_names
     from kops.operations.protocol.mutation import refuse_read_only
 
     if not approval.dry_run and not approval.plan_out:
         refuse_read_only(session.connection)
+        if names:
+            refuse_other_names(approval, names, session.connection)
 
 
 def wait_until_stopped(session: Session, application: str, duration: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kops.cli.frame.approve import approve, names_to_type
+from kops.cli.frame.approve import approve, names_to_type, refuse_other_names
 from kops.cli.frame.options import Approval
 from kops.config.connection import Connection
 from kops.core.errors import ApprovalRequired
@@ -80,6 +80,17 @@ def test_a_wrong_name_is_no_reason_to_ask(severe, ask):
         ask(severe, Approval(yes=True, confirm=("other",)), answer=None)
     assert "--confirm 'two words'" in raised.value.hint
     assert raised.value.details == {"confirm": ["two words"]}
+
+
+def test_a_name_that_no_plan_can_ask_for_is_refused_before_one_is_computed():
+    names = ["a-counts-changelog", "a"]
+    for given in ((), ("a",), ("a-counts-changelog", "")):
+        refuse_other_names(Approval(confirm=given), names, OPEN)
+    refuse_other_names(Approval(confirm=("a", "prod")), names, PROTECTED)
+    for given, connection in ((("counts",), OPEN), (("a", "prod"), OPEN)):
+        with pytest.raises(ApprovalRequired, match=f"--confirm {given[-1]} does not match") as raised:
+            refuse_other_names(Approval(confirm=given), names, connection)
+        assert "--confirm a-counts-changelog or --confirm a;" in raised.value.hint
 
 
 def test_without_a_terminal_the_flag_is_named(plan, severe, ask):
