@@ -136,7 +136,7 @@ def without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTas
     """Leave out windows that have expired, unless the changelog still has them: nothing deletes them there, and time did elsewhere.
 
     :param latest: of all parts (``latest_window``)
-    :return: the others, and how many have expired
+    :return: the others, and how many with a value have expired
     """
     import pyarrow
     from pyarrow import compute
@@ -147,7 +147,8 @@ def without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTas
     if gone.any():
         held = compute.is_in(wanted["key"].combine_chunks(), value_set=found["key"].combine_chunks())
         gone &= ~held.to_numpy(zero_copy_only=False)
-    return (wanted.filter(pyarrow.array(~gone)) if gone.any() else wanted), int(gone.sum())
+    valued = gone & compute.is_valid(wanted["value"].combine_chunks()).to_numpy(zero_copy_only=False)
+    return (wanted.filter(pyarrow.array(~gone)) if gone.any() else wanted), int(valued.sum())
 
 
 def _times(rows: pyarrow.Table, store: StoreTask) -> NDArray[numpy.int64]:

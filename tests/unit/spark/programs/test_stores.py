@@ -172,6 +172,7 @@ def test_what_is_staged(tmp_path):
         return name + time.to_bytes(8, "big") + bytes(4)
 
     rows = [(window(b"%d" % at, at), b"1", at, b"") for at in range(40)]
+    rows.append((window(b"deleted", 2), None, 2, b""))  # was no key before it expired
     held = [(window(b"3", 3), b"0", 3, b""), (window(b"30", 30), b"1", 30, b"")]
     for limit in (0, 1 << 30):
         facts, stage, _ = outcome(tmp_path, limit, {"time_at": -12, "expires_ms": 20}, [rows], held)
