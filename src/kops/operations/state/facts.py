@@ -192,11 +192,11 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
     for topic, place in wanted.items():
         if topic in described or (replacing and place.endswith(".changelog")):
             continue
-        hint = nearest(topic, services.kafka.topics.names())
-        if state_file.is_of_program:
-            hint += "Kafka Streams makes its internal topics when the application starts"
-            hint += "; --write replace recreates it" if place.endswith(".changelog") else ""
+        if state_file.is_of_program:  # its names are right: there is none to guess
+            recreates = "--write replace recreates it, and " if place.endswith(".changelog") else ""
+            hint = f"{recreates}Kafka Streams makes its internal topics when the application starts"
             raise ConfigError(f"{state_file.application} needs a topic that is not there: {no_topics([topic])}", hint=hint, topic=topic)
+        hint = nearest(topic, [name for name in services.kafka.topics.names() if name not in wanted])
         if place.endswith(("changelog", "repartition")):
             hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
         if place.endswith("repartition"):
