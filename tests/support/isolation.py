@@ -14,14 +14,15 @@ from kops.config.paths import directories
 from kops.core.errors import MissingRequirement
 from kops.gateways.machine.jars import jars_of, kafka_set
 from support import class_archive
+from support.skipped import LONG
 
 # Thousands of short jobs: a third of the processors' time would go into compiling what runs once.
 FOR_SHORT_RUNS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 JVMS = {"SPARK_SUBMIT_OPTS": f"-XX:-UseParallelGC {FOR_SHORT_RUNS}", "KAFKA_JVM_PERFORMANCE_OPTS": FOR_SHORT_RUNS}
-# In the session that all tests of a process share, where half of the processors' time would go into compiling whole stages for a few rows.
-# Expressions are compiled all the same; with stages compiled, as its users run it, runs the demo (``AS_USERS_DO``).
-STAGES = "-Dspark.sql.codegen.wholeStage=false"
-# That session compiles thousands of classes that run once. With C1 alone the JVM keeps 48 MB for code and sweeps it all the time, a tenth
+# In the session that all tests of a process share, where half of the processors' time would go into compiling stages and expressions for a
+# few rows. Spark interprets them instead. Compiled, as its users run it, runs the demo (``AS_USERS_DO``), and what `make test-long` runs.
+STAGES = "" if os.environ.get(LONG) else "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
+# That session loads thousands of classes that run once. With C1 alone the JVM keeps 48 MB for code and sweeps it all the time, a tenth
 # of its work; with a bigger young generation it collects less; and Spark checks every step of every plan, which only its developers need.
 LASTING = "-XX:ReservedCodeCacheSize=240m -Xmn256m -Dspark.sql.lightweightPlanChangeValidation=false"
 KEPT = ("KOPS_CACHE_DIR", "KOPS_JARS_DIR", "KOPS_MAVEN_REPOSITORY")
