@@ -11,12 +11,11 @@ import fastavro
 import pytest
 
 from kops.core.murmur2 import partition_for
-from kops.gateways.machine.jdk import require_jdk
 from support.broken_copies import assert_equal, assert_same_stores
 from support.captured import built_agent
 from support.examples import Copy, process
 from support.programs import Record
-from support.streams import JVM_OPTIONS
+from support.streams import java_with
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -46,7 +45,7 @@ class Feed:
     """Makes records of the two topics, their values by the example's own command."""
 
     def __init__(self, copy):
-        self._command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", copy.host.classes, "Avro"]
+        self._command = [*java_with(copy.host.classes), "Avro"]
         self._known = {}
 
     def limits(self, time, cents):

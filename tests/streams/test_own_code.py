@@ -19,10 +19,9 @@ from kops.formats import runner_frames as frames
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.gateways.machine.jars import class_path
-from kops.gateways.machine.jdk import require_jdk
 from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runner_classes
 from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, last, records, shuffled
-from support.streams import JVM_OPTIONS, compiled
+from support.streams import compiled, java_with
 
 VERSIONS = ("2.8.2", *(pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.6.2", "3.9.1", "4.0.0", "4.1.1")), "4.3.1")
 LOADED_BESIDE = Path(__file__).parent / "own_code_loader" / "LoadedBeside.java"
@@ -421,7 +420,7 @@ def test_the_runner_may_be_loaded_beside_the_program(version):
     ask = frames.frame(frames.CONFIGURE, frames.encoded_map({"partitions.in": "1"}))
     ask += frames.frame(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0", "cache.bytes": "0"}))
     ask += frames.frame(frames.RECORDS, frames.encoded_batch(batch_of(records("in", 3)))) + frames.frame(frames.FINISH)
-    command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", class_path([*jars, classes]), LOADED_BESIDE.stem, str(runner)]
+    command = [*java_with(class_path([*jars, classes])), LOADED_BESIDE.stem, str(runner)]
     done = subprocess.run(command, input=ask, capture_output=True, check=True, timeout=60)
     kinds, at = [], 0
     while at < len(done.stdout):

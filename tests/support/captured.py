@@ -16,7 +16,7 @@ from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
 from support import older_streams
-from support.streams import JVM_OPTIONS, compiled
+from support.streams import JVM_OPTIONS, compiled, java_with
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "tests" / "streams" / "capture"
@@ -59,7 +59,11 @@ def programs(version: str) -> tuple[str, str]:
 
 
 def java(*arguments: str | Path) -> list[str]:
-    return [str(require_jdk().java), *JVM_OPTIONS, *map(str, arguments)]
+    words = [*map(str, arguments)]
+    if "-cp" not in words:
+        return [str(require_jdk().java), *JVM_OPTIONS, *words]
+    at = words.index("-cp")
+    return [*java_with(words[at + 1], [*JVM_OPTIONS, *words[:at]]), *words[at + 2 :]]
 
 
 @cache

@@ -19,14 +19,24 @@ from pathlib import Path
 import pytest
 
 from kops.config.paths import directories
-from kops.gateways.machine.jars import KAFKA_VERSION, jars_of, kafka_set
+from kops.core.errors import MissingRequirement
+from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
 
 
-def options(jars: Sequence[Path]) -> list[str]:
-    """Return the options with which a JVM takes these jars' classes from the archive; they must begin its class path."""
+def options(path: str | None = None) -> list[str]:
+    """Return the options with which a JVM takes classes from the archive.
+
+    :param path: its class path; none are returned unless it begins with the jars of the archive. None: that of a broker
+    """
+    try:
+        jars = jars_of(kafka_set(), directories(os.environ).cache, fetch=False)
+    except MissingRequirement:
+        return []
+    begins = class_path(jars)
     archive = _archive(jars)
-    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable"] if archive.exists() else []
+    fits = path is None or path == begins or path.startswith(begins + os.pathsep)
+    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable"] if fits and archive.exists() else []
 
 
 def make() -> None:

@@ -17,10 +17,9 @@ from confluent_kafka.admin import OffsetSpec
 
 from kops.config.paths import directories
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
-from kops.gateways.machine.jdk import require_jdk
 from support.command_line import Outcome
 from support.programs import Record
-from support.streams import JVM_OPTIONS, Entry, compacted_view, compiled
+from support.streams import Entry, compacted_view, compiled, java_with
 from support.streams_apps import SECONDS, Cluster, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -38,7 +37,7 @@ def class_directories(environment: Mapping[str, str]) -> str:
     assert spark.origin
     jars = [*jars_of(kafka_set(), directories(environment).cache), *Path(spark.origin).parent.glob("jars/avro-1.*.jar")]
     sources = [file for file in sorted(EXAMPLES.glob("*/*.java")) if file.parent.name not in OTHERS]
-    return f"{compiled(HOST, KAFKA_VERSION, jars, sources)}:{class_path(jars)}"
+    return class_path([*jars, compiled(HOST, KAFKA_VERSION, jars, sources)])
 
 
 class Host:
@@ -46,7 +45,7 @@ class Host:
 
     def __init__(self, classes: str, log: Path) -> None:
         self.classes = classes
-        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", classes, "ExamplesHost"]
+        command = [*java_with(classes), "ExamplesHost"]
         self._log = log.open("wb")
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log, "encoding": "utf-8"}
         self._process = subprocess.Popen(command, **pipes)
@@ -217,8 +216,7 @@ class Copy:
 
     def command(self, state: Path, **settings: str) -> list[str]:
         """Return what starts it in a process of its own."""
-        java = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.host.classes, self.main_class]
-        return [*java, *self.arguments(state, **settings)]
+        return [*java_with(self.host.classes), self.main_class, *self.arguments(state, **settings)]
 
     def arguments(self, state: Path, **settings: str) -> list[str]:
         """Return its command line, with its local state in this folder."""

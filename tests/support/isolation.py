@@ -3,7 +3,6 @@
 Only the jars are shared with the person's kops, through ``KOPS_CACHE_DIR``, since they take a minute to fetch.
 """
 
-import contextlib
 import os
 import shlex
 import time
@@ -11,8 +10,6 @@ import time
 import pytest
 
 from kops.config.paths import directories
-from kops.core.errors import MissingRequirement
-from kops.gateways.machine.jars import jars_of, kafka_set
 from support import class_archive
 from support.skipped import LONG
 
@@ -38,9 +35,7 @@ def pytest_configure() -> None:
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         os.environ.pop(name, None)
     os.environ.update({**FIXED, **JVMS, "SPARK_SUBMIT_OPTS": f"{JVMS['SPARK_SUBMIT_OPTS']} {STAGES} {LASTING}"})
-    with contextlib.suppress(MissingRequirement):
-        shared = class_archive.options(jars_of(kafka_set(), directories(os.environ).cache, fetch=False))
-        os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), *shared])
+    os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), *class_archive.options()])
     time.tzset()
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path
-from kops.gateways.machine.jdk import require_jdk
 from support.captured import SOURCES as CAPTURED
 from support.captured import apache_examples
 from support.own_code import TREE, jars_of_streams
 from support.programs import Record
-from support.streams import JVM_OPTIONS, Entry, compacted_view, compiled
+from support.streams import Entry, compacted_view, compiled, java_with
 from support.streams_apps import SECONDS, Cluster, wait_for
 
 SOURCES = TREE / "tests" / "streams" / "own_code_apps"
@@ -64,8 +63,8 @@ class App:
     def command(self) -> list[str]:
         """The command that starts it."""
         state = str(self.folder / "state")
-        words = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.path, self.main, self.name, self.cluster.servers, state]
-        return [*words, self.application, *self.settings]
+        java = java_with(self.path)
+        return [*java, self.main, self.name, self.cluster.servers, state, self.application, *self.settings]
 
     def topic(self, name: str) -> str:
         return f"{self.application}-{name}"
@@ -123,8 +122,7 @@ class Example(App):
         given.parent.mkdir(parents=True, exist_ok=True)
         settings = [f"application.id={self.application}", f"bootstrap.servers={self.cluster.servers}", f"state.dir={self.folder}/state"]
         given.write_text("\n".join([*settings, "commit.interval.ms=100", "session.timeout.ms=6000"]))
-        path = apache_examples()
-        return [str(require_jdk().java), *JVM_OPTIONS, "-cp", path, f"org.apache.kafka.streams.examples.{self.name}", str(given)]
+        return [*java_with(apache_examples()), f"org.apache.kafka.streams.examples.{self.name}", str(given)]
 
     def topic(self, name: str) -> str:
         output = "streams-wordcount-processor-output" if "Processor" in self.name else "streams-wordcount-output"

@@ -14,9 +14,8 @@ from typing import Any
 from kops.config.paths import directories
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.jars import class_path, jars_of, kafka_set
-from kops.gateways.machine.jdk import require_jdk
 from support import older_streams
-from support.streams import JVM_OPTIONS, compiled
+from support.streams import JVM_OPTIONS, compiled, java_with
 
 TREE = Path(__file__).parent.parent.parent
 RUNNER_SOURCES = TREE / "java" / "runner"
@@ -60,8 +59,7 @@ class Host:
         self._errors = tempfile.TemporaryFile("w+")
         memory = Path("/dev/shm")  # 4.1 syncs a checkpoint file for every record that the driver is given
         options = [f"-Djava.io.tmpdir={memory}"] if memory.is_dir() else []
-        java = [str(require_jdk().java), *JVM_OPTIONS, *options, *self._options]
-        command = [*java, "-cp", host_class_path(self.version), "kops.runner.RunnerHost"]
+        command = [*java_with(host_class_path(self.version), [*JVM_OPTIONS, *options, *self._options]), "kops.runner.RunnerHost"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
         return self
 

@@ -14,11 +14,10 @@ import yaml
 from kops.config.paths import directories
 from kops.gateways.connect.plugins import plugin_folder
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
-from kops.gateways.machine.jdk import require_jdk
 from support.connect import CONVERTER
 from support.examples import EXAMPLES
 from support.postgresql import FOLDER, Database
-from support.streams import JVM_OPTIONS, compiled
+from support.streams import compiled, java_with
 from support.streams_apps import SECONDS, Cluster, wait_for
 
 EXPECTED = "select item, sum(price::float8) from prices group by item order by item"
@@ -96,8 +95,8 @@ class Shop:
         jars = [*jars_of(kafka_set(), cache), *plugin_folder(cache, CONVERTER).rglob("*.jar")]
         classes = compiled(FOLDER / "ShopApplication.java", KAFKA_VERSION, jars, [EXAMPLES / "common" / "Example.java"])
         log = self.folder / "application.log"
-        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", os.pathsep.join([str(classes), class_path(jars)]), "ShopApplication"]
-        command += [self.cluster.servers, str(self.state), "--prefix", self.prefix, "--config", "group.protocol=classic"]
+        command = [*java_with(class_path([*jars, classes])), "ShopApplication", self.cluster.servers, str(self.state)]
+        command += ["--prefix", self.prefix, "--config", "group.protocol=classic"]
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "REGISTRY_URL": self.registry_url})
         try:

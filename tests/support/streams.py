@@ -187,8 +187,15 @@ def java_command(
     kafka = jars_of(kafka_set(version), directories(os.environ).cache)
     source = sources / f"{main_class}.java"
     classes = [compiled(source, version, [*kafka, *jars], also)] if source.exists() else []
-    path = class_path([*kafka, *jars, *classes])
-    return [str(require_jdk().java), *options, *class_archive.options(kafka), "-cp", path, main_class]
+    return [*java_with(class_path([*kafka, *jars, *classes]), options), main_class]
+
+
+def java_with(path: str, options: Sequence[str] = JVM_OPTIONS) -> list[str]:
+    """Return the command of a JVM, up to its main class.
+
+    :param path: the class path; where it begins with the jars of Apache Kafka, their classes come from an archive
+    """
+    return [str(require_jdk().java), *options, *class_archive.options(path), "-cp", path]
 
 
 def compiled(
