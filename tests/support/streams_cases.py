@@ -188,6 +188,7 @@ FURTHER = frozenset(
         *("sum_price", "sum_id", "sum_where_text", "max_item", "to_table_price", "timed_table", "sum_long", "sum_int", "sum_float"),
         *("max_long", "min_double", "max_double", "min_string", "table_uuid", "table_double", "table_bytes", "last_string", "last_uuid"),
         *("first_float", "by_item_count", "by_item_first", "by_item_last", "by_word", "by_double"),
+        *("table_json", "min_int", "to_table_where", "by_id", "timed_by_item"),
         *("sum_price_where", "sum_double", "max_float", "last_long", "first_short", "by_item_where", "by_uuid", "timed_to_table"),
     }
 )

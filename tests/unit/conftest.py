@@ -17,12 +17,12 @@ from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.progress import NoProgress
 from kops.operations.protocol.journal import Journal
 from kops.operations.protocol.mutation import Mutation
-from support.skipped import QUICK
+from support.skipped import LONG, QUICK
 
 HERE = Path(__file__).parent
 
-# No test fails for the time that a busy machine takes. Fewer than the usual 100 examples: every run draws others.
-EXAMPLES = 15 if os.environ.get(QUICK) else 50
+# No test fails for the time that a busy machine takes. Fewer than the usual 100 examples but in `make test-long`: every run draws others.
+EXAMPLES = 15 if os.environ.get(QUICK) else 100 if os.environ.get(LONG) else 25
 settings.register_profile("kops", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kops")
 
