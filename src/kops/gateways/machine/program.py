@@ -314,7 +314,8 @@ def thrown(failure: Mapping[str, str], *, alone: bool = False) -> OperationFaile
     during = {"start": "when its task was made", "global": "while a global store was read", "close": "while it was closed"}
     phase = during.get(failure.get("phase", ""), f"while it was to {failure.get('phase')}")
     where = _place(failure.get("trace", ""))
-    hint = "as in production, the application would not get past this record" if at else None
+    of_record = at and failure.get("phase") in ("read", "process")  # a commit or a punctuator has it in hand, and may not be about it
+    hint = "as in production, the application would not get past this record" if of_record else None
     if alone and name.startswith(_OF_NETWORK):
         hint = (
             "it runs without a network (--no-network), and called out: the call reached no other machine; a schema registry is reached,"

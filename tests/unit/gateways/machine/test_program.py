@@ -22,6 +22,11 @@ def test_the_exception_its_place_and_the_record_are_named():
     assert error.details["trace"] == TRACE
 
 
+def test_only_a_record_that_was_read_or_processed_is_said_to_stop_the_application():
+    assert thrown({**TOLD, **RECORD}).hint == "as in production, the application would not get past this record"
+    assert thrown({**TOLD, **RECORD, "phase": "commit"}).hint is None
+
+
 def test_what_started_the_program_is_not_the_place():
     """The runner is called where the program constructs ``KafkaStreams``, whose callers are the last lines of each trace."""
     started = "\tat app//kops.agent.Session.run(Session.java:1)\n\tat app//com.acme.Main.main(Main.java:9)\n"
