@@ -12,10 +12,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 pytest_plugins = [
+    "support.skipped",  # first: others take names from it
     "support.isolation",
     "support.kafka",
     "support.command_line",
-    "support.skipped",
     "support.lanes",
     "support.topics",
     "support.oracles",

@@ -40,6 +40,7 @@ class Table:
     :param parent: the table that it is made of; None: it is made of ``source``
     :param history_ms: ``historyRetention`` of a versioned store of the source; None: not versioned
     :param where: Spark SQL of ``key`` and ``value``
+    :param timestamped: whether its store keeps the timestamps of its rows
     """
 
     name: str
@@ -51,6 +52,7 @@ class Table:
     join: Join | None = None
     where: str | None = None
     history_ms: int | None = None
+    timestamped: bool = True
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -79,6 +81,11 @@ class Table:
         """Whether a timestamp depends on which of two topics was read first, as in joins other than inner joins by the same key."""
         own = self.join is not None and (self.join.kind != INNER or self.join.on is not None)
         return own or any(table.needs_order for table in self.below)
+
+    @property
+    def forgets_times(self) -> bool:
+        """Whether it is joined from a table whose store keeps no timestamps: the join then knows only that of the side that changed."""
+        return any(table.forgets_times or (self.join is not None and not table.timestamped) for table in self.below)
 
     @property
     def foreign(self) -> bool:

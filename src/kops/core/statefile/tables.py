@@ -75,7 +75,7 @@ class Tables:
         if fields.body.get("join") is not None:
             join = self._join(fields.inside("join", _JOIN), made)
             made = replace(made, join=join, form=join.form)
-        return replace(made, where=fields.text("where"))
+        return replace(made, where=fields.text("where"), timestamped=read_timestamped(fields))
 
     def _join(self, fields: Fields, left: Table) -> Join:
         right = self.named(fields, "table")

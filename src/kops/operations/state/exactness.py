@@ -171,12 +171,17 @@ def of_cached_sessions(state_file: StateFile, store: Store) -> Exactness:
     return Exactness("B", ("a session has the time of the record at which the application's cache was flushed (streams.cache, version)",))
 
 
-def of_untimed_store(store: Store) -> Exactness:
-    """Judge an aggregate by whether its store keeps the times of earlier records; the rows of a table have those of their own."""
-    if store.timestamped or store.aggregate.kind == TABLE:
-        return Exactness("A")
-    since = "the application was last started or its cache was full"
-    return Exactness("B", (f"the store keeps no timestamps (timestamped: false), so a key has the latest of its records since {since}",))
+def of_untimed_stores(store: Store) -> Exactness:
+    """Judge by whether stores keep the times of earlier records: an aggregate's own, and those of tables that are joined.
+
+    The rows of a table of a topic have the times of their own records.
+    """
+    since, reasons = "since the application was last started or its cache was full", []
+    if not store.timestamped and store.aggregate.kind != TABLE:
+        reasons.append(f"the store keeps no timestamps (timestamped: false), so a key has the latest of its records {since}")
+    if store.table is not None and store.table.forgets_times:
+        reasons.append(f"a joined table keeps no timestamps (timestamped: false), so a row has the latest of its two sides {since}")
+    return Exactness("B" if reasons else "A", tuple(reasons))
 
 
 def of_time(store: Store, keys: int, timed: int) -> Exactness:
@@ -218,7 +223,7 @@ def worst(judgements: Sequence[Exactness]) -> Exactness:
 def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str]) -> Exactness:
     """Judge a store by what its state file says, before anything is read."""
     of_changelog = (*_of_retention(store, settings), *_of_kept(store, settings))
-    return worst([of_untimed_store(store), *_of_version(state_file, store), *of_changelog, *_of_clock(store)])
+    return worst([of_untimed_stores(store), *_of_version(state_file, store), *of_changelog, *_of_clock(store)])
 
 
 def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:

@@ -22,7 +22,7 @@ from kops.operations.state.evidence_doubts import (
     of_windows,
     window_warnings,
 )
-from kops.operations.state.exactness import Exactness, of_cached_join, of_cached_sessions, of_changes, of_input, of_untimed_store
+from kops.operations.state.exactness import Exactness, of_cached_join, of_cached_sessions, of_changes, of_input, of_untimed_stores
 from kops.operations.state.lost_records import judge_buffer
 
 DAY = 86_400_000
@@ -257,6 +257,23 @@ def test_aggregates_without_the_times_of_earlier_records_may_have_others():
     minutes = {"type": "window", "window": {"size": "1m", "grace": "1m", "retention": "1d"}}
     for body, grade in (({**COUNT}, "B"), ({**minutes, **COUNT}, "B"), ({}, "A")):
         found = parsed({"from": SOURCE, "timestamped": False, **body}, version="4.3")
-        assert of_untimed_store(found.stores[0]).grade == grade
+        assert of_untimed_stores(found.stores[0]).grade == grade
         said = parsed({"from": SOURCE, **body}, version="4.3")
-        assert of_untimed_store(said.stores[0]).grade == "A"
+        assert of_untimed_stores(said.stores[0]).grade == "A"
+
+
+def test_joins_of_tables_without_timestamps_may_have_others():
+    """Only the join looks them up: what is filtered or kept of such a table has the times of its records."""
+    users = {"from": SOURCE, "timestamped": False}
+    join = {"table": "b", "value": "left", "as": "string"}
+    stores = {
+        "a": users,
+        "b": {"from": {**SOURCE, "topic": "u"}},
+        "filtered": {"from": {"table": "a"}, "where": "value > 1"},
+        "joined": {"from": {"table": "a"}, "join": join},
+        "behind": {"from": {"table": "joined"}, "where": "value = 'x'"},
+        "sure": {"from": {"table": "b"}, "join": {**join, "table": "b"}},
+    }
+    found = parse_state_file("f", {"application": "app", "stores": stores})
+    grades = {store.name: of_untimed_stores(store).grade for store in found.stores}
+    assert grades == {"a": "A", "b": "A", "filtered": "A", "joined": "B", "behind": "B", "sure": "A"}
