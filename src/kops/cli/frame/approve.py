@@ -24,16 +24,14 @@ def names_to_type(plan: Plan, connection: Connection) -> list[str]:
 
 
 def refuse_other_names(approval: Approval, names: Sequence[str], connection: Connection) -> None:
-    """Refuse a ``--confirm`` that cannot be right, before a plan is computed that takes long.
+    """Refuse what ``approve`` would refuse whatever the plan is, before one is computed that takes long.
 
-    :param names: all of which the plan may ask for one
-    :raises ApprovalRequired: with them; nothing was changed
+    :param names: the plan asks for one of them
+    :raises ApprovalRequired: a ``--confirm`` matches nothing that could be asked for, and the own name of the plan was not given either
     """
-    known = [*dict.fromkeys(names), *([connection.label] if connection.protected else [])]
-    wrong = [each for each in approval.confirm if each and each not in known and each not in map(visible, known)]
-    if wrong:
-        hint = f"it may need {' or '.join(f'--confirm {shlex.quote(name)}' for name in known)}; nothing was changed"
-        raise ApprovalRequired(f"--confirm {shlex.quote(wrong[0])} does not match what this changes", hint=hint)
+    missing, wrong = _compared([*names, *([connection.label] if connection.protected else [])], approval.confirm)
+    if wrong and set(names) <= set(missing):
+        raise _mismatch(wrong, f"may need {' or '.join(f'--confirm {shlex.quote(name)}' for name in names)}")
 
 
 def approve(plan: Plan, approval: Approval, connection: Connection, show: Callable[[Plan, bool], None]) -> None:
@@ -72,13 +70,17 @@ def _refuse(names: Sequence[str], missing: Sequence[str], wrong: Sequence[str]) 
     flags = " ".join(f"--confirm {shlex.quote(name)}" for name in missing) or "--yes"
     details = {"confirm": list(missing)} if missing else {}
     if wrong:
-        message = f"--confirm {shlex.quote(wrong[0])} does not match what this changes"
-        raise ApprovalRequired(message, hint=f"it needs {flags}; nothing was changed", **details)
+        raise _mismatch(wrong, f"needs {flags}", **details)
     if len(missing) < len(names):
         message = f"the context {missing[0]} is protected" if missing[0] == names[-1] else "the name of what this changes is missing"
         raise ApprovalRequired(message, hint=f"add {flags}; nothing was changed", **details)
     hint = f"look at the plan with --dry-run, then add {flags}; nothing was changed"
     raise ApprovalRequired("there is no terminal to ask on", hint=hint, **details)
+
+
+def _mismatch(wrong: Sequence[str], needs: str, **details: list[str]) -> ApprovalRequired:
+    message = f"--confirm {shlex.quote(wrong[0])} does not match what this changes"
+    return ApprovalRequired(message, hint=f"it {needs}; nothing was changed", **details)
 
 
 def _typed(name: str, before: str) -> bool:

@@ -86,8 +86,10 @@ def test_a_name_that_no_plan_can_ask_for_is_refused_before_one_is_computed():
     names = ["a-counts-changelog", "a"]
     for given in ((), ("a",), ("a-counts-changelog", "")):
         refuse_other_names(Approval(confirm=given), names, OPEN)
-    refuse_other_names(Approval(confirm=("a", "prod")), names, PROTECTED)
-    for given, connection in ((("counts",), OPEN), (("a", "prod"), OPEN)):
+    for connection in (OPEN, PROTECTED):  # once the plan's own name is there, another one is no reason to refuse: see approve
+        refuse_other_names(Approval(confirm=("a", "prod")), names, connection)
+    refuse_other_names(Approval(confirm=("prod",)), names, PROTECTED)
+    for given, connection in ((("counts",), OPEN), (("prod",), OPEN), (("prod", "counts"), PROTECTED)):
         with pytest.raises(ApprovalRequired, match=f"--confirm {given[-1]} does not match") as raised:
             refuse_other_names(Approval(confirm=given), names, connection)
         assert "--confirm a-counts-changelog or --confirm a;" in raised.value.hint
