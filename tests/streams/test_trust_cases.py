@@ -143,7 +143,8 @@ CASES = {
 }
 
 FURTHER = ("grown", "carried to another topic", "time of the payload", "toTable()", "grace of a day", "a session after a restart")
-"""Long variants: kops moved another one as well, and test_trust_evidence.py has windows after a restart."""
+"""Long variants: kops moved another one as well, test_trust_evidence.py has windows after a restart, and another thing that a file does not
+say stays."""
 RUN = {name: case for name, case in CASES.items() if os.environ.get(LONG) or name not in FURTHER}
 
 

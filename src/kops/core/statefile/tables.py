@@ -128,7 +128,7 @@ def read_table_store(tables: Tables, stores: Fields, name: str, application: str
         type=TABLES,
         table=table,
         custom_partitioner=read_partitioner(fields),
-        timestamped=read_timestamped(fields),
+        timestamped=table.timestamped,
     )
 
 

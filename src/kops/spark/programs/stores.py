@@ -147,8 +147,10 @@ def without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTas
     if gone.any():
         held = compute.is_in(wanted["key"].combine_chunks(), value_set=found["key"].combine_chunks())
         gone &= ~held.to_numpy(zero_copy_only=False)
-    valued = gone & compute.is_valid(wanted["value"].combine_chunks()).to_numpy(zero_copy_only=False)
-    return (wanted.filter(pyarrow.array(~gone)) if gone.any() else wanted), int(valued.sum())
+    if not gone.any():
+        return wanted, 0
+    expired = wanted.filter(pyarrow.array(gone))
+    return wanted.filter(pyarrow.array(~gone)), expired.num_rows - expired["value"].null_count
 
 
 def _times(rows: pyarrow.Table, store: StoreTask) -> NDArray[numpy.int64]:
