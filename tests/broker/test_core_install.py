@@ -1,4 +1,5 @@
-"""The small install: kops' wheel with its core dependencies, without Java. Everyday verbs work, the others say which extra they need."""
+"""Installs of kops' wheel. With its core dependencies, without Java, everyday verbs work and the others say which extra they need;
+with an extra, what it requires is enough for its verbs."""
 
 import json
 import subprocess
@@ -8,9 +9,12 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
+from kops.spark.driver.launch import spark_home
 from support.captured import built_agent
 from support.connect_answers import connect_worker
-from support.core_install import build_wheel, install_core, source_copy
+from support.core_install import build_wheel, install, source_copy
+from support.programs import Program, Record
+from support.streams_apps import Cluster
 from support.topics import commit
 
 pytestmark = pytest.mark.broker
@@ -95,10 +99,27 @@ REST = {
 }
 
 
+NEED_SCHEMAS = """
+from kops.core.errors import MissingRequirement
+from kops.formats.avro import AvroSchema
+from kops.formats.json_schema import JsonChecker
+from kops.formats.protobuf import ProtobufSchema
+for make in (lambda: AvroSchema('"string"'), lambda: ProtobufSchema('syntax = "proto3";'), lambda: JsonChecker("true").problems(1)):
+    try:
+        make()
+    except MissingRequirement as missing:
+        print(missing.message, "|", missing.hint)
+"""
+
+
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("small")
-    return install_core(build_wheel(folder), folder / "environment")
+def wheel(tmp_path_factory):
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def small(wheel, tmp_path_factory):
+    return install(wheel, tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture
@@ -183,22 +204,37 @@ def test_the_others_say_which_extra_they_need_and_change_nothing(run, home):
     assert [entry["operation"] for entry in json.loads(outcomes[-1].out)] == ["topics.create"]  # the fixture's
 
 
-def test_formats_of_a_registry_need_their_extra(small, tmp_path):
-    program = """
-from kops.core.errors import MissingRequirement
-from kops.formats.avro import AvroSchema
-from kops.formats.json_schema import JsonChecker
-from kops.formats.protobuf import ProtobufSchema
-for make in (lambda: AvroSchema('"string"'), lambda: ProtobufSchema('syntax = "proto3";'), lambda: JsonChecker("true").problems(1)):
-    try:
-        make()
-    except MissingRequirement as missing:
-        print(missing.message, "|", missing.hint)
-"""
-    done = subprocess.run([small.python, "-I", "-c", program], capture_output=True, text=True, check=True, timeout=60)
+def test_formats_of_a_registry_need_their_extra(small):
+    done = subprocess.run([small.python, "-I", "-c", NEED_SCHEMAS], capture_output=True, text=True, check=True, timeout=60)
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done
     assert all("the extra 'schemas' of kops, which is not installed" in line and "fastavro<2,>=1.9" in line for line in lines)
+
+
+def test_the_schemas_extra_is_all_that_formats_of_a_registry_need(wheel, tmp_path):
+    installed = install(wheel, tmp_path / "environment", "schemas")
+    assert "pyspark" not in installed.distributions
+    done = subprocess.run([installed.python, "-I", "-c", NEED_SCHEMAS], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == ""
+
+
+def test_the_state_extra_is_all_that_spark_needs(wheel, broker, monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARK_HOME", str(spark_home()))  # the same jars, of whose classes there is an archive
+    installed = install(wheel, tmp_path / "environment", "state", java=True)
+    assert not installed.distributions & {"grpcio", "fastavro"}
+    program, kafka = Program("count", "long", value="string").named(f"extra-{uuid.uuid4().hex[:8]}"), Cluster(broker.bootstrap_servers)
+    kafka.create_all({program.topic: 1, program.changelog: 1})
+    kafka.produce(program.topic, [Record(key, b"v", 1_000_000) for key in (b"a", b"b", b"a")])
+    kafka.commit(program.application, {(program.topic, 0): 3})
+    (tmp_path / "state.yaml").write_text(json.dumps(program.state_file()), "utf-8")
+    try:
+        (rebuilt,), _ = installed.run(f"state rebuild {tmp_path}/state.yaml --yes -B {broker.bootstrap_servers}", work=tmp_path)
+        rebuilt.ok()
+        assert {record.key: record.value for record in kafka.read(program.changelog)} == {
+            key: count.to_bytes(8, "big") for key, count in ((b"a", 2), (b"b", 1))
+        }
+    finally:
+        kafka.delete_all([program.topic, program.changelog])
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""kops as a release file installs it: its wheel with the core dependencies and nothing else, in an environment of its own."""
+"""kops as a release file installs it: its wheel with what it requires and nothing else, in an environment of its own."""
 
 import json
 import os
@@ -39,14 +39,16 @@ json.dump([answers, sorted(sys.modules)], open(sys.argv[2], "w"))
 
 
 @dataclass(frozen=True)
-class CoreInstall:
+class Installed:
     """An environment, and how kops runs in it.
 
     :param distributions: those that are installed beside kops
+    :param java: whether its commands find Java
     """
 
     folder: Path
     distributions: frozenset[str]
+    java: bool
 
     @property
     def python(self) -> Path:
@@ -59,7 +61,7 @@ class CoreInstall:
         (work / "driver.py").write_text(DRIVER, "utf-8")
         command = [str(self.python), "-I", str(work / "driver.py"), str(given), str(answers)]
         done = subprocess.run(
-            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False
+            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         outcomes, modules = json.loads(answers.read_text("utf-8"))
@@ -67,7 +69,9 @@ class CoreInstall:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the test's own environment, without Java."""
+        """Return the test's own environment, without Java if so."""
+        if self.java:
+            return dict(os.environ)
         (self.folder / "no-java").mkdir(exist_ok=True)
         return {**{name: value for name, value in os.environ.items() if name != "JAVA_HOME"}, "PATH": str(self.folder / "no-java")}
 
@@ -93,22 +97,22 @@ def build_wheel(folder: Path) -> Path:
     return found
 
 
-def install_core(wheel: Path, folder: Path) -> CoreInstall:
-    """Install a wheel and what its metadata requires without extras: linked from this environment, so no network is needed."""
+def install(wheel: Path, folder: Path, *extras: str, java: bool = False) -> Installed:
+    """Install a wheel and what its metadata requires with these extras: linked from this environment, so no network is needed."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
     (site,) = folder.glob("lib/python*/site-packages")
     with zipfile.ZipFile(wheel) as packed:
         (described,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
         required = metadata.PathDistribution(zipfile.Path(packed, described.removesuffix("METADATA"))).requires
     found: dict[str, metadata.Distribution] = {}
-    _gather(required or [], set(), found)
+    _gather(required or [], set(extras), found)
     for distribution in found.values():
         for file in distribution.files or ():
-            if not file.is_absolute() and ".." not in file.parts and file.suffix != ".pyc":
+            if not file.is_absolute() and ".." not in file.parts:
                 _link(Path(str(file.locate())), site / file)
     options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check", "--target", str(site)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=300)
-    return CoreInstall(folder, frozenset(found))
+    return Installed(folder, frozenset(found), java)
 
 
 def _gather(requirements: list[str], extras: set[str], found: dict[str, metadata.Distribution]) -> None:

@@ -13,9 +13,9 @@ from kops.core.errors import MissingRequirement
 
 STATE, SCHEMAS, CONNECT = "state", "schemas", "connect"
 MODULES = {
-    STATE: ("pyspark", "pyarrow", "numpy", "google_crc32c"),
+    STATE: ("pyspark", "pyarrow", "numpy", "pandas", "google_crc32c"),
     SCHEMAS: ("fastavro", "google.protobuf", "jsonschema", "pyarrow"),
-    CONNECT: ("pyspark", "pandas", "pyarrow", "grpc", "grpc_status", "google.rpc"),
+    CONNECT: ("pyspark", "pyarrow", "grpc", "grpc_status", "google.rpc"),
 }
 """The modules that the code imports from each extra. Order matters: a shared module belongs to the first extra."""
 _DISTRIBUTIONS = {"google.protobuf": "protobuf", "grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}

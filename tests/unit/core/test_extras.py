@@ -17,11 +17,11 @@ DECLARED = [
     "click<9,>=8.2",
     'pyspark<5,>=4.0; extra == "state"',
     'numpy<3,>=1.26; extra == "state"',
+    'pandas<3,>=2.0; extra == "state"',
     'kops[state]; extra == "spark"',
     'fastavro<2,>=1.9; extra == "schemas"',
     'kops[state]; extra == "connect"',
     'pyspark[connect]<5,>=4.0; extra == "connect"',
-    'pandas<3,>=2.0; extra == "connect"',
     "kops[state,schemas]; extra == 'all'",
 ]
 
@@ -40,14 +40,14 @@ def environment(monkeypatch, tmp_path):
 
 
 def test_extra_requirements_include_nested_extras(environment):
-    assert extras.requirements("state") == extras.requirements("spark") == ["pyspark<5,>=4.0", "numpy<3,>=1.26"]
+    assert extras.requirements("state") == extras.requirements("spark") == ["pyspark<5,>=4.0", "numpy<3,>=1.26", "pandas<3,>=2.0"]
     assert extras.requirements("connect") == ["pyspark[connect]<5,>=4.0", "numpy<3,>=1.26", "pandas<3,>=2.0"]
-    assert extras.requirements("all") == ["pyspark<5,>=4.0", "numpy<3,>=1.26", "fastavro<2,>=1.9"]
+    assert extras.requirements("all") == ["pyspark<5,>=4.0", "numpy<3,>=1.26", "pandas<3,>=2.0", "fastavro<2,>=1.9"]
 
 
 def test_install_command_adds_only_missing_requirements(environment):
     folder, there = environment
-    assert extras.how_to_add("state") == f"add it with: {folder}/bin/python -m pip install 'pyspark<5,>=4.0'"
+    assert extras.how_to_add("state") == f"add it with: {folder}/bin/python -m pip install 'pyspark<5,>=4.0' 'pandas<3,>=2.0'"
     there.add("pyspark")
     there.add("pandas")
     assert "'pyspark[connect]<5,>=4.0' 'numpy<3,>=1.26' 'pandas<3,>=2.0'" in extras.how_to_add("connect")
@@ -74,7 +74,8 @@ def test_install_command_reinstalls_uv_tool_from_its_source(environment, monkeyp
     told = {"url": "file:///tmp/a folder/kops.whl"}
     assert extras.command_to_add(["a"]) == "uv tool install --force --with a '/tmp/a folder/kops.whl'"
     environment[1].add("pyspark")  # what is there already would be gone
-    kept = "--with 'pyspark<5,>=4.0' --with 'numpy<3,>=1.26'"
+    environment[1].add("pandas")
+    kept = "--with 'pyspark<5,>=4.0' --with 'numpy<3,>=1.26' --with 'pandas<3,>=2.0'"
     assert extras.command_to_add(["a"]) == f"uv tool install --force {kept} --with a '/tmp/a folder/kops.whl'"
 
 
@@ -133,7 +134,7 @@ def test_doctor_shows_versions_of_extras(monkeypatch):
     assert (doctor._extra("state").status, doctor._extra("state").found) == ("missing", "PySpark 3.5.1 is installed, but 4.x is needed")
     there["pyspark"] = "4.3.0"
     found = doctor._extra("state")
-    assert (found.status, found.found) == ("ok", "pyspark 4.3.0, pyarrow 26.0.1, numpy 2.4.6, google-crc32c of unknown version")
+    assert (found.status, found.found) == ("ok", "pyspark 4.3.0, pyarrow 26.0.1, numpy 2.4.6, pandas of unknown version, google-crc32c of unknown version")
     del there["pyspark"]
     assert doctor._extra("state").status == "ok"
 
