@@ -21,7 +21,7 @@ def agent():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "3.9.1", "3.6.2", "3.3.2", "2.8.2"])
+@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "4.0.0", "3.9.1", "3.6.2", "3.3.2", "2.8.2"])
 def test_foreign_key_joins_in_a_row(cluster, prefix, run_kops, tmp_path, version):
     made = App(cluster, "rows", prefix, tmp_path / "app", version, main="InARow", inputs=list(INPUTS))
     cluster.create_all({made.topic(name): 2 for name in INPUTS})
@@ -43,7 +43,7 @@ def test_foreign_key_joins_in_a_row(cluster, prefix, run_kops, tmp_path, version
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "3.9.1", "3.6.2", "3.3.2", "2.8.2"])
+@pytest.mark.parametrize("version", [KAFKA_VERSION, "4.1.1", "4.0.0", "3.9.1", "3.6.2", "3.3.2", "2.8.2"])
 def test_a_table_that_is_joined_with_itself(cluster, prefix, run_kops, tmp_path, version):
     made = App(cluster, "itself", prefix, tmp_path / "app", version, main="OfItself", inputs=["people"])
     cluster.create(made.topic("people"), 2)

@@ -92,7 +92,7 @@ def test_stores_of_each_kind_that_outgrow_the_memory(app, run_kops, cluster, tmp
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", ["3.6.2", "3.9.1", "4.1.1"])
+@pytest.mark.parametrize("version", ["3.6.2", "3.9.1", "4.0.0", "4.1.1"])
 def test_stores_of_each_kind_in_older_versions(app, run_kops, cluster, tmp_path, version):
     made, before, wrong = check_kinds(version, app, run_kops, cluster, tmp_path, looks=True)
     run_kops("undo", "last", "--yes", "-B", cluster.servers).ok()

@@ -243,7 +243,7 @@ def held(file):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", ["2.8.2", "3.9.1"])
+@pytest.mark.parametrize("version", ["2.8.2", "3.9.1", "4.0.0"])
 def test_exactly_once_of_older_versions(app, captured, run_kops, cluster, version):
     guarantee = "exactly_once" if version == "2.8.2" else "exactly_once_v2"
     made = app("texts", version=version, settings=[f"processing.guarantee={guarantee}"])

@@ -210,3 +210,44 @@ def test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written(clu
     run_kops("state", "rebuild", *common, "--at", "end", "--yes").ok()
     assert cluster.ends(topic) == ends
     assert cluster.committed(prefix)[topic, 0] == ends[0][1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cache", ["0", "1048576"])
+def test_tables_whose_stores_keep_no_timestamps_have_those_of_their_records(cluster, prefix, run_kops, tmp_path, cache):
+    """A join of them is doubted: after a restart the program no longer knows the time of the other side."""
+    topics = {name: f"{prefix}-in-{name}" for name in ("left", "right")}
+    form = {"key": "string", "value": "string"}
+    program = TableProgram(
+        (
+            *({"name": name, "topic": topic, **form, "timestamped": False} for name, topic in topics.items()),
+            {"name": "both", "join": {"left": "left", "right": "right", "kind": "inner", "as": "string"}},
+        ),
+        {
+            **{name: {"from": {"topic": topic, **form}, "timestamped": False} for name, topic in topics.items()},
+            "both": {"from": {"table": "left"}, "join": {"table": "right", "value": "concat(left, '|', right)", "as": "string"}},
+        },
+        application=prefix,
+        config=(("statestore.cache.max.bytes", cache),),
+    )
+    cluster.create_all(dict.fromkeys(topics.values(), PARTITIONS))
+    state_file = tmp_path / "state.yaml"
+    state_file.write_text(json.dumps(program.state_file()), encoding="utf-8")
+    common = (str(state_file), "-B", cluster.servers)
+    for half in range(2):
+        for side, topic in enumerate(topics.values()):
+            times = [START + half * 40_000 - at % 30 * 2_000 + side for at in range(60)]  # falling
+            cluster.produce(
+                topic, [Record(b"k%d" % (at % 20), b"%d" % (half * 60 + at), time) for at, time in enumerate(times) if side or not half]
+            )
+        run_to_the_end(cluster.servers, program, tmp_path)
+    held = {store: compacted_view(cluster.read(program.changelog(store))) for store in program.stores}
+    grades = {row["store"]: row["exactness"] for row in run_kops("state", "verify", *common, "-o", "json").json}
+    assert (grades["left"], grades["right"]) == ("A", "A")
+    assert grades["both"] != "A"
+    for store in topics:
+        cluster.empty(program.changelog(store))
+    shutil.rmtree(tmp_path / "state")
+    done = run_kops("state", "rebuild", *common, "--yes", "--store", "left", "--store", "right").ok()
+    assert "timestamped: false" not in done.out + done.err
+    assert {store: compacted_view(cluster.read(program.changelog(store))) for store in topics} == {store: held[store] for store in topics}

@@ -30,7 +30,7 @@ import org.apache.kafka.streams.state.VersionedRecord;
 /**
  * Tables of tables, described by JSON: a list under "tables", each made of those before it.
  *
- * <pre>{"name": "users", "topic": "in", "key": "string", "value": "json", "store": true, "history_ms": 1000 | absent}
+ * <pre>{"name": "users", "topic": "in", "key": "string", "value": "json", "store": true, "history_ms": 1000 | absent, "timestamped": false | absent}
  * {"name": "people", "join": {"left": "users", "right": "prefs", "kind": "inner|left|outer", "on": "field" | absent, "as": "string|json"}, "store": true}
  * {"name": "young", "filter": {"table": "people", "field": "age", "op": "lt", "value": 30}, "store": false}
  * {"name": "counts", "group": {"table": "young", "field": "region", "as": "string", "repartition": "counts"},
@@ -96,6 +96,10 @@ final class TableTopologies {
             Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> versioned =
                     Materialized.as(Stores.persistentVersionedKeyValueStore(name, history));
             return builder.table(topic, Consumed.with(key, value), versioned.withKeySerde(key).withValueSerde(value));
+        }
+        if (!spec.path("timestamped").asBoolean(true)) {
+            Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> plain = Materialized.as(Stores.persistentKeyValueStore(name));
+            return builder.table(topic, Consumed.with(key, value), plain.withKeySerde(key).withValueSerde(value));
         }
         return spec.path("store").asBoolean(true)
                 ? builder.table(topic, Consumed.with(key, value), stored(name))

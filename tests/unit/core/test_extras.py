@@ -134,7 +134,8 @@ def test_doctor_shows_versions_of_extras(monkeypatch):
     assert (doctor._extra("state").status, doctor._extra("state").found) == ("missing", "PySpark 3.5.1 is installed, but 4.x is needed")
     there["pyspark"] = "4.3.0"
     found = doctor._extra("state")
-    assert (found.status, found.found) == ("ok", "pyspark 4.3.0, pyarrow 26.0.1, numpy 2.4.6, pandas of unknown version, google-crc32c of unknown version")
+    versions = "pyspark 4.3.0, pyarrow 26.0.1, numpy 2.4.6, pandas of unknown version, google-crc32c of unknown version"
+    assert (found.status, found.found) == ("ok", versions)
     del there["pyspark"]
     assert doctor._extra("state").status == "ok"
 
