@@ -13,6 +13,13 @@ pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 INPUTS = {"orders": 90, "customers": 60, "regions": 40, "asked": 50}
 VALUES = ("with-customers", "with-regions", "with-both")
 """Joined tables: their values are certain, their timestamps are not."""
+LEFT = ("with-regions", "with-both", "twice")
+"""Tables that a left join fills, or joins again: in some releases an answer for an earlier foreign key may come last (KAFKA-18713)."""
+
+
+def expected(version, *names):
+    """Return the classes of joined tables."""
+    return {name: "C" if version == "4.0.0" and name in LEFT else "B" for name in names}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -37,7 +44,7 @@ def test_foreign_key_joins_in_a_row(cluster, prefix, run_kops, tmp_path, version
     print(version, found)
     assert not found.wrong, "\n".join(found.wrong)
     grades = found.grades
-    assert {name: grades[name] for name in VALUES} == dict.fromkeys(VALUES, "B")
+    assert {name: grades[name] for name in VALUES} == expected(version, *VALUES)
     assert {grades[name] for name in ("orders-store", "customers-store", "regions-store")} == {"A"}
     assert {grades[name] for name in ("changes", "answers")} == {"C"}
 
@@ -58,9 +65,5 @@ def test_a_table_that_is_joined_with_itself(cluster, prefix, run_kops, tmp_path,
     print(version, found)
     assert not found.wrong, "\n".join(found.wrong)
     grades = found.grades
-    assert {name: grades[name] for name in ("people-store", "managed", "twice", "teams")} == {
-        "people-store": "A",
-        "managed": "B",
-        "twice": "B",
-        "teams": "C",
-    }
+    assert {name: grades[name] for name in ("managed", "twice")} == expected(version, "managed", "twice")
+    assert (grades["people-store"], grades["teams"]) == ("A", "C")

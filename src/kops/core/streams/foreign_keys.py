@@ -23,6 +23,20 @@ _NOTES = re.compile(r"\.foreignkeyjoin\.Subscription(Store)?Receive")
 _OF_TABLES = re.compile(r"\.foreignkeyjoin\.|\.KTable(Source|Filter|MapValues|KTable(Inner|Left|Outer|Right)Join|KTableJoinMerger)\b")
 """The library's suppliers whose processors make a table of others, and keep nothing of what a key was before."""
 
+_MIXED_UP = ((3, 7), (3, 8), (3, 9, 0), (4, 0, 0))
+"""Release lines, and releases, whose foreign-key joins go wrong where a foreign key changes; fixed in 3.9.1, 4.0.1 and 4.1.0."""
+
+
+def mixes_up_foreign_keys(version: tuple[int, ...]) -> bool:
+    """Return whether a row's join may be wrong after its foreign key changed.
+
+    A left join also answers for the key before, and if that answer comes last, the row is joined with nothing (KAFKA-18713). An inner join
+    skips a row whose foreign key is null, or was (KAFKA-16407).
+
+    :param version: of kafka-streams; without a patch release, it may be any of its line
+    """
+    return any(all(one == other for one, other in zip(release, version, strict=False)) for release in _MIXED_UP)
+
 
 def supplier_of(node: Processor) -> str:
     """Return the class of a processor's supplier; before 3.0 the library wraps its own, and their processors' classes are within theirs."""
@@ -33,6 +47,17 @@ def supplier_of(node: Processor) -> str:
 def answer_topics(capture: Capture) -> set[str]:
     """Return the topics by which foreign-key joins send what they found back to the sub-topology that asked."""
     return _read_by(capture, lambda supplier: supplier.endswith(_RESOLVERS))
+
+
+def left_joins(capture: Capture, store: str) -> list[str]:
+    """Return the nodes before a store that take answers for a left join, or for what may be one."""
+    left, seen = {name for name, written in _writes(capture) if written == store}, set[str]()
+    while left:
+        name = left.pop()
+        seen.add(name)
+        left |= _directly_before(capture, name) - seen
+    takers = [node for node in capture.nodes if isinstance(node, Processor) and supplier_of(node).endswith(_RESOLVERS)]
+    return [node.name for node in takers if node.name in seen and node.left_join is not False]
 
 
 def question_topics(capture: Capture) -> set[str]:
@@ -136,16 +161,20 @@ def is_of_tables(capture: Capture, store: str, ranks: Ranks) -> bool:
         node = nodes[name]
         if not ranks.nodes[name]:
             continue
-        if isinstance(node, Source):
-            before = {each.name for each in capture.nodes if isinstance(each, Sink) and each.topic in node.topics}
-        else:
-            before = {each for each in node.predecessors if each in nodes}
-        if isinstance(node, Processor):
-            if not _OF_TABLES.search(supplier_of(node)):
-                return False
-            before |= {each for each, written in _writes(capture) if written in node.stores}
-        left |= before - seen
+        if isinstance(node, Processor) and not _OF_TABLES.search(supplier_of(node)):
+            return False
+        left |= _directly_before(capture, name) - seen
     return True
+
+
+def _directly_before(capture: Capture, name: str) -> set[str]:
+    """Return the nodes that send records to a node, or write into a store that it uses."""
+    (node,) = (each for each in capture.nodes if each.name == name)
+    if isinstance(node, Source):
+        return {each.name for each in capture.nodes if isinstance(each, Sink) and each.topic in node.topics}
+    before = {each.name for each in capture.nodes if each.name in node.predecessors}
+    stores = node.stores if isinstance(node, Processor) else ()
+    return before | {writer for writer, written in _writes(capture) if written in stores}
 
 
 def _writes(capture: Capture) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from kops.core.streams.capture import (
     Source,
     Store,
 )
-from kops.core.streams.foreign_keys import is_of_tables, question_topics, ranks_of, supplier_of
+from kops.core.streams.foreign_keys import is_of_tables, left_joins, mixes_up_foreign_keys, question_topics, ranks_of, supplier_of
 from kops.core.streams.program import count_of, tasks_of, topics_of, writers
 
 TIMES_OF_SESSIONS = (3, 3)
@@ -84,6 +84,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
             *(() if of_tables else answered),
             *(() if only_times else untimed),
             *_of_time_of_day(capture, sending),
+            *_of_answers_before(capture, store),
             *_of_partitioners(capture, concerned),
             *_of_stores(capture, store, deciding),
             *_of_global_stores(capture, concerned),
@@ -155,6 +156,15 @@ def _answered(capture: Capture, store: Store) -> tuple[tuple[str, ...], bool]:
         return (), True
     said = "foreign-key joins fill it, whose answers come after all other records here, and came between them"
     return (said,), is_of_tables(capture, store.name, ranks)
+
+
+def _of_answers_before(capture: Capture, store: Store) -> list[str]:
+    """Name the left joins that take answers for the foreign key that a row had before, in releases that ask for them."""
+    release = _release(capture)
+    joins = left_joins(capture, store.name) if release and mixes_up_foreign_keys(release) else []
+    of = f"kafka-streams {capture.streams_version}"
+    said = f"{of} joins a row with nothing if the answer for its earlier foreign key comes last (KAFKA-18713)"
+    return [f"{said}, and which came last is not known: {', '.join(joins)}"] if joins else []
 
 
 def _sinks_into(capture: Capture, topics: Sequence[str]) -> list[str]:
@@ -296,9 +306,14 @@ def _of_stores_without_times(capture: Capture, store: Store, deciding: set[str],
     return (said,), not (timed or any(node.name in deciding for node in own))
 
 
-def _line(capture: Capture) -> tuple[int, int] | None:
-    found = re.match(r"(\d+)\.(\d+)", capture.streams_version or "")
-    return (int(found[1]), int(found[2])) if found else None
+def _line(capture: Capture) -> tuple[int, ...]:
+    return _release(capture)[:2]
+
+
+def _release(capture: Capture) -> tuple[int, ...]:
+    """Return the release of the library; empty where its jar does not say."""
+    found = re.match(r"\d+(\.\d+)+", capture.streams_version or "")
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def _of_version(capture: Capture) -> list[str]:

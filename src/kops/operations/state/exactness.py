@@ -20,6 +20,7 @@ from kops.core.statefile.versions import (
     line_of,
     repeats_values,
 )
+from kops.core.streams.foreign_keys import mixes_up_foreign_keys
 
 REDUCER = "reducer"
 _NAMED = 3
@@ -241,6 +242,9 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
         yield Exactness("C", (f"kops knows the rules of sliding windows from 2.8 on, and not those of {of}",))
     if table is not None and table.foreign and line < NULL_FOREIGN_KEYS:
         yield Exactness("C", (f"{of} skips a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
+    elif table is not None and table.foreign and mixes_up_foreign_keys(version):
+        why = "has foreign-key joins that go wrong where a row's foreign key changes, or is null (KAFKA-18713, KAFKA-16407)"
+        yield Exactness("C", (f"{of} {why}; fixed in 3.9.1, 4.0.1 and 4.1",))
     if table is not None and store.key_by and store.aggregate.kind == "reducer" and line < GROUPED_UPDATES:
         yield Exactness(
             "B", (f"{of} updates a group in two steps, and a group that is empty between them is created again with other timestamps",)

@@ -8,7 +8,7 @@ import pytest
 
 from kops.core.streams.capture import InternalTopic, Processor, Sink, Source, Store, Subtopology
 from kops.core.streams.capture_file import read_capture
-from kops.core.streams.foreign_keys import answer_topics, is_of_tables, ranks_of
+from kops.core.streams.foreign_keys import answer_topics, is_of_tables, mixes_up_foreign_keys, ranks_of
 from kops.core.streams.program import Step, answers_of, reason_against, steps_for, topics_of
 from kops.core.streams.program_doubts import doubts_about
 
@@ -231,3 +231,43 @@ def test_a_sub_topology_that_sends_to_itself_otherwise_is_refused(of_itself):
     nodes = tuple(replace(node, supplier="com.acme.Loop") if node.name == "note" else node for node in of_itself.nodes)
     changed = replace(of_itself, nodes=nodes)
     assert {reason_against(changed, each) for each in changed.stores} == {"sub-topologies that fill it write into each other"}
+
+
+@pytest.mark.parametrize(
+    ("version", "mixes_up"),
+    [
+        *(
+            ("2.8.2", False),
+            ("3.6.2", False),
+            ("3.7", True),
+            ("3.7.2", True),
+            ("3.8.1", True),
+            ("3.9", True),
+            ("3.9.0", True),
+            ("3.9.1", False),
+        ),
+        *(("4.0", True), ("4.0.0", True), ("4.0.1", False), ("4.1", False), ("4.3.1", False)),
+    ],
+)
+def test_releases_that_mix_up_foreign_keys(version, mixes_up):
+    """As the instructions in the class files of ``SubscriptionSendProcessorSupplier`` have it: KAFKA-18713 and KAFKA-16407."""
+    assert mixes_up_foreign_keys(tuple(map(int, version.split(".")))) is mixes_up
+
+
+@pytest.mark.parametrize(
+    ("version", "left", "doubted"),
+    [
+        ("4.0.0", {"resolve-1": False, "resolve-2": True}, {"found-2-store"}),
+        ("4.0.0", {"resolve-1": True, "resolve-2": False}, {"found-1-store", "found-2-store", "notes-2", "counts"}),
+        ("4.0.0", {"resolve-1": False, "resolve-2": None}, {"found-2-store"}),
+        ("4.0.0", {"resolve-1": False, "resolve-2": False}, set()),
+        ("4.0.1", {"resolve-1": True, "resolve-2": True}, set()),
+        (None, {"resolve-1": True, "resolve-2": True}, set()),
+    ],
+)
+def test_left_joins_that_answer_for_an_earlier_foreign_key_too(capture, version, left, doubted):
+    """What they fill, and what is computed from it: not what shares a table with them."""
+    nodes = tuple(replace(node, left_join=left[node.name]) if node.name in left else node for node in capture.nodes)
+    found = replace(capture, nodes=nodes, streams_version=version)
+    lasting = {each.name: " ".join(doubts_about(found, each, {}).lasting) for each in found.stores}
+    assert {name for name, said in lasting.items() if "KAFKA-18713" in said} == doubted
