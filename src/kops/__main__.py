@@ -18,6 +18,8 @@ def main() -> int:
     try:
         return run()
     finally:
+        # After Ctrl-C in an exec() of text, as in @dataclass, CPython ends by SIGINT, not with the exit code; the next exec() resets that.
+        exec("")  # noqa: S102
         gc.freeze()
 
 
