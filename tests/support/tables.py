@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kops.gateways.machine.jars import KAFKA_VERSION
 from support.programs import Record
 from support.streams import Entry, Oracle, compacted_view, encoded
 
@@ -16,6 +17,7 @@ class TableProgram:
 
     :param tables: as ``TableTopologies.java`` reads them
     :param stores: the ``stores`` of the state file
+    :param version: of Kafka Streams, as the state file has it
     """
 
     tables: tuple[dict[str, Any], ...]
@@ -23,6 +25,7 @@ class TableProgram:
     application: str = "app"
     output: str | None = None
     config: tuple[tuple[str, str], ...] = ()
+    version: str = KAFKA_VERSION
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``Topologies.java`` reads."""
@@ -31,7 +34,8 @@ class TableProgram:
     def state_file(self, guarantee: str = "at_least_once") -> dict[str, Any]:
         """Return the state file, before it is written as YAML."""
         cache = any(name == "statestore.cache.max.bytes" and value != "0" for name, value in self.config)
-        return {"application": self.application, "streams": {"guarantee": guarantee, "cache": cache}, "stores": self.stores}
+        streams = {"version": self.version, "guarantee": guarantee, "cache": cache}
+        return {"application": self.application, "streams": streams, "stores": self.stores}
 
     def changelog(self, store: str) -> str:
         return f"{self.application}-{store}-changelog"

@@ -229,7 +229,9 @@ def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str
 
 def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
     """Judge by whether kops knows the rules of a version, and by rules of old versions that it does not follow."""
-    version = state_file.version
+    version, table = state_file.version, store.table
+    if table is not None and table.foreign:
+        yield from _of_foreign_keys(state_file)
     if version is None:
         return
     line, of = line_of(version), f"kafka-streams {state_file.streams_version}"
@@ -237,20 +239,27 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
         known = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
         yield Exactness("C", (f"kops knows the rules of {known}, and not those of {of}",))
         return
-    table = store.table
     if store.type == SLIDING and line < SLIDING_WINDOWS:
         yield Exactness("C", (f"kops knows the rules of sliding windows from 2.8 on, and not those of {of}",))
-    if table is not None and table.foreign and line < NULL_FOREIGN_KEYS:
-        yield Exactness("C", (f"{of} skips a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
-    elif table is not None and table.foreign and mixes_up_foreign_keys(version):
-        why = "has foreign-key joins that go wrong where a row's foreign key changes, or is null (KAFKA-18713, KAFKA-16407)"
-        yield Exactness("C", (f"{of} {why}; fixed in 3.9.1, 4.0.1 and 4.1",))
     if table is not None and store.key_by and store.aggregate.kind == "reducer" and line < GROUPED_UPDATES:
         yield Exactness(
             "B", (f"{of} updates a group in two steps, and a group that is empty between them is created again with other timestamps",)
         )
     if store.aggregate.kind == TABLE and repeats_values(version):
         yield Exactness("B", (f"{of} may keep the timestamp of an earlier update with the same value (KIP-557)",))
+
+
+def _of_foreign_keys(state_file: StateFile) -> Iterator[Exactness]:
+    """Judge a foreign-key join by the versions that join some rows in another way than kops."""
+    version, of = state_file.version, f"kafka-streams {state_file.streams_version}"
+    if version is None:
+        why = "before 3.9.1 and in 4.0.0, kafka-streams joins some rows by foreign keys in another way"
+        yield Exactness("C", (f"{why}, and the file does not say streams.version",))
+    elif line_of(version) < NULL_FOREIGN_KEYS:
+        yield Exactness("C", (f"{of} skips a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
+    elif mixes_up_foreign_keys(version):
+        why = "has foreign-key joins that go wrong where a row's foreign key changes, or is null (KAFKA-18713, KAFKA-16407)"
+        yield Exactness("C", (f"{of} {why}; fixed in 3.9.1, 4.0.1 and 4.1",))
 
 
 def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:

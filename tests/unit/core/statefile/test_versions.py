@@ -110,6 +110,8 @@ GROUPED = {"from": {"table": "left"}, "key_by": "value", "aggregate": {"reducer"
         ("2.6.2", {"from": SOURCE}, "A"),
         ("2.7.0", {"from": SOURCE, "aggregate": {"count": True}}, "A"),
         ("3.6.2", JOINED, "C"),
+        (None, JOINED, "C"),
+        (None, {"from": {"table": "left"}}, "A"),
         ("3.7.0", JOINED, "C"),
         ("3.9", JOINED, "C"),
         ("3.9.1", JOINED, "A"),
