@@ -8,7 +8,6 @@ daemon 784 MB, 7 % more.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
@@ -39,8 +38,7 @@ if __name__ == "__main__":
     from kops.spark.driver.pyspark_internals import ONLY_TASKS, run_worker_daemon
 
     if not os.environ.get(ONLY_TASKS):
-        with contextlib.suppress(ImportError):
-            import pandas  # noqa: F401 - if installed, pyarrow imports it for its first array: 0.2 s in each worker
+        import pandas  # noqa: F401 - pyarrow imports it for its first array: 0.2 s in each worker
 
         import kops.gateways.wire.batch_producer
         import kops.spark.columns.whole_partitions
