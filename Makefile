@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
 DOCS_READY := $(VENV)/.docs-ready
-# Compiling every module of every package takes a quarter of the time; what is imported is compiled then.
+# Compiling every module of every package takes a third of the time; what is imported is compiled then.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 
 # Many tests start kops as a process: without bytecode each would compile kops again, which takes as long as all else that it does.

@@ -61,7 +61,7 @@ class Installed:
         (work / "driver.py").write_text(DRIVER, "utf-8")
         command = [str(self.python), "-I", str(work / "driver.py"), str(given), str(answers)]
         done = subprocess.run(
-            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False
+            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         outcomes, modules = json.loads(answers.read_text("utf-8"))
@@ -69,7 +69,7 @@ class Installed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the test's own environment, without Java if so."""
+        """Return the test's own environment; Java is not found in it unless it was asked for."""
         if self.java:
             return dict(os.environ)
         (self.folder / "no-java").mkdir(exist_ok=True)
@@ -108,7 +108,7 @@ def install(wheel: Path, folder: Path, *extras: str, java: bool = False) -> Inst
     _gather(required or [], set(extras), found)
     for distribution in found.values():
         for file in distribution.files or ():
-            if not file.is_absolute() and ".." not in file.parts:
+            if not file.is_absolute() and ".." not in file.parts and file.suffix != ".pyc":
                 _link(Path(str(file.locate())), site / file)
     options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check", "--target", str(site)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=300)

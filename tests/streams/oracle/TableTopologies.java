@@ -22,8 +22,10 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Predicate;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.ValueJoiner;
+import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
+import org.apache.kafka.streams.state.VersionedBytesStoreSupplier;
 import org.apache.kafka.streams.state.VersionedKeyValueStore;
 import org.apache.kafka.streams.state.VersionedRecord;
 
@@ -93,13 +95,12 @@ final class TableTopologies {
         String topic = spec.get("topic").textValue();
         if (spec.hasNonNull("history_ms")) {
             Duration history = Duration.ofMillis(spec.get("history_ms").longValue());
-            Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> versioned =
-                    Materialized.as(Stores.persistentVersionedKeyValueStore(name, history));
-            return builder.table(topic, Consumed.with(key, value), versioned.withKeySerde(key).withValueSerde(value));
+            VersionedBytesStoreSupplier versioned = Stores.persistentVersionedKeyValueStore(name, history);
+            return builder.table(topic, Consumed.with(key, value), withSerdes(name, Materialized.as(versioned)));
         }
         if (!spec.path("timestamped").asBoolean(true)) {
-            Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> plain = Materialized.as(Stores.persistentKeyValueStore(name));
-            return builder.table(topic, Consumed.with(key, value), plain.withKeySerde(key).withValueSerde(value));
+            KeyValueBytesStoreSupplier plain = Stores.persistentKeyValueStore(name);
+            return builder.table(topic, Consumed.with(key, value), withSerdes(name, Materialized.as(plain)));
         }
         return spec.path("store").asBoolean(true)
                 ? builder.table(topic, Consumed.with(key, value), stored(name))
@@ -186,7 +187,12 @@ final class TableTopologies {
     }
 
     private Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> stored(String name) {
-        return Materialized.<Object, Object, KeyValueStore<Bytes, byte[]>>as(name).withKeySerde(keys.get(name)).withValueSerde(values.get(name));
+        return withSerdes(name, Materialized.as(name));
+    }
+
+    private Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> withSerdes(
+            String name, Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> store) {
+        return store.withKeySerde(keys.get(name)).withValueSerde(values.get(name));
     }
 
     private static Serde<Object> remember(Map<String, Serde<Object>> map, String name, Serde<Object> serde) {
