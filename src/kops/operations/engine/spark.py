@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import shutil
 import tempfile
@@ -11,6 +10,7 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +35,9 @@ STAGES_KEPT_DAYS = 30
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 
-def folder_of_this_process() -> str:
-    """Return a temporary folder that is deleted when this process ends."""
-    folder = tempfile.mkdtemp(prefix="kops-read-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def report_folder(services: Services) -> str:
+    """Return a new folder in which tasks on this machine report; it is deleted with this process, or by the next one if that is killed."""
+    return tempfile.mkdtemp(prefix="read-", dir=run_folder(services.directories.state / "spark"))
 
 
 @dataclass
@@ -54,8 +52,11 @@ class Engine:
     master: str
     _starting: StartingSession = field(repr=False)
     archives: dict[str, ArchivedTopic] = field(default_factory=dict)
-    _told: str = field(default_factory=folder_of_this_process, repr=False)
     _scanned: dict[tuple[str, int, int, int], InputSeen] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _told(self) -> str:
+        return report_folder(self.services)
 
     @property
     def session(self) -> SparkSession:

@@ -16,7 +16,7 @@ from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.core.statefile.sources import Form
 from kops.operations.archive.source import settings_of, source_of
-from kops.operations.engine.spark import Engine, folder_of_this_process, start_engine, writing
+from kops.operations.engine.spark import Engine, report_folder, start_engine, writing
 from kops.operations.replay.arguments import Given, RedriveArguments, ReplayArguments, RestoreArguments
 from kops.operations.replay.request import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, parse_form
 from kops.operations.services import Services
@@ -58,7 +58,7 @@ class Work(Generic[Given]):
     @cached_property
     def _progress_folder(self) -> str | None:
         """The folder where tasks on this machine write how many records they have sent; None where they do not."""
-        return folder_of_this_process() if self.arguments.master.startswith("local") and not self.makes_rows else None
+        return report_folder(self.services) if self.arguments.master.startswith("local") and not self.makes_rows else None
 
     def sending(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Show how many records were sent, while they are being sent.

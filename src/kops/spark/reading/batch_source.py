@@ -5,6 +5,7 @@ Returns the rows of ``source.KafkaSource`` at a fraction of the cost, and its ta
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _UNREADABLE = "unreadable"
 """An empty file next to those of ``watch.reporting``."""
+_readings = itertools.count()
 Reduce = Callable[["Iterator[RecordColumns]", int], "Iterator[pyarrow.Table]"]
 """From the records of a partition, some megabytes at a time, and its number, to the tables that go to the JVM."""
 
@@ -74,12 +76,12 @@ class BatchSource:
         :param schema: of what ``run`` returns
         :param run: runs in tasks, with the number of each and a function that reads pieces of topics
         """
-        settings, folder = dict(self.settings), self.progress_folder
+        settings, folder, reading = dict(self.settings), self.progress_folder, next(_readings)
 
         def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             def read(piece: Piece) -> Iterator[RecordColumns]:
-                records = reporting(piece.records(settings, folder), folder, f"{piece.topic}-{piece.partition}-{piece.start}")
-                return noting_unreadable(records, folder)
+                name = f"{reading}-{piece.topic}-{piece.partition}-{piece.start}"  # what was read before keeps its count
+                return noting_unreadable(reporting(piece.records(settings, folder), folder, name), folder)
 
             for number in (row for batch in batches for row in batch.column(0).to_pylist()):
                 for table in run(number, read):
