@@ -41,6 +41,8 @@ from kops.gateways.machine.program_registries import Registries, RegistryDoors
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
+_ROCKSDB_LIBRARY = "ROCKSDB_SHAREDLIB_DIR"
+"""Where RocksDB unpacks its library, 15 MB; a JVM that is killed leaves it there, in /tmp unless this says otherwise."""
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _OF_NETWORK = ("java.net.", "java.nio.channels.", "javax.net.")
 _CALLER = "kops.agent.Session."
@@ -222,6 +224,7 @@ def launched(
     options += map(quoted, doors.java_options if doors else ())
     if options:  # in front of the user's own, of which the last one counts
         environment = {**environment, "JAVA_TOOL_OPTIONS": f"{' '.join(options)} {environment.get('JAVA_TOOL_OPTIONS', '')}"}
+    environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
     fds = doors.fds if doors else ()
     return start_under_agent(words, folder, settings, environment=environment, directory=start.directory, fds=fds)
 
