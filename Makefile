@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 unexport PYTHONDONTWRITEBYTECODE
 
 # The checks run beside each other, the lines of each together: none of them keeps two cores busy.
-# In `make test` they take what the lanes leave: those take longest.
+# In `make test` they run one after the other, in what the lanes on real parts leave: those take longest.
 AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 # The unit tests of one noun: make check NOUN=offsets
@@ -53,7 +53,7 @@ demo: setup ## Break and rebuild an application's state on a real Kafka
 	$(BIN)/kops demo
 
 test: jars ## Run every check, on real parts
-	@nice $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers & checks=$$!; \
+	@KOPS_TEST_LANES=1 nice $(MAKE) $(AT_ONCE) --jobs=1 types unit style layers & checks=$$!; \
 	$(MAKE) --no-print-directory real; real=$$?; \
 	wait $$checks || { echo 'failed: types, unit, style or layers, see above'; exit 1; }; exit $$real
 

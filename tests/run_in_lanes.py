@@ -1,7 +1,7 @@
 """Runs tests in lanes, several pytests at once: each waits for more than half of its time, and there are two cores.
 
     python tests/run_in_lanes.py                # those on real parts
-    python tests/run_in_lanes.py tests/unit     # those of some folders
+    python tests/run_in_lanes.py tests/unit     # those of some folders, in KOPS_TEST_LANES lanes
 
 Each lane on real parts is a pytest with a Kafka of its own. It begins with folders of its own, whose tests share what is dear to start,
 and goes on with files that the others have not come to yet (``support/lanes.py``), so that all end together. Ends with the tests that
@@ -32,7 +32,7 @@ SHARED = re.compile(r"\b(connect_workers|connectors|registry)\b[,)]")
 """Fixtures that start JVMs of their own: files that name them belong to the last lane too, and come first there."""
 LONG_FILES = re.compile(r"/test_(own_code|generated|from_archive|rebuild|killed|replace_killed|windows_resume|redrive|remembered)")
 """Files that take up to minutes: they come first in their lane, so that none is begun while the others end."""
-AT_ONCE = 4
+AT_ONCE = int(os.environ.get("KOPS_TEST_LANES", "4"))
 """Lanes for the tests of folders that are named."""
 WAITS = ("support.mock_brokers", "support.faulty_connect")
 """What files import whose tests mostly wait: they come first, so that others run meanwhile."""
