@@ -80,7 +80,7 @@ def start_of(key):
     return int.from_bytes(key[-12:-4], "big")
 
 
-@pytest.mark.parametrize("outgrown", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.parametrize("outgrown", [False, True])
 def test_a_program_with_a_repartition_comes_back(app, captured, run_kops, cluster, monkeypatch, outgrown):
     """Also where its stores and what it wrote are too much for its JVM."""
     made = app("texts")

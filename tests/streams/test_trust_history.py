@@ -4,7 +4,6 @@ Real applications, all in one JVM, read topics of which an earlier part never co
 """
 
 import json
-import os
 import shutil
 import uuid
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ import pytest
 from confluent_kafka import Producer
 
 from support.programs import KeyBy, Program, Record, Several, Window
-from support.skipped import LONG
 from support.streams import compacted_view
 from support.streams_apps import Cluster, run_all_to_the_end
 from support.streams_cases import START
@@ -169,19 +167,12 @@ def story(cluster, run_kops_alone, tmp_path_factory):
                 window=Window("window", 10 * SECOND, grace=86_400 * SECOND, retention=2 * 86_400 * SECOND),
                 **by_item,
             ),
-            *((joined,) if os.environ.get(LONG) else ()),
+            joined,
         ),
         tmp_path_factory.mktemp("waiting"),
         {},
-        {"joined": reduced} if os.environ.get(LONG) else {},
+        {"joined": reduced},
         (*KEPT, ("repartition.purge.interval.ms", str(3_600_000))),
-    )
-    further = (
-        Program("concat", "string", value="string", store="kept"),
-        Program("table", "string", value="string", store="latest"),
-        Program("first", "string", value="string", store="firsts"),
-        Program("min", "double", field="price", key_by=KeyBy("string", "item", "least"), store="least", **by_item),
-        Program("last", "double", field="price", key_by=KeyBy("string", "item", "lasts"), store="lasts", **by_item),
     )
     based = App(
         cluster,
@@ -189,17 +180,20 @@ def story(cluster, run_kops_alone, tmp_path_factory):
             Program("count", "long", value="string", store="counts"),
             Program("sum", "double", field="price", key_by=KeyBy("string", "item", "sums"), store="sums", **by_item),
             joined,
-            *(further if os.environ.get(LONG) else ()),
+            Program("concat", "string", value="string", store="kept"),
+            Program("table", "string", value="string", store="latest"),
+            Program("first", "string", value="string", store="firsts"),
+            Program("min", "double", field="price", key_by=KeyBy("string", "item", "least"), store="least", **by_item),
+            Program("last", "double", field="price", key_by=KeyBy("string", "item", "lasts"), store="lasts", **by_item),
         ),
         tmp_path_factory.mktemp("based"),
         {},
         {"joined": reduced},
     )
-    apps = (began, other, waiting, based) if os.environ.get(LONG) else (began,)  # of the others are long variants
+    apps = (began, other, waiting, based)
     cluster.create_all({program.topic: PARTITIONS for app in apps for program in app.programs})
     cluster.produce_all({program.topic: priced() if program.store == "sums" else counted() for program in began.programs})
-    if other in apps:
-        feed_others(cluster, other, waiting, based)
+    feed_others(cluster, other, waiting, based)
     began.begin("counts", BEGAN)
     began.begin("windows", BEGAN)
     began.begin("latest", dict.fromkeys(range(PARTITIONS), 6))

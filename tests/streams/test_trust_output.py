@@ -4,7 +4,6 @@ All applications run in one JVM, twice: what makes the difference often lies bet
 """
 
 import json
-import os
 import re
 import shutil
 import struct
@@ -20,7 +19,6 @@ from confluent_kafka import Producer
 from support import twins
 from support.command_line import Outcome
 from support.programs import KeyBy, Program, Record
-from support.skipped import LONG
 from support.streams_apps import Cluster
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -69,7 +67,7 @@ class Case:
     is_kept: bool = False
 
 
-EVERY = {
+CASES = {
     "one partition": Case(),
     "all of it": Case(guarantee="exactly_once_v2"),
     "skipped": Case(skips=2),
@@ -82,9 +80,6 @@ EVERY = {
     "in one partition": Case(placed("last_letter", PURGED), priced(0, b"%d-item"), priced(KEYS, b"%d-item")),
     "placed and purged": Case(placed("last_letter", PURGED), priced(), priced(KEYS)),
 }
-OF_SHORT_RUNS = ("one partition", "all of it", "expired", "placed and purged")
-"""Those of tests that are not long variants."""
-CASES = {name: case for name, case in EVERY.items() if name in OF_SHORT_RUNS or os.environ.get(LONG)}
 
 
 @dataclass
