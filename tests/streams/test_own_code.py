@@ -44,7 +44,7 @@ def test_a_task_writes_what_the_driver_says(host, program, memory):
     assert by_topic(written) == expected
     assert any(topic.endswith("-changelog") for topic in expected)
     assert facts["processed"] == facts["records"] == str(len(given))
-    assert facts["wall_clock_schedules"] == ("1" if program == "processor" else "0")
+    assert facts["wall_clock_schedules"] == facts["stream_time_schedules"] == ("1" if program == "processor" else "0")
     assert facts["without_key"] == facts["unknown_partitions"] == ""
 
 

@@ -32,13 +32,21 @@ NEWEST = "4.3.1"
 STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
 VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.9.1")), NEWEST)
 ASKED = [
+    "InetAddress.getLoopbackAddress",
     "Instant.now",
+    "InstantSource.millis",
     "Math.random",
     "Random.nextInt",
+    "RandomGenerator.nextInt",
+    "System.getenv",
     "System.nanoTime",
     "ThreadLocalRandom.current",
     "ThreadLocalRandom.nextInt",
+    "Time.milliseconds",
+    "TimeZone.getDefault",
     "UUID.randomUUID",
+    "Uuid.randomUuid",
+    "ZoneId.systemDefault",
     "new Date",
     "new Random",
 ]

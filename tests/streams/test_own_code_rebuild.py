@@ -136,7 +136,22 @@ def test_a_program_that_is_seen_to_ask_a_clock(app, captured, run_kops, cluster)
     seen = verified(run_kops, cluster, captured(made))
     assert {exactness for _, exactness, _ in seen.values()} == {"C"}
     for _, _, why in seen.values():
-        assert "was seen to call what gives another answer each time: Apps.ask: Instant.now, Apps.ask: Math.random" in why
+        asked = "Apps.ask: InetAddress.getLoopbackAddress, Apps.ask: Instant.now, Apps.ask: InstantSource.millis, Apps.ask: Math.random"
+        assert f"was seen to call what gives another answer each time, or on another machine: {asked}" in why
+
+
+@pytest.mark.long
+def test_a_program_that_goes_by_what_another_run_gives_otherwise(app, captured, run_kops, cluster):
+    """By a clock when its class was loaded, by offsets of a repartition topic, by stream time that another class schedules."""
+    seen = verified(run_kops, cluster, captured(app("numbered")))
+    (_, exactness, why) = seen["numbers"]
+    assert exactness == "C"
+    assert "a class of its nodes was seen to call, when it was loaded or made, what gives another answer each time" in why
+    assert "Apps$Numbered.<clinit>: Instant.now" in why
+    assert (
+        "ask for offsets of records, and those of repartition topics are others here: Apps$Numbered.process: RecordMetadata.offset" in why
+    )
+    assert "schedules 1 punctuator by stream time, which its capture does not show" in why
 
 
 @pytest.mark.long

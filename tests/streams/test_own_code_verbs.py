@@ -139,7 +139,7 @@ def test_a_state_file_is_verified_against_the_program(texts, run_kops, cluster, 
         ("window.retention", "50s", "40s"),
     ]
     chosen = verify(state_file(texts, tmp_path), "--store", "letters").ok()
-    assert "say nothing else than the program" in chosen.err
+    assert "agree with the program" in chosen.err
     assert "uncovered" not in chosen.out
 
 

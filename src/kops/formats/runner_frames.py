@@ -48,8 +48,10 @@ Kind   Body      Meaning
                  ``.changelogs`` and ``.sinks``, each with commas between topics
 ``O``  batch     what the task wrote
 ``K``  map       done; after ``F``: ``records``, ``processed`` (in 3.0 and newer with those that cannot be read and are let go),
-                 ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``, ``calls``
-                 (with line feeds between them: what the agent saw the program call of clocks, random numbers and the network),
+                 ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``,
+                 ``stream_time_schedules``, ``calls`` (with line feeds between them: what the agent saw the program call of clocks, random
+                 numbers, the network and the environment, and where it asked for a record's offset), ``initial_calls`` (those of
+                 constructors and static initializers outside of tasks),
                  ``dropped.TOPIC`` (records to topics that are not kept), ``heap`` (the most that the JVM's can be, in bytes), ``on_disk``
                  (stores, and changelogs whose last rows, outgrew the memory, with commas between), ``without_key`` (topics with records
                  whose partition is any), ``unknown_partitions`` (topics that were written with an unknown number of partitions),
@@ -76,8 +78,6 @@ if TYPE_CHECKING:
 
 CONFIGURE, GLOBAL, TASK, RESTORE, RECORDS, END, FINISH, QUIT = b"CGTBREFQ"
 HELLO, OUTPUT, DONE, FAILED = b"HOKX"
-LAST = frozenset({HELLO, DONE, FAILED})
-"""The kinds that end an answer."""
 
 HEAD = struct.Struct("<iB")
 """In front of each body: its length, and the kind of the frame."""

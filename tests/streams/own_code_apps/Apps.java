@@ -1,19 +1,28 @@
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
+import java.util.TimeZone;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
@@ -21,6 +30,8 @@ import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Named;
+import org.apache.kafka.streams.kstream.Repartitioned;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -36,7 +47,9 @@ public final class Apps {
     /** @param arguments the program, the brokers, the state's folder, application.id, and further settings as NAME=VALUE */
     public static void main(final String[] arguments) throws Exception {
         final String topics = arguments[3] + "-";
-        run(arguments, arguments[0].equals("texts") ? texts(topics) : arguments[0].equals("seen") ? seen(topics) : latest(topics));
+        final Map<String, Function<String, Topology>> programs =
+            Map.of("texts", Apps::texts, "seen", Apps::seen, "latest", Apps::latest, "numbered", Apps::numbered);
+        run(arguments, programs.get(arguments[0]).apply(topics));
     }
 
     /** What Apps.main does with "texts", for who would rather not start it. */
@@ -110,7 +123,10 @@ public final class Apps {
     private static String ask() {
         final Supplier<Long> clock = System::nanoTime;
         final double one = Math.random() + new Random().nextInt() + clock.get() + ThreadLocalRandom.current().nextInt();
-        return one + " " + Instant.now() + new Date() + UUID.randomUUID() + new Random(7).nextInt() + new Date(7) + Math.abs(-7);
+        final String elsewhere = System.getenv("HOSTNAME") + InetAddress.getLoopbackAddress() + ZoneId.systemDefault() + TimeZone.getDefault();
+        final String newer = "" + RandomGenerator.getDefault().nextInt() + InstantSource.system().millis();
+        final String ofKafka = "" + Time.SYSTEM.milliseconds() + Uuid.randomUuid();
+        return one + " " + elsewhere + newer + ofKafka + Instant.now() + new Date() + UUID.randomUUID() + new Random(7).nextInt() + new Date(7) + Math.abs(-7);
     }
 
     /** Does what a record says, as long as its file is there; so the same record may be processed well before. */
@@ -166,6 +182,51 @@ public final class Apps {
         public void process(final Record<String, String> record) {
             final boolean isOther = context.recordMetadata().get().topic().endsWith("other");
             if (!isOther || record.key().endsWith("7")) latest.put(record.key(), record.value());
+        }
+    }
+
+    /** Counts behind a repartition topic, by what another run of it, or another machine, gives otherwise. */
+    private static Topology numbered(final String topics) {
+        final StreamsBuilder builder = new StreamsBuilder();
+        builder.<String, String>stream(topics + "in").repartition(Repartitioned.<String, String>as("again").withNumberOfPartitions(1))
+            .filter((key, value) -> true, Named.as("after"));
+        final Topology topology = builder.build();
+        topology.addProcessor("number", Numbered::new, "after");
+        topology.addStateStore(
+            Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("numbers"), Serdes.String(), Serdes.Long()), "number");
+        return topology;
+    }
+
+    /** Keeps the offset of the last record of a key, adds one to each as time goes by, and knows when it was loaded. */
+    private static final class Numbered implements Processor<String, String, Void, Void> {
+        private static final Instant LOADED = Instant.now();
+
+        private KeyValueStore<String, Long> numbers;
+        private ProcessorContext<Void, Void> context;
+
+        @Override
+        public void init(final ProcessorContext<Void, Void> given) {
+            context = given;
+            numbers = given.getStateStore("numbers");
+            Timers.eachMinute(given, numbers);
+        }
+
+        @Override
+        public void process(final Record<String, String> record) {
+            if (record.timestamp() < LOADED.plusSeconds(60).toEpochMilli()) numbers.put(record.key(), context.recordMetadata().get().offset());
+        }
+    }
+
+    /** What schedules for others, so that their own classes do not say so. */
+    private static final class Timers {
+        static void eachMinute(final ProcessorContext<?, ?> context, final KeyValueStore<String, Long> numbers) {
+            context.schedule(Duration.ofMinutes(1), PunctuationType.STREAM_TIME, time -> {
+                final List<String> keys = new ArrayList<>();
+                try (KeyValueIterator<String, Long> all = numbers.all()) {
+                    all.forEachRemaining(each -> keys.add(each.key));
+                }
+                keys.forEach(key -> numbers.put(key, numbers.get(key) + 1));
+            });
         }
     }
 

@@ -30,7 +30,16 @@ final class Calls {
 
     /** The calls, with line feeds between them. */
     static String seen() {
-        return HOOK.map(hook -> String.join("\n", strings(call(hook, "calls", new Class<?>[0])))).orElse("");
+        return lines("calls");
+    }
+
+    /** Those of constructors and static initializers outside of tasks. */
+    static String initial() {
+        return lines("initialCalls");
+    }
+
+    private static String lines(String name) {
+        return HOOK.map(hook -> String.join("\n", strings(call(hook, name, new Class<?>[0])))).orElse("");
     }
 
     @SuppressWarnings("unchecked")

@@ -63,6 +63,7 @@ final class TaskRun {
     private String phase = "start";
     private ConsumerRecord<byte[], byte[]> inHand;
     private int wallClock;
+    private int streamTime;
     private long records;
     private long processed;
     private long sinceCommit;
@@ -156,7 +157,7 @@ final class TaskRun {
         } catch (RuntimeException | Error problem) {
             throw failure(problem);
         }
-        countWallClock();
+        countSchedules();
     }
 
     /** Lets the task find what the application had committed: the metadata have the time up to which it had read each partition. */
@@ -351,7 +352,7 @@ final class TaskRun {
         if (++sincePunctuation >= punctuateRecords) {
             punctuate();
         }
-        countWallClock();
+        countSchedules();
         phase = "commit";
         latest = Math.max(latest, inHand.timestamp());
         if (committedAt == Long.MIN_VALUE) {
@@ -424,8 +425,9 @@ final class TaskRun {
         } catch (RuntimeException | Error problem) {
             throw failure(problem);
         }
-        countWallClock();
+        countSchedules();
         facts.put("calls", Calls.seen());
+        facts.put("initial_calls", Calls.initial());
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
         facts.put("skipped", Long.toString(skipped()));
         output.shut();
@@ -434,6 +436,7 @@ final class TaskRun {
         facts.put("processed", Long.toString(processed));
         facts.put("commits", Long.toString(commits));
         facts.put("wall_clock_schedules", Integer.toString(wallClock));
+        facts.put("stream_time_schedules", Integer.toString(streamTime));
         facts.put("heap", Long.toString(Memory.heap()));
         facts.put("on_disk", String.join(",", memory.moved()));
         facts.put("global_records", Long.toString(application.globalRecords()));
@@ -477,8 +480,9 @@ final class TaskRun {
         application.forget(task.id());
     }
 
-    private void countWallClock() {
+    private void countSchedules() {
         wallClock = Math.max(wallClock, wallClockQueue.size());
+        streamTime = Math.max(streamTime, streamTimeQueue.size());
     }
 
     /** Records that the library counts as dropped: late ones, without a key where one is needed, those that a handler lets go. */

@@ -265,6 +265,7 @@ class Capture:
     :param class_path_sha256: over all entries; it does not depend on where they are
     :param unknown: what could not be read, and why
     :param folder: where it was started
+    :param client_supplier: class of what makes its clients; None where that is not known
     """
 
     application: str
@@ -283,6 +284,7 @@ class Capture:
     class_path_sha256: str
     unknown: tuple[tuple[str, str], ...]
     folder: str | None = None
+    client_supplier: str | None = None
 
     def subtopology_of(self, store: str) -> Subtopology | None:
         """Return the sub-topology whose tasks hold a store; None of a global store."""

@@ -68,6 +68,7 @@ def read_capture(body: Any, path: str) -> Capture:
         class_path_sha256=class_path.get("sha256", str),
         unknown=tuple((each.get("what", str), each.get("why", str)) for each in top.each("unknown")),
         folder=top.at("java").maybe("folder", str),
+        client_supplier=top.maybe("client_supplier", str),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kops.core.streams.capture import (
     BUFFER,
@@ -34,9 +35,13 @@ ORDERS = (BY_TIME, FORWARD, BACKWARD)
 
 All keep the order of each partition of each topic, which is what Kafka guarantees: each may have been the one that there was.
 """
-_STREAM_TIME = "STREAM_TIME"
+_STREAM_TIME, _ESTIMATE = "STREAM_TIME", "approximateNumEntries"
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
+_IGNORES_KEYS = "partitioner.ignore.keys"
 _ON_CLOSE = "ON_WINDOW_CLOSE"
+_INTERCEPTORS, _WRAPPER = "interceptor.classes", "processor.wrapper.class"
+_ONLY_WATCH = ("io.confluent.monitoring.clients.interceptor.", "io.opentelemetry.instrumentation.kafkaclients.", "brave.kafka.")
+"""With what the names of interceptors begin that measure and trace, and change no record but for its headers."""
 _OF_GLOBAL_TABLE, _OF_ANY_TABLE = "KStreamGlobalKTableJoin", ".KStreamKTableJoinProcessor"
 
 
@@ -48,12 +53,18 @@ class Doubts:
     :param own_processors: of the program, by name and class: what they read besides their records is not known
     :param of_times: of timestamps only, what no run settles
     :param lasting: what no run settles
+    :param shows_stream_time: the capture shows who acts on stream time, so ``of_order`` names them
+    :param classes: of the program, which the nodes are made of that the store comes from
+    :param numbers_anew: some of its records came through a repartition topic, whose offsets are not known
     """
 
     of_order: tuple[str, ...] = ()
     own_processors: tuple[str, ...] = ()
     of_times: tuple[str, ...] = ()
     lasting: tuple[str, ...] = ()
+    shows_stream_time: bool = False
+    classes: frozenset[str] = frozenset()
+    numbers_anew: bool = False
 
 
 def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) -> Doubts:
@@ -91,8 +102,13 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
             *_of_patterns(capture, concerned),
             *_of_numbered_records(store),
             *_of_what_waits(capture, store),
+            *_of_clients(capture),
+            *_of_hidden(capture, own),
             *_of_version(capture),
         ),
+        shows_stream_time=bool(timed),
+        classes=_classes(capture, concerned),
+        numbers_anew=any(tasks_of(capture)[number].repartition_topics for number in concerned),
     )
 
 
@@ -217,9 +233,12 @@ def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:
     sinks = [node for node in capture.nodes if isinstance(node, Sink) and node.topic in read]
     chosen = {f"{node.topic} by {node.partitioner}" for node in sinks if node.partitioner and not node.partitioner.startswith(LIBRARY)}
     by_default = sorted(node.topic for node in sinks if node.topic and not node.partitioner)
-    producer = (capture.settings.producer or {}).get("partitioner.class")
+    settings = capture.settings.producer or {}
+    producer = settings.get("partitioner.class")
     if by_default and producer and producer != _DEFAULT_PARTITIONER:
         chosen |= {f"{topic} by {producer}" for topic in by_default}
+    if str(settings.get(_IGNORES_KEYS)).lower() == "true":
+        chosen |= {f"{topic} by {_IGNORES_KEYS}" for topic in by_default}
     doubts = [f"partitions are chosen by the program's settings, which may go by more than the record: {', '.join(sorted(chosen))}"]
     unknown = ["the settings of the program's producer could not be read, nor whether they name a partitioner"]
     return [*(doubts if chosen else []), *(unknown if by_default and capture.settings.producer is None else [])]
@@ -304,6 +323,49 @@ def _of_stores_without_times(capture: Capture, store: Store, deciding: set[str],
     names = ", ".join(each.name for each in untimed)
     said = f"these stores keep no timestamps, only their caches do, until the application is restarted or they are full: {names}"
     return (said,), not (timed or any(node.name in deciding for node in own))
+
+
+def _of_clients(capture: Capture) -> list[str]:
+    """Name what stands between the program and its topics, which is left out when its tasks are run: it may change records."""
+    settings = (capture.settings.main_consumer or {}, capture.settings.producer or {})
+    found = {name for each in settings for name in _names(each.get(_INTERCEPTORS)) if not name.startswith(_ONLY_WATCH)}
+    supplier = capture.client_supplier
+    own = supplier if supplier and not supplier.startswith(LIBRARY) else None
+    return [
+        *([f"interceptors of its clients are not called here, and may change records: {', '.join(sorted(found))}"] if found else []),
+        *([f"its clients are made by {own}, which is not asked here, and may change what they read and write"] if own else []),
+    ]
+
+
+def _names(value: Any) -> list[str]:
+    """Return the classes of a setting that is a list: of names, or of classes or objects, as the program gave it."""
+    each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return [str(one.get("instance_of")) if isinstance(one, dict) else str(one).strip() for one in each]
+
+
+def _of_hidden(capture: Capture, own: Sequence[Processor]) -> list[str]:
+    """Name what hides processors, and processors that ask stores for what is another number here."""
+    wrapper = capture.settings.effective.get(_WRAPPER)
+    hides = isinstance(wrapper, str) and not wrapper.startswith(LIBRARY)
+    guessing = [node.name for node in own if _ESTIMATE in node.mentions]
+    return [
+        *([f"{wrapper} wraps the program's processors ({_WRAPPER}), and what is inside cannot be seen"] if hides else []),
+        *([f"these ask stores for {_ESTIMATE}, which is another estimate here: {', '.join(guessing)}"] if guessing else []),
+    ]
+
+
+def _classes(capture: Capture, concerned: Collection[int]) -> frozenset[str]:
+    """Return the classes of the program that nodes are made of: processors, suppliers, functions, and extractors of timestamps."""
+    names = {name for number in concerned for name in tasks_of(capture)[number].nodes}
+    found = set[str | None]()
+    for node in capture.nodes:
+        if node.name not in names:
+            continue
+        if isinstance(node, Processor):
+            found |= {node.processor, node.supplier, *node.functions.values()}
+        elif isinstance(node, Source):
+            found.add(node.timestamp_extractor)
+    return frozenset(name for name in found if name and not name.startswith(LIBRARY))
 
 
 def _line(capture: Capture) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from kops.core.findings import counted
 from kops.core.streams.program_doubts import Doubts
 from kops.formats.base import as_text_or_base64
 from kops.operations.state.exactness import Exactness
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from kops.spark.programs.jobs import Ran, StoreCounts
 
 _NAMED = 5
+_OFFSET = ".offset"
+"""With what a call ends that asks for a record's offset."""
 
 
 def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: bool, anywhere: Collection[str] = ()) -> list[Exactness]:
@@ -24,7 +27,7 @@ def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: b
     :param windows: whether records may have come too late for something
     :param anywhere: topics of which records without a key may be in any partition
     """
-    lasting = (*doubts.lasting, *_seen(ran, windows=windows, anywhere=anywhere))
+    lasting = (*doubts.lasting, *_seen(doubts, ran, windows=windows, anywhere=anywhere))
     return [
         Exactness("C", lasting) if lasting else Exactness("A"),
         Exactness("B", doubts.of_times) if doubts.of_times else Exactness("A"),
@@ -74,16 +77,47 @@ def _of_own_processors(names: Sequence[str]) -> Exactness:
     return Exactness("A", (f"the program's own processors fill it, and {beside}: {', '.join(names)}",))
 
 
-def _seen(ran: Sequence[Ran], *, windows: bool, anywhere: Collection[str]) -> list[str]:
+def _seen(doubts: Doubts, ran: Sequence[Ran], *, windows: bool, anywhere: Collection[str]) -> list[str]:
     """Return what was seen while the program ran that makes its result doubtful."""
     schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
+    unshown = 0 if doubts.shows_stream_time else sum(each.stream_time_schedules for each in ran)
     any_partition = sorted({topic for each in ran for topic in each.without_key if topic not in anywhere})
-    calls = sorted({call for each in ran for call in each.calls})
-    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
     late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"
+    between = "its tasks ran in no other order, and between which records these acted is not known"
     return [
-        *([f"the program was seen to call what gives another answer each time: {', '.join(calls[:_NAMED])}{more}"] if calls else []),
-        *([f"the program schedules {schedules} punctuators by wall-clock time, which are not called here"] if schedules else []),
+        *_of_calls(doubts, ran),
+        *(
+            [f"the program schedules {counted(unshown, 'punctuator')} by stream time, which its capture does not show: {between}"]
+            if unshown
+            else []
+        ),
+        *([f"the program schedules {counted(schedules, 'punctuator')} by wall-clock time, not called here"] if schedules else []),
         *([f"the library dropped {skipped:,} records, such as late ones: {late}"] if skipped and windows else []),
         *([f"records without a key go to any partition of {', '.join(any_partition)}"] if any_partition else []),
     ]
+
+
+def _of_calls(doubts: Doubts, ran: Sequence[Ran]) -> list[str]:
+    """Name calls whose answer differs from run to run or from machine to machine, and those that ask for offsets that are not known."""
+    calls = {call for each in ran for call in each.calls}
+    offsets = {call for call in calls if call.endswith(_OFFSET)}
+    own = {name.partition("$")[0] for name in doubts.classes}
+    initial = {call for each in ran for call in each.initial_calls if not call.endswith(_OFFSET) and _class_of(call) in own}
+    differs = "what gives another answer each time, or on another machine"
+    started = f"a class of its nodes was seen to call, when it was loaded or made, {differs}"
+    asked = "the program was seen to ask for offsets of records, and those of repartition topics are others here"
+    return [
+        *([f"the program was seen to call {differs}: {_some(calls - offsets)}"] if calls - offsets else []),
+        *([f"{started}: {_some(initial)}"] if initial else []),
+        *([f"{asked}: {_some(offsets)}"] if offsets and doubts.numbers_anew else []),
+    ]
+
+
+def _class_of(call: str) -> str:
+    """Return the outermost class whose method made a call, such as ``com.acme.App.<clinit>: Instant.now``."""
+    return call.partition(": ")[0].rpartition(".")[0].partition("$")[0]
+
+
+def _some(calls: Collection[str]) -> str:
+    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
+    return f"{', '.join(sorted(calls)[:_NAMED])}{more}"

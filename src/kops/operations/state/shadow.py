@@ -74,8 +74,8 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, shadow: Shadow)
     read = {topic.name for each in capture.subtopologies if each.number in (here.number, *upstream) for topic in each.repartition_topics}
     names = {shadow_topic(name, capture.application, shadow.name): name for name in read}
     without_key = tuple(sorted(names[name] for name in seen.without_key if name in names))
-    ran: dict[int, Ran] = {here.number: Ran({store.name: counts}, seen.records, seen.skipped, 0, without_key, seen.calls)}
-    ran |= {number: Ran({}, 0, 0, 0, ()) for number in upstream}
+    ran: dict[int, Ran] = {here.number: Ran({store.name: counts}, seen.records, seen.skipped, 0, 0, without_key, seen.calls)}
+    ran |= {number: Ran({}, 0, 0, 0, 0, ()) for number in upstream}
     doubts = doubts_about(capture, store, shadow.partitions)
     one = ("the shadow ran in one order of records, and another may give other values",) if doubts.of_order else ()
     more = [Exactness("C", sentences) for sentences in (one, wall_clock_doubts(capture, store), shadow.outcome.doubts) if sentences]

@@ -59,8 +59,10 @@ class Ran:
     :param records: how many were given to its tasks
     :param skipped: how many the library dropped, such as late ones
     :param wall_clock_schedules: how many punctuators wait for wall-clock time
+    :param stream_time_schedules: how many wait for stream time
     :param without_key: repartition topics with records whose partition is any
-    :param calls: of clocks, random numbers and the network that the program made
+    :param calls: of clocks, random numbers, the network and the environment that the program made, and where it asked for offsets
+    :param initial_calls: those of constructors and static initializers outside of tasks, whatever they are of
     :param orders: in how many it was run
     :param thrown: what it threw in another order than by time
     :param heap: the most that the heap of one of its JVMs could be, in bytes
@@ -70,8 +72,10 @@ class Ran:
     records: int
     skipped: int
     wall_clock_schedules: int
+    stream_time_schedules: int
     without_key: tuple[str, ...]
     calls: tuple[str, ...] = ()
+    initial_calls: tuple[str, ...] = ()
     orders: int = 1
     thrown: str | None = None
     heap: int = 0
@@ -97,8 +101,10 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         records=sum(facts["records"] for _, facts in found),
         skipped=sum(facts["skipped"] for _, facts in found),
         wall_clock_schedules=sum(facts["wall_clock_schedules"] for _, facts in found),
+        stream_time_schedules=sum(facts["stream_time_schedules"] for _, facts in found),
         without_key=tuple(sorted({name for _, facts in found for name in facts["without_key"]})),
         calls=tuple(sorted({call for _, facts in found for call in facts["calls"]})),
+        initial_calls=tuple(sorted({call for _, facts in found for call in facts["initial_calls"]})),
         orders=min((len(task.orders) for task in tasks), default=1),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
         heap=max((facts["heap"] for _, facts in found), default=0),

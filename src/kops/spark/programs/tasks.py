@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from kops.spark.reading.batch_source import Read
 
+_SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 SCHEMA = "facts string"
 """What a task returns: one row of JSON."""
 
@@ -78,7 +79,8 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     first, *others = task.orders
     written, facts = run_in_order(run, task, first, read)
     stores = {store.name: staged(run, store, task.partition, written, read) for store in task.stores}
-    calls, schedules, on_disk = {*facts["calls"]}, facts["wall_clock_schedules"], {*facts["on_disk"]}
+    found = {name: {*facts[name]} for name in ("calls", "initial_calls", "on_disk")}
+    schedules = {name: facts[name] for name in _SCHEDULES}
     runs, thrown = [written], None
     for order in others:
         try:
@@ -87,11 +89,12 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
             thrown = error.message
             break
         runs.append(other)
-        calls |= {*more["calls"]}
-        on_disk |= {*more["on_disk"]}
-        schedules = max(schedules, more["wall_clock_schedules"])
+        for name, values in found.items():
+            values |= {*more[name]}
+        schedules = {name: max(count, more[name]) for name, count in schedules.items()}
     differing = {store.name: _differing(runs, store, task.partition) for store in task.stores}
-    seen = {"calls": sorted(calls), "wall_clock_schedules": schedules, "thrown": thrown}
+    on_disk = found.pop("on_disk")
+    seen = {**{name: sorted(values) for name, values in found.items()}, **schedules, "thrown": thrown}
     moved = {store.name: {"on_disk": not on_disk.isdisjoint({store.name, store.changelog})} for store in task.stores}
     return {**facts, **seen, "stores": {name: {**stores[name], **differing[name], **moved[name]} for name in stores}}
 
@@ -143,7 +146,8 @@ def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[W
 
 
 def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
-    counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "wall_clock_schedules", "heap")}
+    counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "heap", *_SCHEDULES)}
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
     on_disk = facts.get("on_disk", "").split(",")
-    return {"task": task.name, **counts, "without_key": without_key, "calls": facts.get("calls", "").splitlines(), "on_disk": on_disk}
+    calls = {name: facts.get(name, "").splitlines() for name in ("calls", "initial_calls")}
+    return {"task": task.name, **counts, **calls, "without_key": without_key, "on_disk": on_disk}

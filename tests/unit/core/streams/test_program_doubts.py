@@ -103,7 +103,10 @@ def test_which_sub_topologies_an_order_may_change(sure, capture):
 def test_what_acts_on_stream_time(sure):
     timed = altered(sure, "dedup", mentions=("STREAM_TIME",))
     said = "these may act on stream time, and between which records they did is not known: dedup"
-    assert said in doubts_about(timed, store(timed, "seen"), OF_ONE).of_order
+    found = doubts_about(timed, store(timed, "seen"), OF_ONE)
+    assert said in found.of_order
+    assert found.shows_stream_time
+    assert not doubts_about(sure, store(sure, "seen"), OF_ONE).shows_stream_time
     assert doubts(timed, "counts") == []
     assert varied(timed, "seen") == {6}
     assert varied(timed, "counts") == set()
@@ -181,8 +184,49 @@ def test_who_chooses_partitions(sure):
     assert said.endswith(f": many-by-value-repartition by {by}")
     default = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"  # as 2.8 says
     assert doubts(replace(sure, settings=replace(sure.settings, producer={"partitioner.class": default})), "windows") == []
+    ignoring = replace(sure, settings=replace(sure.settings, producer={"partitioner.ignore.keys": "true"}))
+    (said,) = doubts(ignoring, "windows")
+    assert said.endswith(": many-by-value-repartition by partitioner.ignore.keys")
     (said,) = doubts(replace(sure, settings=replace(sure.settings, producer=None)), "windows")
     assert said.startswith("the settings of the program's producer could not be read")
+
+
+@pytest.mark.parametrize("given", ["com.acme.Mask,com.acme.Sign", ["com.acme.Mask", {"instance_of": "com.acme.Sign"}]])
+def test_interceptors_that_may_change_records(sure, given):
+    for side in ("main_consumer", "producer"):
+        (said,) = doubts(replace(sure, settings=replace(sure.settings, **{side: {"interceptor.classes": given}})), "counts")
+        assert said == "interceptors of its clients are not called here, and may change records: com.acme.Mask, com.acme.Sign"
+    traced = "io.opentelemetry.instrumentation.kafkaclients.v2_6.TracingProducerInterceptor"
+    assert doubts(replace(sure, settings=replace(sure.settings, producer={"interceptor.classes": [traced]})), "counts") == []
+
+
+def test_who_makes_the_clients(sure):
+    (said,) = doubts(replace(sure, client_supplier="com.acme.Clients"), "counts")
+    assert said.startswith("its clients are made by com.acme.Clients, which is not asked here")
+    of_library = "org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier"
+    assert doubts(replace(sure, client_supplier=of_library), "counts") == []
+
+
+def test_what_wraps_processors_hides_them(sure):
+    def wrapped(by):
+        return replace(sure, settings=replace(sure.settings, effective={**sure.settings.effective, "processor.wrapper.class": by}))
+
+    (said,) = doubts(wrapped("com.acme.Traced"), "counts")
+    assert said.startswith("com.acme.Traced wraps the program's processors (processor.wrapper.class)")
+    assert doubts(wrapped("org.apache.kafka.streams.processor.internals.NoOpProcessorWrapper"), "counts") == []
+
+
+def test_estimates_of_stores_are_others_here(sure):
+    guessing = altered(sure, "dedup", mentions=("approximateNumEntries",))
+    assert "these ask stores for approximateNumEntries, which is another estimate here: dedup" in doubts(guessing, "seen")
+    assert doubts(guessing, "counts") == []
+
+
+def test_the_classes_that_a_store_comes_from(sure):
+    found = doubts_about(sure, store(sure, "seen"), OF_ONE)
+    assert found.classes == {"ManyStores$Dedup", "ManyStores$$Lambda"}
+    assert not found.numbers_anew
+    assert doubts_about(sure, store(sure, "windows"), OF_ONE).numbers_anew
 
 
 @pytest.mark.parametrize("changed", [{"kind": None}, {"layers": ("com.acme.OwnStore",)}])

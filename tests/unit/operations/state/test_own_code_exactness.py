@@ -14,10 +14,16 @@ ORDER = Doubts(of_order=("each task reads a and b",))
 @pytest.fixture
 def judged():
     def judge(
-        doubts=ORDER, *, windows=False, orders=3, thrown=None, skipped=0, schedules=0, calls=(), without_key=(), anywhere=(), **counts
+        doubts=ORDER, *, windows=False, anywhere=(), unsure=0, unsure_times=0, elsewhere=0, examples=(), schedules=0, timed=0, **seen
     ):
-        here = StoreCounts(Staged({}, {}), 40, {}, 0, **counts)
-        ran = Ran({"s": here}, 100, skipped, schedules, without_key, calls, orders, thrown)
+        here = StoreCounts(Staged({}, {}), 40, {}, 0, unsure, unsure_times, elsewhere, examples)
+        ran = Ran(
+            {"s": here},
+            100,
+            **{"skipped": 0, "without_key": (), "orders": 3, **seen},
+            wall_clock_schedules=schedules,
+            stream_time_schedules=timed,
+        )
         return worst(of_runs(doubts, here, [ran], windows=windows, anywhere=anywhere))
 
     return judge
@@ -58,8 +64,12 @@ def test_a_program_that_fails_in_another_order(judged):
 
 def test_what_is_seen_of_a_run_lowers_the_class_whatever_the_orders_gave(judged):
     for seen, said in (
-        ({"calls": ("App.f: Instant.now",)}, "was seen to call what gives another answer each time: App.f: Instant.now"),
+        (
+            {"calls": ("App.f: Instant.now",)},
+            "was seen to call what gives another answer each time, or on another machine: App.f: Instant.now",
+        ),
         ({"schedules": 2}, "schedules 2 punctuators by wall-clock time"),
+        ({"timed": 1}, "schedules 1 punctuator by stream time, which its capture does not show"),
         ({"without_key": ("x", "y"), "anywhere": {"y"}}, "records without a key go to any partition of x"),
         ({"skipped": 3, "windows": True}, "the library dropped 3 records, such as late ones"),
     ):
@@ -68,6 +78,32 @@ def test_what_is_seen_of_a_run_lowers_the_class_whatever_the_orders_gave(judged)
         assert said in " ".join(found.reasons)
     assert judged(Doubts(), skipped=3).grade == "A"  # such as records without a key
     assert judged(Doubts(), without_key=("y",), anywhere={"y"}).grade == "A"
+
+
+def test_stream_time_that_the_capture_shows_is_a_matter_of_order(judged):
+    assert judged(Doubts(shows_stream_time=True), timed=1).grade == "A"
+
+
+def test_offsets_are_known_where_no_repartition_topic_lies_between(judged):
+    calls = ("Seen.process: RecordMetadata.offset",)
+    assert judged(Doubts(), calls=calls).grade == "A"
+    found = judged(Doubts(numbers_anew=True), calls=calls)
+    assert found.grade == "C"
+    assert found.reasons == (
+        f"the program was seen to ask for offsets of records, and those of repartition topics are others here: {calls[0]}",
+    )
+
+
+def test_what_the_classes_of_a_store_were_given_when_they_were_loaded(judged):
+    initial = (
+        "com.acme.App.<clinit>: Instant.now",
+        "com.acme.App$Helper.<init>: UUID.randomUUID",
+        "org.spring.Context.<init>: System.nanoTime",
+    )
+    found = judged(Doubts(classes=frozenset({"com.acme.App$$Lambda"})), initial_calls=initial)
+    assert found.grade == "C"
+    assert found.reasons[0].endswith("com.acme.App$Helper.<init>: UUID.randomUUID, com.acme.App.<clinit>: Instant.now")
+    assert judged(Doubts(classes=frozenset({"com.acme.Other"})), initial_calls=initial).grade == "A"
 
 
 def test_many_calls_are_named_in_part(judged):

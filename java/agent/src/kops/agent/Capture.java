@@ -21,7 +21,7 @@ import java.util.stream.Collectors;
 final class Capture {
     private static final String STATE = "org.apache.kafka.streams.state.";
     private static final List<String> TELLING = List.of("WALL_CLOCK_TIME", "STREAM_TIME", "currentTimeMillis", "nanoTime",
-        "java/util/Random", "randomUUID", "java/net/http/HttpClient", "java/sql/");
+        "java/util/Random", "randomUUID", "java/net/http/HttpClient", "java/sql/", "approximateNumEntries");
 
     private final Session session;
     private final Object topology;
@@ -51,6 +51,7 @@ final class Capture {
         facts.put("global_stores", stores(library.globalStores(), true));
         facts.put("copartitioned", tried("copartitioned", () -> sorted((Collection<?>) Read.call(library.builder, "copartitionGroups"))));
         facts.put("config", new Settings(session).facts(library.config, application, unknown));
+        facts.put("client_supplier", session.supplierClass());
         facts.put("class_path", ClassPath.facts(
             loader -> unknown(unknown, "class_path of " + loader, "it does not say where its classes are: no digest covers them"),
             topology.getClass().getClassLoader(), Thread.currentThread().getContextClassLoader()));

@@ -10,6 +10,8 @@ public final class Hook {
 
     private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
     private static final Set<String> REFERRED = ConcurrentHashMap.newKeySet();
+    private static final Set<String> INITIAL = ConcurrentHashMap.newKeySet();
+    private static final int MOST_INITIAL = 10_000;
     private static volatile Thread watched;
     private static volatile String named;
 
@@ -35,6 +37,12 @@ public final class Hook {
         final Thread thread = Thread.currentThread();
         final boolean counts = thread == watched || named != null && thread.getName().contains(named);
         if (counts && !SEEN.contains(call) && !loads()) SEEN.add(call);
+        if (!counts && isInitial(call) && INITIAL.size() < MOST_INITIAL) INITIAL.add(call);
+    }
+
+    /** Whether it is a constructor or static initializer that calls: what that gets may be kept, and used in a task. */
+    private static boolean isInitial(final String call) {
+        return call.contains(".<clinit>: ") || call.contains(".<init>: ");
     }
 
     /** Whether a class loader is at work, in what the task calls. */
@@ -58,6 +66,11 @@ public final class Hook {
     /** Called by a shadow before its threads start. */
     public static void watchNamed(final String part) {
         named = part;
+    }
+
+    /** What constructors and static initializers called outside of tasks, as while the program started. */
+    public static Set<String> initialCalls() {
+        return new TreeSet<>(INITIAL);
     }
 
     /** What was seen of the task, and all references. */

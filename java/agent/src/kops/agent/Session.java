@@ -66,6 +66,11 @@ final class Session {
         if (!shadowing) supplier = given;
     }
 
+    /** That of the program's KafkaClientSupplier; null where it is the library's default. */
+    String supplierClass() {
+        return supplier == null ? null : Read.className(supplier);
+    }
+
     /** Leave a note that this JVM is under the agent. */
     void started() throws IOException {
         final Map<String, Object> facts = new LinkedHashMap<>();

@@ -11,14 +11,16 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /**
- * Lets the methods of a program call the hook before each call whose result differs from run to run: of a clock, of random numbers, of the
- * network or a database. Returns null for a class without such calls.
+ * Lets the methods of a program call the hook before each call whose result differs from run to run, or from machine to machine: of a clock,
+ * of random numbers, of the network or a database, of the environment; and before each that asks for a record's offset. Returns null for a
+ * class without such calls.
  */
 public final class Watcher implements UnaryOperator<byte[]> {
     private static final String HOOK = "kops/agent/Hook";
     private static final List<String> TELLING = List.of("currentTimeMillis", "nanoTime", "java/time/", "java/util/Date", "Calendar",
-        "java/lang/Math", "java/lang/StrictMath", "Random", "randomUUID", "shuffle", "java/net/", "java/nio/channels/", "java/sql/", "javax/sql/",
-        "currentSystemTimeMs");
+        "java/lang/Math", "java/lang/StrictMath", "Random", "randomUUID", "randomUuid", "shuffle", "java/net/", "java/nio/channels/",
+        "java/sql/", "javax/sql/", "currentSystemTimeMs", "getenv", "java/util/TimeZone", "org/apache/kafka/common/utils/",
+        "RecordMetadata", "ProcessorContext", "RecordContext");
     private static final List<String> NOW = List.of("java/time/Instant", "java/time/LocalDate", "java/time/LocalDateTime",
         "java/time/LocalTime", "java/time/ZonedDateTime", "java/time/OffsetDateTime", "java/time/OffsetTime", "java/time/Year",
         "java/time/YearMonth", "java/time/MonthDay");
@@ -76,12 +78,22 @@ public final class Watcher implements UnaryOperator<byte[]> {
         final boolean made = "<init>".equals(name);
         switch (type) {
             case "java/lang/System":
-                return name.equals("currentTimeMillis") || name.equals("nanoTime");
+                return name.equals("currentTimeMillis") || name.equals("nanoTime") || name.equals("getenv");
             case "java/lang/Math":
             case "java/lang/StrictMath":
                 return name.equals("random");
             case "java/time/Clock":
+            case "java/time/InstantSource":
                 return name.equals("millis") || name.equals("instant");
+            case "java/time/ZoneId":
+                return name.equals("systemDefault");
+            case "java/util/TimeZone":
+                return name.equals("getDefault");
+            case "org/apache/kafka/common/utils/Time":
+            case "org/apache/kafka/common/utils/SystemTime":
+                return name.equals("milliseconds") || name.equals("nanoseconds") || name.equals("hiResClockMs");
+            case "org/apache/kafka/common/Uuid":
+                return name.equals("randomUuid");
             case "java/util/Date":
             case "java/util/GregorianCalendar":
                 return made && descriptor.equals("()V");
@@ -89,7 +101,9 @@ public final class Watcher implements UnaryOperator<byte[]> {
                 return name.equals("getInstance");
             case "java/util/Random":
             case "java/util/SplittableRandom":
-                return made && descriptor.equals("()V") || name.startsWith("next");
+                return made && descriptor.equals("()V") || isDrawn(name);
+            case "java/util/random/RandomGenerator":
+                return isDrawn(name);
             case "java/util/concurrent/ThreadLocalRandom":
             case "java/security/SecureRandom":
                 return true;
@@ -101,13 +115,18 @@ public final class Watcher implements UnaryOperator<byte[]> {
                 return name.startsWith("open");
             case "java/net/Socket":
             case "java/net/DatagramSocket":
+            case "java/net/InetAddress":
             case "java/nio/channels/SocketChannel":
                 return true;
             default:
                 return NOW.contains(type) && name.equals("now") || type.startsWith("java/net/http/HttpClient")
                     || type.startsWith("java/sql/") && isQuery(name) || type.equals("javax/sql/DataSource")
-                    || type.startsWith("org/apache/kafka/streams/processor/") && name.equals("currentSystemTimeMs");
+                    || type.startsWith("org/apache/kafka/streams/processor/") && (name.equals("currentSystemTimeMs") || name.equals("offset"));
         }
+    }
+
+    private static boolean isDrawn(final String name) {
+        return name.startsWith("next") || name.equals("ints") || name.equals("longs") || name.equals("doubles");
     }
 
     /** Not the classes of values, such as java.sql.Timestamp. */
