@@ -30,6 +30,9 @@ MEANINGS = {
     "C": "equivalent, but values may differ",
     "D": "cannot be rebuilt from what the topic still holds",
 }
+_UNSAID = "the file does not say streams.version"
+_IN_TWO_STEPS = "updates a group in two steps: one that is empty between them is created again with other timestamps (KIP-904)"
+_KEEPS_EARLIER = "may keep the timestamp of an earlier update with the same value (KIP-557)"
 _LAST_LOST = "the last value of a key that was deleted since, and timestamps, are not seen"
 
 
@@ -232,7 +235,9 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
     version, table = state_file.version, store.table
     if table is not None and table.foreign:
         yield from _of_foreign_keys(state_file)
+    reduces_groups = table is not None and bool(store.key_by) and store.aggregate.kind == REDUCER
     if version is None:
+        yield from _of_unknown_version(state_file, store, reduces_groups=reduces_groups)
         return
     line, of = line_of(version), f"kafka-streams {state_file.streams_version}"
     if not OLDEST <= line <= NEWEST:
@@ -241,12 +246,20 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
         return
     if store.type == SLIDING and line < SLIDING_WINDOWS:
         yield Exactness("C", (f"kops knows the rules of sliding windows from 2.8 on, and not those of {of}",))
-    if table is not None and store.key_by and store.aggregate.kind == "reducer" and line < GROUPED_UPDATES:
-        yield Exactness(
-            "B", (f"{of} updates a group in two steps, and a group that is empty between them is created again with other timestamps",)
-        )
+    if reduces_groups and line < GROUPED_UPDATES:
+        yield Exactness("B", (f"{of} {_IN_TWO_STEPS}",))
     if store.aggregate.kind == TABLE and repeats_values(version):
-        yield Exactness("B", (f"{of} may keep the timestamp of an earlier update with the same value (KIP-557)",))
+        yield Exactness("B", (f"{of} {_KEEPS_EARLIER}",))
+
+
+def _of_unknown_version(state_file: StateFile, store: Store, *, reduces_groups: bool) -> Iterator[Exactness]:
+    """Judge a store that some versions compute in another way, where the file does not say which one the application has."""
+    if state_file.library == FAUST:
+        return
+    if reduces_groups:
+        yield Exactness("B", (f"kafka-streams before 3.5 {_IN_TWO_STEPS}; {_UNSAID}",))
+    if store.aggregate.kind == TABLE:
+        yield Exactness("B", (f"kafka-streams 2.6.0, 2.6.1 and 2.7.0 {_KEEPS_EARLIER}; {_UNSAID}",))
 
 
 def _of_foreign_keys(state_file: StateFile) -> Iterator[Exactness]:
@@ -254,7 +267,7 @@ def _of_foreign_keys(state_file: StateFile) -> Iterator[Exactness]:
     version, of = state_file.version, f"kafka-streams {state_file.streams_version}"
     if version is None:
         why = "before 3.9.1 and in 4.0.0, kafka-streams joins some rows by foreign keys in another way"
-        yield Exactness("C", (f"{why}, and the file does not say streams.version",))
+        yield Exactness("C", (f"{why}; {_UNSAID}",))
     elif line_of(version) < NULL_FOREIGN_KEYS:
         yield Exactness("C", (f"{of} skips a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
     elif mixes_up_foreign_keys(version):
