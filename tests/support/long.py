@@ -21,7 +21,7 @@ LONG = (
     "examples/test_word_count.py::*",
     # Servers of Spark besides this machine's own: two workers that share the work, and Spark Connect, which takes two minutes.
     "spark/test_cluster.py::*",
-    "spark/test_secured.py::test_what_the_application_wrote_is_rebuilt_after_it_is_lost?at_least_once?",
+    "spark/test_secured.py::*",
     # One guarantee, one protocol, one way to end each.
     "streams/test_resume.py::*?at_least_once-*",
     "streams/test_streams_live.py::*?classic?",
@@ -41,6 +41,7 @@ LONG = (
     "broker/test_batch_producer.py::test_it_writes_over_tls_with_scram",
     "broker/test_batch_producer.py::test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing",
     "sandbox/test_command.py::test_two_sandboxes_run_side_by_side",
+    "sandbox/test_command.py::test_a_stale_pid_is_never_touched",
     "connect/test_databases.py::*",
     "streams/test_tables_application.py::test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written",
     "streams/test_tables_application.py::test_versioned_store_is_recreated_and_the_application_restores_it",
@@ -109,7 +110,7 @@ LONG = (
     # Up to a minute of processor time each: further histories of applications that go on, of which test_resume and test_killed stay.
     "streams/test_windows_resume.py::*",
     "streams/test_recreation_refused.py::*?rebuild?",
-    "replay/test_redrive.py::test_killed_and_gone_on_with",
+    "replay/test_redrive.py::*",
     "replay/test_killed.py::test_to_another_cluster_whose_broker_restarts",
     "replay/test_archive.py::test_by_the_hour_with_a_gap_into_a_topic_with_times_of_appending",
     "plugins/test_installed.py::test_a_format_decodes_the_input_of_a_state",
@@ -177,8 +178,6 @@ LONG = (
     # What strangers write is shown by one way of output (unit/output/test_strangers.py); of the verbs, replay/test_strangers.py has some.
     "replay/test_strangers_every_verb.py::*",
     # Second proofs of what a neighbour shows on real parts too.
-    "replay/test_redrive.py::test_of_a_real_connector",
-    "spark/test_secured.py::test_what_the_application_wrote_is_rebuilt_after_it_is_lost?exactly_once_v2?",
     "spark/test_windows_order.py::test_windows_of_records_that_are_gone_are_told_from_those_that_are_whole",
     "spark/test_windows_order.py::test_stream_time_is_the_same_when_partitions_are_read_in_pieces",
     "spark/test_whole_partitions.py::test_tasks_stage_what_spark_does?table?",
@@ -200,8 +199,7 @@ LONG = (
     "streams/test_trust_evidence.py::test_what_a_changelog_has_lost_is_said_wherever_it_counts",
     "streams/test_streams_live.py::test_a_reset_application_computes_everything_again_and_its_neighbour_is_left_alone?streams?",
     "spark/test_windows.py::*?window-count-long-10-3-3?",
-    "spark/test_older_brokers.py::test_groups_and_their_offsets?3.6.2?",
-    "spark/test_older_brokers.py::test_the_cluster_and_its_topics?3.6.2?",
+    "spark/test_older_brokers.py::*",
     "replay/test_quotas.py::*",
     "replay/test_whole.py::test_by_the_key_as_other_producers_do",
     "broker/test_groups_alive.py::test_live_consumers_are_described?classic?",
