@@ -1,7 +1,21 @@
+import pyarrow
 import pytest
 
 from kops.formats.batches.header import UnreadableBatch
-from kops.spark.reading.batch_source import BatchSource, noting_unreadable
+from kops.spark.driver.watch import records_reported
+from kops.spark.reading.batch_source import BatchSource, Piece, noting_unreadable
+
+
+class Here:
+    """A session whose tasks run where they are asked for."""
+
+    def range(self, start, end, step, partitions):
+        assert (start, end, step) == (0, partitions, 1)
+        self.numbers = pyarrow.record_batch({"id": [*range(partitions)]})
+        return self
+
+    def mapInArrow(self, function, schema):  # noqa: N802
+        return list(function([self.numbers]))
 
 
 def damaged():
@@ -24,3 +38,11 @@ def test_unreadable_batch_is_raised_where_nothing_is_noted():
     with pytest.raises(UnreadableBatch):
         list(noting_unreadable(damaged(), None))
     assert not BatchSource(None, {}).met_unreadable
+
+
+def test_a_range_that_is_read_again_counts_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(Piece, "records", lambda *_: iter(["12345", "678"]))
+    source, pieces = BatchSource(Here(), {}, str(tmp_path)), [Piece("t", number, 0, 8) for number in range(2)]
+    for readings in (1, 2):
+        source.by_task(len(pieces), "", lambda number, read: (pyarrow.table({"n": [len(part)]}) for part in read(pieces[number])))
+        assert records_reported(str(tmp_path)) == readings * 16
