@@ -166,7 +166,7 @@ def _read_key(layer: Layer, key: str, value: Any, *, where: str, source: str, ba
         forms = ", ".join(f"{name}_{one}" for one in SECRET_FORMS)
         raise ConfigError(f"{where}: secrets are not written into the configuration", hint=f"use one of {forms}")
     if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"{where} must be a text")
+        raise ConfigError(f"{where} must be a string")
     if name in layer:
         raise ConfigError(f"{where}: {name} is given twice", hint=f"keep one of {', '.join(f'{name}_{one}' for one in SECRET_FORMS)}")
     layer[name] = Sourced(SecretReference(form, str(base / Path(value).expanduser()) if form == "file" else value), source)

@@ -172,7 +172,7 @@ def scalar(value: Any, where: str) -> str:
         return str(value).lower()
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise ConfigError(f"{where} must be a text, a number or true or false, not {_describe(value)}")
+    raise ConfigError(f"{where} must be a string, a number or true or false, not {_describe(value)}")
 
 
 def _convert_text(setting: Setting, value: str, where: str, base: Path) -> Any:

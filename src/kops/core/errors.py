@@ -1,7 +1,7 @@
 """Every error that kops raises on purpose, with its exit code.
 
 An error says what is wrong and where (``message``), and what to do (``hint``). ``slug`` is stable and
-machine-readable. The codes are the contract of the command line; nothing below ``cli.main`` exits.
+machine-readable. The codes are the contract of the command line; nothing below ``cli.frame`` exits.
 
 ====  =====================================================
 code  meaning

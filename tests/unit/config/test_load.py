@@ -176,7 +176,7 @@ def test_connect_or_a_registry_alone_is_enough_until_brokers_are_asked(load):
         ('["prod-1:9093", "prod-2:9093"]', '["prod:99999"]', "is not the address of a broker", ""),
         ('"socket.timeout.ms" = 7000', f'"sasl.password" = "{WORD}"', "sasl.password is a secret", "password_file"),
         ('"socket.timeout.ms" = 7000', '"sasl.username" = "x"', "kops has its own setting", "use username"),
-        ('"socket.timeout.ms" = 7000', '"socket.timeout.ms" = []', "client.socket.timeout.ms must be a text", ""),
+        ('"socket.timeout.ms" = 7000', '"socket.timeout.ms" = []', "client.socket.timeout.ms must be a string", ""),
         ("master =", "mastr =", "contexts.prod.spark.mastr: there is no such setting", "did you mean spark.master?"),
         ('username = "alice"', "", "uses SCRAM-SHA-512 and has no username", ""),
         ('password_file = "prod.password"', "", "has no password for alice", "KOPS_PASSWORD"),

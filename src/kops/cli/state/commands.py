@@ -249,7 +249,7 @@ def verify(
     from dataclasses import replace
 
     from kops.core.errors import KopsError
-    from kops.operations.state.against_program import against_program, said_rows, said_text, with_program
+    from kops.operations.state.against_program import against_program, difference_rows, difference_text, with_program
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.input_offsets import COMMITTED
     from kops.operations.state.own_code_stores import with_topics
@@ -277,7 +277,7 @@ def verify(
     try:
         found = compare(session, state_file, compute_options, look=look)
     except KopsError:
-        session.note(*(said_text(each) for each in (against.said if against else ())))  # it may be why
+        session.note(*(difference_text(each) for each in (against.disagreements if against else ())))  # it may be why
         raise
     if against is not None:
         found = with_program(found, against)
@@ -285,9 +285,9 @@ def verify(
         session.note(f"the report is in {report}")
     session.note(*found.notes)
     session.render(found.rows, VERIFY_COLUMNS)
-    if against is not None and against.said and session.output_format == "table":
+    if against is not None and against.disagreements and session.output_format == "table":
         click.echo()
-        session.render(said_rows(against), PROGRAM_COLUMNS)
+        session.render(difference_rows(against), PROGRAM_COLUMNS)
     return exit_code(found.status)
 
 

@@ -1,1 +1,1 @@
-"""Findings about groups."""
+"""What `kops diagnose` finds, from facts about groups, applications, topics and connectors."""

@@ -52,7 +52,7 @@ class Fields:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not str(value).strip():
-            raise self.wrong(name, f"must be a text, not {_kind(value)}")
+            raise self.wrong(name, f"must be a string, not {_kind(value)}")
         return str(value).strip()
 
     def needed(self, name: str, hint: str | None = None) -> str:

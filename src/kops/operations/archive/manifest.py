@@ -12,7 +12,7 @@ from kops.core.models import Committed, NewTopic
 from kops.operations.offsets.items import committed_json
 
 VERSION = 1
-_TEXTS = ("topic", "topic_id", "cluster_id", "partitions", "replication_factor", "settings", "by", "taken", "kops")
+_FIELDS = ("topic", "topic_id", "cluster_id", "partitions", "replication_factor", "settings", "by", "taken", "kops")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Run:
 
     :param name: of its folder
     :param ranges: partition -> offsets from, and to (exclusive); offsets without a record were aborted, a marker, or compacted away
-    :param contents: partition -> what its files hold (``spark.snapshot.Held``)
+    :param contents: partition -> what its files hold (``spark.reading.snapshot.Content``)
     """
 
     name: str
@@ -82,7 +82,7 @@ class Archive:
 def archive_json(archive: Archive) -> dict[str, Any]:
     return {
         "version": VERSION,
-        **{name: getattr(archive, name) for name in _TEXTS},
+        **{name: getattr(archive, name) for name in _FIELDS},
         "runs": [
             {
                 "name": run.name,
@@ -124,6 +124,6 @@ def archive_of_json(body: Mapping[str, Any], path: str) -> Archive:
             group: {int(number): Committed(found["offset"], found.get("metadata", "")) for number, found in offsets.items()}
             for group, offsets in body["groups"].items()
         }
-        return Archive(**{name: body[name] for name in _TEXTS}, runs=runs, groups=groups)
+        return Archive(**{name: body[name] for name in _FIELDS}, runs=runs, groups=groups)
     except (KeyError, TypeError, ValueError, AttributeError) as broken:
         raise ConfigError(f"the manifest of {path} is damaged: {broken!r}", hint="is it an archive that kops wrote?") from broken

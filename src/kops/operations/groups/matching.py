@@ -265,7 +265,7 @@ def unlisted(services: Services) -> KopsError | None:
         return None
     return Unreachable(
         f"groups are missing: {leaderless} of {counted(len(partitions), 'partition')} of {KEPT_IN} without a leader",
-        hint="`kops cluster health` tells which brokers are down",
+        hint="`kops cluster health` shows which brokers are down",
     )
 
 

@@ -20,8 +20,8 @@ UNCOVERED = "uncovered"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a state file or a topic says otherwise than the program.
+class Disagreement:
+    """Where a state file or a topic disagrees with the program.
 
     :param store: None: it is of the application
     :param what: a field of the state file, ``missing``, ``partitions``, or a setting of the changelog
@@ -42,7 +42,7 @@ class AgainstProgram:
     :param uncovered: stores of the program with a changelog that the file does not have
     """
 
-    said: Sequence[Said]
+    disagreements: Sequence[Disagreement]
     uncovered: Sequence[Store]
     notes: Sequence[str]
 
@@ -57,14 +57,14 @@ def against_program(services: Services, state_file: StateFile, capture: Capture,
         raise UsageProblem(f"the capture is of {capture.application}, and {state_file.path} of {state_file.application}")
     names = {store.changelog: store.name for store in state_file.stores}
     topics = [each for each in cluster_differences(services, capture) if each.topic in names]
-    said = [Said(each.store, each.what, each.file, each.program) for each in file_differences(state_file, capture)]
-    said += [Said(names[each.topic], each.setting or each.kind, None, each.program, each.cluster) for each in topics]
-    return AgainstProgram(said, uncovered_stores(state_file, capture) if whole else (), capture_notes(capture))
+    found = [Disagreement(each.store, each.what, each.file, each.program) for each in file_differences(state_file, capture)]
+    found += [Disagreement(names[each.topic], each.setting or each.kind, None, each.program, each.cluster) for each in topics]
+    return AgainstProgram(found, uncovered_stores(state_file, capture) if whole else (), capture_notes(capture))
 
 
 def with_program(found: Comparison, against: AgainstProgram) -> Comparison:
     """Return a comparison with what differs from the program in each store's row, and a row for each store that the file does not have."""
-    rows = [{**row, "program": [_row(each) for each in against.said if each.store in (None, row["store"])]} for row in found.rows]
+    rows = [{**row, "program": [_row(each) for each in against.disagreements if each.store in (None, row["store"])]} for row in found.rows]
     none: dict[str, Any] = dict.fromkeys(rows[0], None) if rows else {}
     rows += [
         {**none, "store": store.name, "changelog": store.changelog, "status": UNCOVERED, "reasons": [], "program": []}
@@ -74,24 +74,24 @@ def with_program(found: Comparison, against: AgainstProgram) -> Comparison:
     if against.uncovered:
         named = ", ".join(f"{store.name} ({store.kind or 'of another kind'})" for store in against.uncovered)
         notes.append(f"not compared, since the state file does not have them: {named}")
-    if not against.said:
-        notes.append("the state file, and the changelogs of its stores, say nothing else than the program, as far as the capture has it")
-    return replace(found, rows=rows, notes=notes, status=DIFFERENT if against.said else found.status)
+    if not against.disagreements:
+        notes.append("the state file, and the changelogs of its stores, agree with the program, as far as the capture has it")
+    return replace(found, rows=rows, notes=notes, status=DIFFERENT if against.disagreements else found.status)
 
 
-def said_rows(against: AgainstProgram) -> list[dict[str, Any]]:
-    return [asdict(each) for each in against.said]
+def difference_rows(against: AgainstProgram) -> list[dict[str, Any]]:
+    return [asdict(each) for each in against.disagreements]
 
 
-def said_text(said: Said) -> str:
+def difference_text(found: Disagreement) -> str:
     """Return a difference as a sentence."""
-    where = f"store {said.store}: " if said.store else ""
-    if said.what == MISSING:
+    where = f"store {found.store}: " if found.store else ""
+    if found.what == MISSING:
         return f"{where}its changelog is missing"
-    if said.changelog is not None:
-        return f"{where}{said.what} of its changelog is {said.changelog}, and {said.program or 'nothing'} in the program"
-    return f"{where}{said.what} is {said.file or 'nothing'} in the state file, and {said.program or 'nothing'} in the program"
+    if found.changelog is not None:
+        return f"{where}{found.what} of its changelog is {found.changelog}, and {found.program or 'nothing'} in the program"
+    return f"{where}{found.what} is {found.file or 'nothing'} in the state file, and {found.program or 'nothing'} in the program"
 
 
-def _row(said: Said) -> dict[str, Any]:
-    return {name: value for name, value in asdict(said).items() if name != "store"}
+def _row(found: Disagreement) -> dict[str, Any]:
+    return {name: value for name, value in asdict(found).items() if name != "store"}

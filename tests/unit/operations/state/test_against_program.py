@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.streams.capture_file import read_capture
-from kops.operations.state.against_program import AgainstProgram, Said, said_text, with_program
+from kops.operations.state.against_program import AgainstProgram, Disagreement, difference_text, with_program
 from kops.operations.state.compare import Comparison
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
@@ -15,7 +15,7 @@ FOUND = Comparison(ROWS, 0, ["a note"], "equal")
 
 
 def test_what_differs_is_in_the_row_of_its_store_and_that_of_the_application_in_all():
-    said = [Said(None, "guarantee", "at_least_once", "exactly_once_v2"), Said("windows", "window.size", "1m", "5m")]
+    said = [Disagreement(None, "guarantee", "at_least_once", "exactly_once_v2"), Disagreement("windows", "window.size", "1m", "5m")]
     found = with_program(FOUND, AgainstProgram(said, (), ["of the program"]))
     of_application = {"what": "guarantee", "file": "at_least_once", "program": "exactly_once_v2", "changelog": None}
     of_store = {"what": "window.size", "file": "1m", "program": "5m", "changelog": None}
@@ -27,7 +27,7 @@ def test_what_differs_is_in_the_row_of_its_store_and_that_of_the_application_in_
 def test_without_differences_the_status_stays(status):
     found = with_program(Comparison(ROWS, 0, [], status), AgainstProgram((), (), ()))
     assert (found.status, [row["program"] for row in found.rows]) == (status, [[], []])
-    assert "say nothing else than the program" in found.notes[0]
+    assert "agree with the program" in found.notes[0]
 
 
 def test_stores_that_the_file_does_not_have():
@@ -40,9 +40,10 @@ def test_stores_that_the_file_does_not_have():
 
 
 def test_differences_as_sentences():
-    assert said_text(Said(None, "cache", "true", "false")) == "cache is true in the state file, and false in the program"
-    assert said_text(Said("s", "start of t", None, "latest")) == (
+    assert difference_text(Disagreement(None, "cache", "true", "false")) == "cache is true in the state file, and false in the program"
+    assert difference_text(Disagreement("s", "start of t", None, "latest")) == (
         "store s: start of t is nothing in the state file, and latest in the program"
     )
-    assert said_text(Said("s", "missing", None, "3 partitions")) == "store s: its changelog is missing"
-    assert said_text(Said("s", "segment.ms", None, "5", "7")) == "store s: segment.ms of its changelog is 7, and 5 in the program"
+    assert difference_text(Disagreement("s", "missing", None, "3 partitions")) == "store s: its changelog is missing"
+    other = Disagreement("s", "segment.ms", None, "5", "7")
+    assert difference_text(other) == "store s: segment.ms of its changelog is 7, and 5 in the program"
