@@ -111,5 +111,8 @@ def names_text(names: Iterable[object], most: int = SHOWN_PLACES, *, of: str = "
 
 
 def counted(number: int, noun: str) -> str:
-    """Format a number with its noun: ``1 partition``, ``2,000 partitions``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """Format a number with its noun: ``1 partition``, ``2,000 partitions``, ``3 sub-topologies``."""
+    if number == 1:
+        return f"1 {noun}"
+    ending = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{number:,} {ending}"

@@ -8,6 +8,7 @@ import click
 
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.session import Session
+from kops.core.findings import counted
 from kops.core.visible import visible
 
 
@@ -65,7 +66,7 @@ def capture(
         session.render_object(row, name="application")
     else:
         version = found.streams_version or "of an unknown version"
-        click.echo(visible(f"{found.application}: {row['subtopologies']} sub-topologies, kafka-streams {version}"))
+        click.echo(visible(f"{found.application}: {counted(row['subtopologies'], 'sub-topology')}, kafka-streams {version}"))
         if row["stores"]:
             click.echo()
             session.render(row["stores"], ["store", "kind", Column("subtopology", "SUB-TOPOLOGY"), "changelog"])

@@ -7,28 +7,58 @@ Only entries of this machine are seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kops.core.models import Committed, TopicPartition
+from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.statefile import Store
-from kops.operations.offsets.arguments import moves_of_json
-from kops.operations.offsets.items import committed_of_json, offset_of
+from kops.operations.offsets.arguments import Moves, OneMove
+from kops.operations.offsets.delete_groups import NAME as DELETE_GROUPS
+from kops.operations.offsets.delete_groups import Deletion
+from kops.operations.offsets.items import offset_of
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal
 from kops.operations.services import Services
+from kops.operations.state.arguments import StateArguments, arguments_of
 from kops.operations.state.exactness import Exactness, contradicted
+from kops.operations.streams.reset import NAME as RESET
+from kops.operations.streams.reset import ResetArguments
 
-RESET = "streams.reset"
+RESTORE = "state.restore"
 COMPUTED = ("state.rebuild", "state.replace", "state.into")
 """Operations that write what kops has computed."""
+_CHANGES = (*COMPUTED, RESTORE, "state.repartition")
 _MOVES = ("offsets.move", "offsets.delete")
 _MANY = ("offsets.move_many",)
 _NOTHING_DONE = (EntryStatus.REFUSED, EntryStatus.FAILED)
 
 Steps = Mapping[TopicPartition, "tuple[int | None, int | None]"]
 """Committed offsets before and after, by partition; None: no commit."""
+
+
+@dataclass(frozen=True)
+class _Done:
+    """An entry of the journal.
+
+    :param change: what it did to the state of an application; None: it did something else
+    """
+
+    entry: Entry
+    change: StateArguments | None
+
+    @classmethod
+    def of(cls, entry: Entry) -> _Done:
+        """Read an entry.
+
+        :raises UsageProblem: when the arguments of a change of state are damaged
+        """
+        return cls(entry, arguments_of(entry.plan) if entry.plan.operation in _CHANGES else None)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it was not undone, and undoes none itself."""
+        return not self.entry.undoes and not self.entry.undone_by
 
 
 @dataclass(frozen=True)
@@ -95,14 +125,14 @@ def read_past(
     """
     journal, cluster = Journal(services.directories.state / "journal"), services.kafka.cluster().cluster_id
     entries = [
-        entry
+        _Done.of(entry)
         for entry in journal.entries(lambda _damaged: None, mentioning=application)
         if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE and (not until or entry.started <= until)
     ]
     entries.reverse()
     apart, judged, computed = set(), {}, {}
     for store in stores:
-        found = _of_store((entry for entry in entries if entry.started >= since), application, store)
+        found = _of_store((done for done in entries if done.entry.started >= since), application, store)
         computed[store.name] = max(since, found.since)
         reasons = [_carried(entry) for entry in found.carried]
         for at, moves in sorted(found.moves.items()):
@@ -122,25 +152,24 @@ def read_past(
     return OwnHistory(_written(entries, application), frozenset(apart), judged, computed, _made(entries, application))
 
 
-def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfStore:
+def _of_store(entries: Iterable[_Done], application: str, store: Store) -> _OfStore:
     """Follow one store through the entries, oldest first."""
     found, topics = _OfStore(), {source.topic for source in store.inputs}
-    for entry in entries:
-        plan = entry.plan
-        operation, is_net = plan.operation, not entry.undoes and not entry.undone_by
-        if operation in COMPUTED:
-            if plan.arguments["application"] == application and is_net:
-                if store.name in plan.arguments["stores"]:
-                    found = _OfStore(since=entry.started)
-                else:
-                    _note(found, entry, _only(topics, _of_commit(plan)))
+    for done in entries:
+        entry, change = done.entry, done.change
+        if change is not None:
+            if change.application != application or not done.lasts:
+                continue
+            if entry.plan.operation not in COMPUTED:
+                if _is_carried(entry.plan, change, store):
+                    found.carried.append(entry)
+            elif store.name in change.stores:
+                found = _OfStore(since=entry.started)
+            else:
+                _note(found, entry, _only(topics, _between(change.prior, change.commit)))
             continue
-        if operation in ("state.repartition", "state.restore"):
-            if plan.arguments["application"] == application and is_net and _is_carried(plan, store):
-                found.carried.append(entry)
-            continue
-        steps = _only(topics, _steps(plan, application))
-        if operation == RESET:
+        steps = _only(topics, _steps(entry.plan, application))
+        if entry.plan.operation == RESET:
             begun = {at: [_Move(entry, before, after, begins=True)] for at, (before, after) in steps.items()}
             found = _OfStore(begun, since=found.since) if steps else found
         else:
@@ -168,52 +197,51 @@ def _only(topics: set[str], steps: Steps) -> Steps:
 
 def _steps(plan: Plan, application: str) -> Steps:
     """Return the moves of the application's group in a plan of committed offsets."""
-    arguments: Any = plan.arguments
+    groups: Iterable[GroupMoves] = ()
     if plan.operation == RESET:
-        return _of_write(arguments["offsets"]) if arguments["application"] == application and arguments["offsets"] else {}
-    if plan.operation in _MOVES:
-        return _of_write(arguments) if arguments["group"] == application else {}
-    if plan.operation in _MANY or plan.operation == "groups.delete":
-        body = arguments["moves"] if plan.operation in _MANY else arguments["prior"]
-        groups = [group for group in moves_of_json(body) if group.group == application]
-        after = {at: one for group in groups for at, one in group.writes().items()}
-        before = {at: one for group in groups for at, one in group.writes(inverse=True).items()}
-        return {at: (offset_of(before.get(at)), offset_of(one)) for at, one in after.items()}
-    return {}
+        groups = ResetArguments.of_json(plan.arguments).offsets.groups
+    elif plan.operation in _MOVES:
+        groups = OneMove.of_json(plan.arguments).groups
+    elif plan.operation in _MANY:
+        groups = Moves.of_json(plan.arguments).groups
+    elif plan.operation == DELETE_GROUPS:
+        groups = Deletion.of_json(plan.arguments).prior
+    found: dict[TopicPartition, tuple[int | None, int | None]] = {}
+    for moves in groups:
+        if moves.group == application:
+            found |= _between(moves.writes(inverse=True), moves.writes())
+    return found
 
 
-def _made(entries: Iterable[Entry], application: str) -> dict[TopicPartition, frozenset[int | None]]:
+def _made(entries: Iterable[_Done], application: str) -> dict[TopicPartition, frozenset[int | None]]:
     """Return all offsets that kops ever moved the application to, or from, by partition: an undo moves it to the latter."""
     found: dict[TopicPartition, set[int | None]] = {}
-    for entry in entries:
-        plan = entry.plan
-        of_state = plan.operation.startswith("state.") and plan.arguments["application"] == application
-        steps = _of_commit(plan) if of_state and plan.arguments.get("commit") else _steps(plan, application)
+    for done in entries:
+        change = done.change
+        if change is None:
+            steps = _steps(done.entry.plan, application)
+        else:
+            steps = _between(change.prior, change.commit) if change.application == application else {}
         for at, (before, after) in steps.items():
             found.setdefault(at, set()).update({after} if before is None else {before, after})
     return {at: frozenset(offsets) for at, offsets in found.items()}
 
 
-def _of_write(arguments: Mapping[str, Any]) -> Steps:
-    prior = committed_of_json(arguments["prior"])
-    return {at: (offset_of(prior.get(at)), offset_of(one)) for at, one in committed_of_json(arguments["write"]).items()}
+def _between(
+    prior: Mapping[TopicPartition, Committed | None], write: Mapping[TopicPartition, Committed | None]
+) -> dict[TopicPartition, tuple[int | None, int | None]]:
+    return {at: (offset_of(prior.get(at)), offset_of(one)) for at, one in write.items()}
 
 
-def _of_commit(plan: Plan) -> Steps:
-    prior = committed_of_json(plan.arguments["prior"])
-    return {at: (offset_of(prior.get(at)), offset_of(one)) for at, one in committed_of_json(plan.arguments["commit"]).items()}
-
-
-def _is_carried(plan: Plan, store: Store) -> bool:
+def _is_carried(plan: Plan, change: StateArguments, store: Store) -> bool:
     """Whether a store holds something that does not follow from its input as it is now."""
-    arguments: Any = plan.arguments
-    if store.name not in arguments["stores"]:
+    if store.name not in change.stores:
         return False
-    if plan.operation == "state.restore":
-        origin = arguments.get("taken_of", {})
-        return bool(origin) and origin != {"cluster_id": plan.cluster_id, "application": arguments["application"]}
-    grown = set(arguments["grow"])
-    replaced = {at.topic for at in committed_of_json(arguments["commit"])} - set(arguments["repartitions"]) - grown
+    if plan.operation == RESTORE:
+        origin = change.facts.get("taken_of", {})
+        return bool(origin) and origin != {"cluster_id": plan.cluster_id, "application": change.application}
+    grown = set(change.grow)
+    replaced = {at.topic for at in change.commit} - set(change.repartitions) - grown
     inputs = {source.topic for source in store.inputs}
     return bool(inputs & replaced) or (bool(inputs & grown) and not store.moves)
 
@@ -234,18 +262,13 @@ def _moved(at: TopicPartition, move: _Move) -> str:
     )
 
 
-def _written(entries: Iterable[Entry], application: str) -> dict[str, dict[int, int]]:
+def _written(entries: Iterable[_Done], application: str) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
-    for entry in _computed(entries, application):
-        for store in entry.plan.arguments["stores"].values():
-            of_changelog = found.setdefault(store["changelog"], {})
-            for number, content in store.get("contents", {}).items():
-                of_changelog[int(number)] = of_changelog.get(int(number), 0) + content["records"] - content["tombstones"]
+    for done in entries:
+        if done.change is None or done.entry.plan.operation not in COMPUTED or done.change.application != application or not done.lasts:
+            continue
+        for store in done.change.stores.values():
+            of_changelog = found.setdefault(store.changelog, {})
+            for number, content in store.contents.items():
+                of_changelog[number] = of_changelog.get(number, 0) + content["records"] - content["tombstones"]
     return found
-
-
-def _computed(entries: Iterable[Entry], application: str) -> Iterator[Entry]:
-    for entry in entries:
-        plan = entry.plan
-        if plan.operation in COMPUTED and plan.arguments["application"] == application and not entry.undoes and not entry.undone_by:
-            yield entry

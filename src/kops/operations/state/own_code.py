@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kops.core.findings import counted
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import Capture
 from kops.core.streams.program import has_windows, topics_of
@@ -58,7 +59,7 @@ def compute_by_program(
     facts = [replace(found, tasks=plan.tasks_of(found, replacing=replacing)) for found in facts]
     names = ", ".join(plan.stages)
     engine.services.progress.step(
-        f"running {len(plan.needed)} sub-topologies for {names} over"
+        f"running {counted(len(plan.needed), 'sub-topology')} for {names} over"
         f" {amount_text(engine.services, [engine.in_kafka(wanted) for wanted in inputs], changelogs)}"
     )
     with (

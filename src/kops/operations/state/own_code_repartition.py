@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused, StateMoved
+from kops.core.findings import counted
 from kops.core.models import Committed, TopicPartition
 from kops.core.statefile import StateFile
 from kops.core.streams import capture as captured
@@ -148,7 +149,7 @@ def check_by_program(
         run_by = ready or program
         plan = ProgramTasks(services, state_file, run_by, facts, cut, layout=layout)
         inputs = {wanted.topic: wanted for number in plan.needed for wanted in plan.inputs(number)}
-        services.progress.step(f"running {len(plan.needed)} sub-topologies over their input of {partitions} partitions")
+        services.progress.step(f"running {counted(len(plan.needed), 'sub-topology')} over their input of {partitions} partitions")
         with folder_for(engine, run_by) as folder, engine.reading(*inputs.values()):
             run, found = plan.run(run_by, folder), dict[str, "Check"]()
             for topic, old in layout.relaid.items():

@@ -38,7 +38,8 @@ def offset(number):
 
 
 def move(before, after, group="app", operation="offsets.move"):
-    return operation, {"group": group, "write": {str(AT): offset(after)}, "prior": {str(AT): offset(before)}}
+    kept = {"new_group": False, "within_log": True}
+    return operation, {"group": group, "write": {str(AT): offset(after)}, "prior": {str(AT): offset(before)}, **kept}
 
 
 def reset(before, after):
@@ -46,9 +47,10 @@ def reset(before, after):
 
 
 def computed(operation="state.rebuild", stores=("own", "keyed"), commit=(), contents=None):
-    body = {name: {"changelog": f"app-{name}-changelog", "contents": contents or {}} for name in stores}
+    body = {name: {"changelog": f"app-{name}-changelog", "stage": "", "contents": contents or {}} for name in stores}
     write, prior = ({str(AT): offset(number)} for number in commit[::-1]) if commit else ({}, {})
-    return operation, {"application": "app", "stores": body, "commit": write, "prior": prior}
+    kept = {"exactly_once": False, "master": "local[*]"}
+    return operation, {"application": "app", "stores": body, "commit": write, "prior": prior, **kept}
 
 
 def repartition(grow=(), commit=()):
