@@ -103,7 +103,7 @@ def test_the_plan_shows_what_changes_and_what_goes(topics, topic, broker, group,
     assert plan["items"][0]["before"] == {"settings": {"retention.ms": "86400000"}, "sources": {"retention.ms": "topic"}}
     assert plan["items"][0]["after"] == {"settings": {"retention.ms": "1800000"}, "sources": {"retention.ms": "topic"}}
     assert f"{name}: up to 10 of 10 records are older than retention.ms 1800000 (30m): they are deleted for good soon" in plan["warnings"]
-    assert f"group {group} has yet to read 6 of what goes from {name}" in plan["warnings"]
+    assert f"group {group} has yet to read 6 of the records to be deleted from {name}" in plan["warnings"]
     assert own(admin, name) == {"retention.ms": "86400000"}
     longer = topics("alter", name, "--config", "retention.ms=172800000", "--dry-run", "-o", "json").ok().json
     assert longer["warnings"] == []
@@ -211,7 +211,7 @@ def test_truncating_clamps_and_says_who_still_needs_what_goes(topics, topic, bro
         (f"{name}:0", "truncate", 0, 10, "10 of 10 go; 99 is past the log end: clamped"),
         (f"{name}:1", "none", 0, 0, "nothing goes; 99 is past the log end: clamped"),
     ]
-    assert plan["warnings"] == ["this cannot be undone", f"group {group} has yet to read 6 of what goes from {name}"]
+    assert plan["warnings"] == ["this cannot be undone", f"group {group} has yet to read 6 of the records to be deleted from {name}"]
     assert (plan["severity"], plan["confirm"]) == ("severe", name)
     assert topics("truncate", name, "--to", "7", "--yes").code == 5
     with member(broker.bootstrap_servers, group, name):
@@ -256,7 +256,7 @@ def test_a_truncation_is_refused_when_a_group_went_back_or_the_topic_is_another(
     commit(broker, name, group, offset=2)
     refused = run_kops("apply", plan, "--confirm", name)
     assert refused.code == 5
-    assert f"group {group} moved back since the plan was made, and needs more of what goes" in refused.err
+    assert f"group {group} moved back since the plan was made, and needs more of the records to be deleted" in refused.err
     commit(broker, name, group, offset=10)
     admin.delete_topics([name])[name].result(30)
     deadline = time.monotonic() + 300

@@ -148,7 +148,7 @@ def unfinished_shadows(journal: Journal, cluster_id: str, application: str) -> I
     for entry in journal.entries(lambda _damaged: None, mentioning=NAME):
         known = entry.plan.operation == NAME and entry.plan.cluster_id == cluster_id
         stopped = entry.status is not EntryStatus.OPEN or crashed(entry)
-        if known and stopped and is_unfinished(entry) and entry.plan.arguments["application"] == application:
+        if known and stopped and is_unfinished(entry) and ShadowArguments.of_json(entry.plan.arguments).application == application:
             yield entry
 
 

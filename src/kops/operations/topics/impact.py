@@ -5,8 +5,9 @@ What the principal may not see becomes a warning in the plan: a change must not 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kops.core.errors import KopsError, Unreachable
 from kops.core.findings import names_text
@@ -21,6 +22,7 @@ from kops.operations.groups.matching import is_live_streams
 from kops.operations.services import Services
 
 RETENTION_SIZE = "retention.bytes"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,16 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
     committed: dict[str, list[str]] = {topic: [] for topic in topics}
     active: dict[str, list[str]] = {topic: [] for topic in topics}
     groups = services.kafka.groups
-    try:
+
+    def ask() -> tuple[Sequence[Group], Mapping[str, Mapping[TopicPartition, Committed] | KopsError], Mapping[str, Group | KopsError]]:
         listed = groups.listed()
         offsets = groups.committed_or_errors([group.group_id for group in listed if group.type != "share"])
-        members = groups.describe_or_errors([group.group_id for group in listed if group.state != "EMPTY"])
-    except Unreachable:
-        raise
-    except KopsError as error:
-        return Readers(committed, active, unseen=error.message)
+        return listed, offsets, groups.describe_or_errors([group.group_id for group in listed if group.state != "EMPTY"])
+
+    answer = _answer(ask)
+    if isinstance(answer, KopsError):
+        return Readers(committed, active, unseen=answer.message)
+    listed, offsets, members = answer
     errors = [answer for answer in (*offsets.values(), *members.values()) if isinstance(answer, KopsError)]
     for group_id, found in offsets.items():
         if not isinstance(found, KopsError):
@@ -60,6 +64,19 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
         if not isinstance(group, KopsError):
             _note(active, group_id, (partition.topic for member in group.members for partition in member.assignment))
     return Readers(committed, active, tuple(group.group_id for group in listed), errors[0].message if errors else "")
+
+
+def _answer(ask: Callable[[], _T]) -> _T | KopsError:
+    """Return an answer of the cluster, or why it gave none.
+
+    :raises Unreachable: when the cluster cannot be asked
+    """
+    try:
+        return ask()
+    except Unreachable:
+        raise
+    except KopsError as error:
+        return error
 
 
 def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
@@ -71,7 +88,7 @@ def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
         if readers.active.get(topic):
             texts.append(f"{topic} is being read by {group_names(readers.active[topic])}")
         if readers.committed.get(topic):
-            texts.append(f"{topic} has committed offsets of {group_names(readers.committed[topic])}: they go with it")
+            texts.append(f"{topic} has committed offsets of {group_names(readers.committed[topic])}: they are deleted with it")
     if readers.unseen:
         texts.append(f"not every group could be asked whether it uses what is deleted: {readers.unseen}")
     return texts
@@ -114,13 +131,10 @@ def _applications(services: Services, group_ids: Collection[str], owners: Collec
     if not unsure:
         return found
     groups = services.kafka.groups
-    try:
-        described = groups.describe_or_errors(unsure)
-        committed = groups.committed_or_errors(unsure)
-    except Unreachable:
-        raise
-    except KopsError:
+    answer = _answer(lambda: (groups.describe_or_errors(unsure), groups.committed_or_errors(unsure)))
+    if isinstance(answer, KopsError):
         return found  # readers_of already warns that not every group could be read
+    described, committed = answer
     return found | {name for name in unsure if _is_streams(described[name]) or _stores_time(committed[name])}
 
 
@@ -155,13 +169,9 @@ def needs_below(services: Services, cuts: Mapping[TopicPartition, tuple[Bounds, 
     if not cutting:
         return Needs()
     groups = services.kafka.groups
-    try:
-        listed = [group.group_id for group in groups.listed() if group.type != "share"]
-        answers = groups.committed_or_errors(listed)
-    except Unreachable:
-        raise
-    except KopsError as error:
-        return Needs(unseen=error.message)
+    answers = _answer(lambda: groups.committed_or_errors([group.group_id for group in groups.listed() if group.type != "share"]))
+    if isinstance(answers, KopsError):
+        return Needs(unseen=answers.message)
     records: dict[str, dict[str, int]] = {}
     unseen = ""
     for group_id, found in answers.items():
@@ -190,12 +200,14 @@ def need_warnings(needs: Needs, shown: int = 5) -> list[str]:
     texts = []
     for topic, by_group in needs.records.items():
         ordered = sorted(by_group.items(), key=lambda one: (-one[1], one[0]))
-        texts += [f"group {group_id} has yet to read {count:,} of what goes from {topic}" for group_id, count in ordered[:shown]]
+        texts += [
+            f"group {group_id} has yet to read {count:,} of the records to be deleted from {topic}" for group_id, count in ordered[:shown]
+        ]
         if len(ordered) > shown:
             rest = sum(count for _, count in ordered[shown:])
-            texts.append(f"{len(ordered) - shown} more groups have yet to read {rest:,} of what goes from {topic}")
+            texts.append(f"{len(ordered) - shown} more groups have yet to read {rest:,} of the records to be deleted from {topic}")
     if needs.unseen:
-        texts.append(f"not every group could be asked whether it still needs what goes: {needs.unseen}")
+        texts.append(f"not every group could be asked whether it still needs what is deleted: {needs.unseen}")
     return texts
 
 
@@ -207,12 +219,8 @@ def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence
     """
     by_time = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION, *pair)) is not None}
     by_size = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION_SIZE, *pair)) is not None}
-    try:
-        return [*_too_old(services, by_time), *_too_big(services, by_size)]
-    except Unreachable:
-        raise
-    except KopsError as error:
-        return [f"how many records the new retention deletes is not known: {error.message}"]
+    found = _answer(lambda: [*_too_old(services, by_time), *_too_big(services, by_size)])
+    return [f"how many records the new retention deletes is not known: {found.message}"] if isinstance(found, KopsError) else found
 
 
 def _shorter(name: str, before: Effective, after: Effective) -> int | None:
@@ -235,8 +243,9 @@ def _too_old(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
         kept = first_kept[place]
         cuts[place] = ends, ends.log_end_offset if kept is None else kept
     for topic, limit in limits.items():
-        held = sum(bounds.offsets for place, (bounds, _) in cuts.items() if place.topic == topic.name)
-        doomed = sum(max(0, cut - bounds.log_start_offset) for place, (bounds, cut) in cuts.items() if place.topic == topic.name)
+        of_topic = [cut for place, cut in cuts.items() if place.topic == topic.name]
+        held = sum(ends.offsets for ends, _ in of_topic)
+        doomed = sum(max(0, cut - ends.log_start_offset) for ends, cut in of_topic)
         if doomed:
             old = people_value(RETENTION, str(limit))
             yield f"{topic.name}: up to {doomed:,} of {held:,} records are older than retention.ms {old}: they are deleted for good soon"

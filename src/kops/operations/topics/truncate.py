@@ -169,7 +169,7 @@ class TruncateTopics(Mutation[TruncationArgs]):
             if more:
                 raise StateMoved(
                     f"{group_names(sorted(more))} moved back since the plan was made, and {'needs' if len(more) == 1 else 'need'} more of "
-                    f"what goes from {topic}",
+                    f"the records to be deleted from {topic}",
                     hint="run the command again to see what they need",
                 )
 
