@@ -18,7 +18,7 @@ from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import Program, ProgramStart, launched
 from kops.gateways.machine.program_ahead import StartedAhead, TakenProcess
 from kops.gateways.machine.program_connection import words_without_network
-from kops.operations.state.own_code_stores import launch_settings
+from kops.operations.state.own_code.stores import launch_settings
 from kops.operations.streams.capture import capture_method, capture_program
 from support import own_apps
 from support.captured import built_agent, java, launcher, programs, spring_jar

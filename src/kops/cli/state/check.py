@@ -48,8 +48,8 @@ def check(
     from kops.operations.state.check import check as compare
     from kops.operations.state.computation import ComputeOptions
     from kops.operations.state.input_offsets import parse_cut
-    from kops.operations.state.own_code_registries import program_run
-    from kops.operations.state.own_code_stores import with_topics
+    from kops.operations.state.own_code.registries import program_run
+    from kops.operations.state.own_code.stores import with_topics
     from kops.operations.streams.capture import load_capture
 
     capture = with_topics(session, load_capture(app))

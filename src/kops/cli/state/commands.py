@@ -252,7 +252,7 @@ def verify(
     from kops.operations.state.against_program import against_program, difference_rows, difference_text, with_program
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.input_offsets import COMMITTED
-    from kops.operations.state.own_code_stores import with_topics
+    from kops.operations.state.own_code.stores import with_topics
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
     from kops.operations.streams.capture import load_capture
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kops.core.statefile import StateFile
     from kops.core.streams.capture import Capture
     from kops.operations.state.computation import ComputeOptions
-    from kops.operations.state.own_code_start import ProgramRun
+    from kops.operations.state.own_code.start import ProgramRun
     from kops.operations.state.shadow_change import ShadowArguments
 
 _STILL = "10m"
@@ -50,7 +50,7 @@ def program_of_shadow(
     from kops.cli.state.shared import of_capture
     from kops.core.streams.capture_file import read_capture
     from kops.gateways.machine.agent import LAUNCH, command_text
-    from kops.operations.state.own_code_stores import with_topics
+    from kops.operations.state.own_code.stores import with_topics
     from kops.operations.streams.capture import capture_program, load_capture
 
     if not words and not app:

@@ -13,7 +13,7 @@ from kops.cli.frame.session import Session
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
     from kops.core.streams.capture import Capture
-    from kops.operations.state.own_code_start import ProgramRun
+    from kops.operations.state.own_code.start import ProgramRun
 
 no_network_option = click.option(
     "--no-network", is_flag=True, help="With --app: the program gets no network, where Linux can, but reads its schema registry."
@@ -73,9 +73,9 @@ def movable_stores(
     """
     if app is None:
         return chosen_stores(session, file, app, stores, no_network=no_network)
-    from kops.operations.state.own_code_registries import program_run
-    from kops.operations.state.own_code_repartition import refuse_unmovable
-    from kops.operations.state.own_code_stores import program_state_file, with_topics
+    from kops.operations.state.own_code.registries import program_run
+    from kops.operations.state.own_code.repartition import refuse_unmovable
+    from kops.operations.state.own_code.stores import program_state_file, with_topics
     from kops.operations.streams.capture import load_capture
 
     if file is not None:
@@ -107,8 +107,8 @@ def of_capture(
 
     :param path: of the capture, or what else names the program
     """
-    from kops.operations.state.own_code_registries import program_run
-    from kops.operations.state.own_code_stores import program_state_file, refuse_moving, with_topics
+    from kops.operations.state.own_code.registries import program_run
+    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, with_topics
 
     capture = with_topics(session, capture)
     state_file, unfit = program_state_file(capture, path, stores)

@@ -20,8 +20,8 @@ from kops.operations.state.computation import ComputeOptions, compute_whole
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import InputOffsets, application_group, begins, find_cut
-from kops.operations.state.own_code_start import ProgramRun
-from kops.operations.state.own_code_stores import program_state_file
+from kops.operations.state.own_code.start import ProgramRun
+from kops.operations.state.own_code.stores import program_state_file
 from kops.operations.state.stored_keys import WORDS, key_rows
 
 

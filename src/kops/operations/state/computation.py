@@ -32,11 +32,11 @@ from kops.operations.state.input_offsets import (
     refuse_alive,
 )
 from kops.operations.state.judgement import judged_by_evidence, refuse_unplaced, refuse_unwritable
-from kops.operations.state.own_code import compute_by_program
-from kops.operations.state.own_code_memory import estimate, memory_for
-from kops.operations.state.own_code_registries import direct_registries
-from kops.operations.state.own_code_snapshot import check_start, refuse_start
-from kops.operations.state.own_code_start import ProgramRun, started_ahead
+from kops.operations.state.own_code.computed import compute_by_program
+from kops.operations.state.own_code.memory import estimate, memory_for
+from kops.operations.state.own_code.registries import direct_registries
+from kops.operations.state.own_code.snapshot import check_start, refuse_start
+from kops.operations.state.own_code.start import ProgramRun, started_ahead
 from kops.operations.state.shadow import compute_by_shadow
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 

@@ -20,7 +20,7 @@ from kops.operations.services import Services
 from kops.operations.state.evidence_commits import Doubt
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.own_code_repartition import keyed_inputs
+from kops.operations.state.own_code.repartition import keyed_inputs
 
 _MOST, _LEAST = 20_000, 10
 """Records that are read of a topic, the oldest of each partition; of a partition never fewer than these."""

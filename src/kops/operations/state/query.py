@@ -30,7 +30,7 @@ from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, find_cut
 from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
-from kops.operations.state.own_code_start import ProgramRun
+from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
 from kops.operations.state.versions import accepted, newest_versions
 

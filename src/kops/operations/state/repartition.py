@@ -22,9 +22,9 @@ from kops.operations.state.arguments import GROW, StateArguments, arguments_of
 from kops.operations.state.change import REPARTITION, STATE_CHANGE
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 from kops.operations.state.lost_records import losses_text
-from kops.operations.state.own_code_repartition import Staged, check_by_program, refuse_followers
-from kops.operations.state.own_code_repartition import keyed_inputs as keyed_by_program
-from kops.operations.state.own_code_start import ProgramRun
+from kops.operations.state.own_code.repartition import Staged, check_by_program, refuse_followers
+from kops.operations.state.own_code.repartition import keyed_inputs as keyed_by_program
+from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.plans import described_by, state_plan
 from kops.operations.state.repartition_inputs import InputChoice, emissions_of, keyed_inputs, plan_inputs
 from kops.operations.state.repartition_stages import Moved, movables, stage_changelogs

@@ -20,7 +20,7 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import StoreWrite
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.internal_topics import TopicChange
-from kops.operations.state.own_code_repartition import why_misplaced
+from kops.operations.state.own_code.repartition import why_misplaced
 from kops.operations.state.stored_keys import suffix_length
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from kops.operations.state.compute import Computed
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.own_code import judged
-from kops.operations.state.own_code_start import ProgramRun
+from kops.operations.state.own_code.computed import judged
+from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.shadow_run import Shadow
 
 if TYPE_CHECKING:

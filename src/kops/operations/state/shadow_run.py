@@ -24,8 +24,8 @@ from kops.operations.services import Services
 from kops.operations.state.compute import changelog_range
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, begins, refuse_running_group
-from kops.operations.state.own_code_start import ProgramRun
-from kops.operations.state.own_code_tasks import piece_of, refuse_missing, refuse_other_count, store_task
+from kops.operations.state.own_code.start import ProgramRun
+from kops.operations.state.own_code.tasks import piece_of, refuse_missing, refuse_other_count, store_task
 from kops.operations.state.shadow_change import ShadowArguments, plan_shadow
 from kops.operations.state.snapshot_topics import unprocessed
 

@@ -14,7 +14,7 @@ from kops.operations.state.evidence_layout import doubts_of_layout
 from kops.operations.state.exactness import SURE
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.own_code_stores import program_state_file
+from kops.operations.state.own_code.stores import program_state_file
 
 NAMES = [b"key-%d" % number for number in range(60)]
 OWN = {"from": {"topic": "in", "key": "string", "value": "long"}, "aggregate": {"count": True}}
@@ -91,7 +91,7 @@ def test_what_lies_before_the_start_does_not_count():
 
 def test_topics_that_the_program_does_not_read_are_found(monkeypatch):
     for name in ("require_agent", "require_runner"):
-        monkeypatch.setattr(f"kops.operations.state.own_code_stores.{name}", lambda: None)
+        monkeypatch.setattr(f"kops.operations.state.own_code.stores.{name}", lambda: None)
     path = Path(__file__).parents[2] / "core" / "streams" / "capture.json"
     capture = read_capture(json.loads(path.read_text(encoding="utf-8")), "c.json")
     file, _ = program_state_file(capture, "c.json", ["counts"])

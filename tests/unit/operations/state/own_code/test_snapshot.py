@@ -11,11 +11,11 @@ from kops.core.models import NewTopic
 from kops.core.statefile import StateFile
 from kops.core.streams.capture_file import read_capture
 from kops.operations.state.from_snapshot import Base
-from kops.operations.state.own_code_snapshot import refuse_start, restored_changelogs
-from kops.operations.state.own_code_stores import _store
+from kops.operations.state.own_code.snapshot import refuse_start, restored_changelogs
+from kops.operations.state.own_code.stores import _store
 from kops.operations.state.snapshot import Manifest, SnapshotStore
 
-CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
+CAPTURED = json.loads((Path(__file__).parents[3] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from kops.operations.services import Services
 from kops.operations.state.compute import changelog_range
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, begins
-from kops.operations.state.own_code_snapshot import restored_changelogs
-from kops.operations.state.own_code_start import ProgramRun, program_start
+from kops.operations.state.own_code.snapshot import restored_changelogs
+from kops.operations.state.own_code.start import ProgramRun, program_start
 from kops.operations.state.snapshot_topics import beyond_committed
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from kops.operations.state.evidence_doubts import of_emptied
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
-from kops.operations.state.own_code_exactness import of_runs
-from kops.operations.state.own_code_memory import memory_for
-from kops.operations.state.own_code_start import ProgramRun, folder_for
-from kops.operations.state.own_code_tasks import ProgramTasks
+from kops.operations.state.own_code.exactness import of_runs
+from kops.operations.state.own_code.memory import memory_for
+from kops.operations.state.own_code.start import ProgramRun, folder_for
+from kops.operations.state.own_code.tasks import ProgramTasks
 
 if TYPE_CHECKING:
     from kops.spark.programs.jobs import Ran, StoreCounts

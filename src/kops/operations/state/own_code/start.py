@@ -17,8 +17,8 @@ from kops.gateways.machine.program_ahead import StartedAhead
 from kops.gateways.machine.program_registries import Registries
 from kops.operations.engine.spark import Engine
 from kops.operations.state.from_snapshot import Base
-from kops.operations.state.own_code_memory import Memory
-from kops.operations.state.own_code_stores import launch_settings
+from kops.operations.state.own_code.memory import Memory
+from kops.operations.state.own_code.stores import launch_settings
 from kops.operations.state.shadow_change import ShadowRun
 
 

@@ -13,7 +13,7 @@ from kops.gateways.machine.program_connection import words_without_network
 from kops.gateways.machine.program_registries import Registries
 from kops.gateways.registry.read_only import Upstream
 from kops.operations.services import Services
-from kops.operations.state.own_code_start import ProgramRun
+from kops.operations.state.own_code.start import ProgramRun
 
 
 def program_run(services: Services, capture: Capture, *, no_network: bool) -> ProgramRun:

@@ -9,10 +9,10 @@ import pytest
 from kops.config.connection import Connection, Http, Secret
 from kops.core.errors import Refused
 from kops.core.streams.capture_file import read_capture
-from kops.operations.state.own_code_registries import direct_registries, registries_of
-from kops.operations.state.own_code_start import ProgramRun
+from kops.operations.state.own_code.registries import direct_registries, registries_of
+from kops.operations.state.own_code.start import ProgramRun
 
-CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
+CAPTURED = json.loads((Path(__file__).parents[3] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 
 
 def captured(urls):

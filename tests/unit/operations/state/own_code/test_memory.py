@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.models import Bounds, TopicPartition
-from kops.operations.state import own_code_memory
 from kops.operations.state.input_offsets import ArchiveShare, InputOffsets
-from kops.operations.state.own_code_memory import Estimate, Memory, estimate, memory_for, tasks_at_a_time
+from kops.operations.state.own_code import memory as own_code_memory
+from kops.operations.state.own_code.memory import Estimate, Memory, estimate, memory_for, tasks_at_a_time
 
 GB = 1 << 30
 MEMORY = Memory(8 * GB, 2, 3 * GB)

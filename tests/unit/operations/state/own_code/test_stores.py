@@ -10,10 +10,10 @@ from kops.core.errors import Refused
 from kops.core.statefile.sources import LATEST, WALL_CLOCK
 from kops.core.streams.capture import Source
 from kops.core.streams.capture_file import read_capture
-from kops.operations.state.own_code_stores import program_state_file, refuse_moving
+from kops.operations.state.own_code.stores import program_state_file, refuse_moving
 from support.stand_in_jars import stand_in
 
-CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
+CAPTURED = json.loads((Path(__file__).parents[3] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)

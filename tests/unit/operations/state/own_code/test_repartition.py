@@ -10,12 +10,12 @@ from kops.core.errors import Refused
 from kops.core.streams.capture import LIST, WINDOW
 from kops.core.streams.capture_file import read_capture
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.own_code_repartition import judged, keyed_inputs, refuse_followers, refuse_unmovable, why_misplaced
-from kops.operations.state.own_code_stores import program_state_file
-from kops.operations.state.own_code_tasks import Layout
+from kops.operations.state.own_code.repartition import judged, keyed_inputs, refuse_followers, refuse_unmovable, why_misplaced
+from kops.operations.state.own_code.stores import program_state_file
+from kops.operations.state.own_code.tasks import Layout
 from kops.spark.programs.relaid import Check
 
-CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
+CAPTURED = json.loads((Path(__file__).parents[3] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 KEPT = ("counts", "lengths", "seen")
 
 
@@ -76,7 +76,7 @@ def test_an_input_that_stays_has_repartition_topics_with_a_number_of_their_own(c
 
 def test_keys_count_where_a_task_with_a_store_reads_them(capture, monkeypatch):
     for name in ("require_agent", "require_runner"):
-        monkeypatch.setattr(f"kops.operations.state.own_code_stores.{name}", lambda: None)
+        monkeypatch.setattr(f"kops.operations.state.own_code.stores.{name}", lambda: None)
     found, _ = program_state_file(capture, "c.json", ())
     assert keyed_inputs(capture, found) == {"clicks": True, "views": True, "orders": True}
     behind = replace(capture, stores=tuple(store for store in capture.stores if store.name == "lengths"))

@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.streams.program_doubts import Doubts
 from kops.operations.state.exactness import worst
-from kops.operations.state.own_code_exactness import of_runs
+from kops.operations.state.own_code.exactness import of_runs
 from kops.spark.programs.jobs import Ran, StoreCounts
 from kops.spark.staging.stage import Staged
 

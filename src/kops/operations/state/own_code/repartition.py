@@ -23,10 +23,10 @@ from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut
-from kops.operations.state.own_code_exactness import keys_text
-from kops.operations.state.own_code_memory import estimate, memory_for
-from kops.operations.state.own_code_start import ProgramRun, folder_for, started_ahead
-from kops.operations.state.own_code_tasks import Layout, ProgramTasks, piece_of
+from kops.operations.state.own_code.exactness import keys_text
+from kops.operations.state.own_code.memory import estimate, memory_for
+from kops.operations.state.own_code.start import ProgramRun, folder_for, started_ahead
+from kops.operations.state.own_code.tasks import Layout, ProgramTasks, piece_of
 
 if TYPE_CHECKING:
     from kops.spark.programs.models import ProgramTask
