@@ -12,7 +12,7 @@ final class Json {
 
     private Json() {}
 
-    /** Reads and writes JSON; what is no JSON stops the application. */
+    /** Reads and writes JSON; what is not JSON stops the application. */
     static Serde<JsonNode> serde() {
         return Serdes.serdeFrom(
                 (topic, value) -> value == null ? null : value.toString().getBytes(StandardCharsets.UTF_8),

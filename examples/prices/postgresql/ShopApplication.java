@@ -17,7 +17,7 @@ import org.apache.kafka.streams.kstream.Produced;
 /**
  * The sum of the prices of each item, of a table of PostgreSQL that Debezium keeps in the topic {@code shop.public.prices}.
  *
- * <p>A row that changes is taken out of its item's sum and put in anew, one that is deleted is taken out. The table holds rows as they came,
+ * <p>A row that changes is taken out of its item's sum and added again, one that is deleted is taken out. The table holds rows as they came,
  * and they are decoded where they are added: so its store is the topic itself, and has no changelog. Every new sum is written to
  * {@code shop-totals}. The registry is that of the variable REGISTRY_URL.
  */

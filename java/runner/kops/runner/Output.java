@@ -209,7 +209,7 @@ final class Output extends MockProducer<byte[], byte[]> {
             return Collections.unmodifiableSet(counts.keySet());
         }
 
-        /** One for topics that nobody told the partitions of; those are kept in mind. */
+        /** One for topics whose number of partitions was not given; they are remembered. */
         int of(String topic) {
             Integer count = counts.get(topic);
             if (count == null) {

@@ -79,7 +79,7 @@ public final class Runner {
                         task.abandon();
                         task = null;
                     }
-                    frames.write(Frames.FAILED, told(problem));
+                    frames.write(Frames.FAILED, facts(problem));
                 }
                 frames.flush();
             }
@@ -100,31 +100,31 @@ public final class Runner {
     }
 
     /** What a frame FAILED says. */
-    private static Map<String, String> told(Throwable problem) {
-        Map<String, String> told = new LinkedHashMap<>();
+    private static Map<String, String> facts(Throwable problem) {
+        Map<String, String> facts = new LinkedHashMap<>();
         Throwable thrown = problem instanceof Application.Failure ? problem.getCause() : problem;
         Throwable first = thrown;
         while (first.getCause() != null && first.getCause() != first) {
             first = first.getCause();
         }
-        told.put("by", problem instanceof Application.Failure ? "program" : "runner");
-        told.put("class", first.getClass().getName());
-        told.put("message", String.valueOf(first.getMessage()));
-        told.put("heap", Long.toString(Memory.heap()));
-        told.put("outer_class", thrown.getClass().getName());
-        told.put("outer_message", String.valueOf(thrown.getMessage()));
+        facts.put("by", problem instanceof Application.Failure ? "program" : "runner");
+        facts.put("class", first.getClass().getName());
+        facts.put("message", String.valueOf(first.getMessage()));
+        facts.put("heap", Long.toString(Memory.heap()));
+        facts.put("outer_class", thrown.getClass().getName());
+        facts.put("outer_message", String.valueOf(thrown.getMessage()));
         if (problem instanceof Application.Failure) {
             Application.Failure failure = (Application.Failure) problem;
-            told.put("phase", failure.phase);
+            facts.put("phase", failure.phase);
             if (failure.record != null) {
-                told.put("topic", failure.record.topic());
-                told.put("partition", Integer.toString(failure.record.partition()));
-                told.put("offset", Long.toString(failure.record.offset()));
+                facts.put("topic", failure.record.topic());
+                facts.put("partition", Integer.toString(failure.record.partition()));
+                facts.put("offset", Long.toString(failure.record.offset()));
             }
         }
         StringWriter trace = new StringWriter();
         thrown.printStackTrace(new PrintWriter(trace));
-        told.put("trace", trace.toString());
-        return told;
+        facts.put("trace", trace.toString());
+        return facts;
     }
 }

@@ -114,9 +114,9 @@ public final class Shadow {
             throw new IllegalStateException("it did not close within " + LONGEST_CLOSE.toMinutes() + " minutes");
         }
         refuseFailed();
-        Properties told = progress();
-        told.setProperty("calls", Calls.seen());
-        write(folder, "closed", told);
+        Properties facts = progress();
+        facts.setProperty("calls", Calls.seen());
+        write(folder, "closed", facts);
     }
 
     /** Closes, and leaves the group, so that it can go at once; before 3.3 a setting of the consumer sees to that. */
@@ -155,22 +155,22 @@ public final class Shadow {
     }
 
     private Properties progress() {
-        Properties told = new Properties();
-        told.setProperty("state", streams.state().toString());
-        clients.tell(told);
+        Properties facts = new Properties();
+        facts.setProperty("state", streams.state().toString());
+        clients.addTo(facts);
         double dropped = streams.metrics().values().stream()
             .filter(each -> each.metricName().name().equals("dropped-records-total") && each.metricValue() instanceof Number)
             .mapToDouble(each -> ((Number) each.metricValue()).doubleValue())
             .sum();
         skipped = Math.max(skipped, (long) dropped);
-        told.setProperty("skipped", Long.toString(skipped));
-        return told;
+        facts.setProperty("skipped", Long.toString(skipped));
+        return facts;
     }
 
-    private static void write(Path folder, String name, Properties told) throws IOException {
+    private static void write(Path folder, String name, Properties facts) throws IOException {
         Path part = folder.resolve(name + ".part");
         try (Writer writer = Files.newBufferedWriter(part)) {
-            told.store(writer, null);
+            facts.store(writer, null);
         }
         Files.move(part, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
     }

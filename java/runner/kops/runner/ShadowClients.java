@@ -83,11 +83,11 @@ final class ShadowClients {
     }
 
     /** Tells how far it is: of each partition the position, and the offset after the last record that was given. */
-    void tell(Properties told) {
-        positions.forEach((place, position) -> told.setProperty("place." + place, position + "," + after.getOrDefault(place, 0L)));
-        suppressed.forEach((topic, count) -> told.setProperty("suppressed." + topic, count.toString()));
-        told.setProperty("without_key", String.join(",", new TreeSet<>(withoutKey)));
-        told.setProperty("records", records.toString());
+    void addTo(Properties facts) {
+        positions.forEach((place, position) -> facts.setProperty("place." + place, position + "," + after.getOrDefault(place, 0L)));
+        suppressed.forEach((topic, count) -> facts.setProperty("suppressed." + topic, count.toString()));
+        facts.setProperty("without_key", String.join(",", new TreeSet<>(withoutKey)));
+        facts.setProperty("records", records.toString());
     }
 
     private Producer<?, ?> producer(Producer<byte[], byte[]> real) {

@@ -33,9 +33,9 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
  * production, by the timestamp of each partition's next record, and waits until each partition that has not ended has one. Topics that
  * come after others, such as the answers that a foreign-key join gets, are read when those of lower ranks have ended.
  *
- * <p>A commit flushes caches and suppress buffers. There is one after so many milliseconds between the timestamps of records, or after
- * so many records, when the program asks for one, and at the end. Punctuators on stream time are called after each record, or after so
- * many; those on wall-clock time never, they are counted.
+ * <p>A commit flushes caches and suppress buffers. There is one after a number of milliseconds between the timestamps of records, or
+ * of records, when the program asks for one, and at the end. Punctuators on stream time are called after each record, or after a number
+ * of them; those on wall-clock time never, they are counted.
  */
 final class TaskRun {
     private final Application application;

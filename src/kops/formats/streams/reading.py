@@ -41,7 +41,7 @@ class Reader(kafka_types.Reader):
             if not byte & 0x80:
                 value &= 0xFFFFFFFF
                 return (value >> 1) ^ -(value & 1)
-        raise UndecodableRecord(f"a number goes on beyond {_LONGEST} bytes")
+        raise UndecodableRecord(f"a number is longer than {_LONGEST} bytes")
 
     def nullable(self) -> bytes | None:
         """Read a length as int32, -1 for null, and that many bytes (``Utils.getNullableSizePrefixedArray``)."""

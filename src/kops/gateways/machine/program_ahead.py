@@ -79,7 +79,7 @@ class TakenProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Wait for the end, of which its parent tells; not for long where that one is gone."""
+        """Wait for the end, which its parent reports; not for long where that one is gone."""
         deadline = time.monotonic() + (_NOTED_SECONDS if timeout is None else timeout)
         while self.poll() is None and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)

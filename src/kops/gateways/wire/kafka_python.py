@@ -31,7 +31,6 @@ REQUESTS = {
     "TxnOffsetCommitRequest": "producer",
 }
 """The requests that kops sends itself, and the module of ``kafka.protocol`` that defines each."""
-CONNECTION_MODULE = "kafka.net.compat"
 
 
 @cache

@@ -55,7 +55,7 @@ class Engine:
     _scanned: dict[tuple[str, int, int, int], InputSeen] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def _told(self) -> str:
+    def _reports(self) -> str:
         return report_folder(self.services)
 
     @property
@@ -121,7 +121,7 @@ class Engine:
         """Return what tasks recorded about a range that they read as whole batches, or a scan of it; None where nothing did."""
         from kops.spark.reading.input_seen import seen_of
 
-        return seen_of(self._told, topic, partition, start, end) or self._scanned.get((topic, partition, start, end))
+        return seen_of(self._reports, topic, partition, start, end) or self._scanned.get((topic, partition, start, end))
 
     def scan(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> None:
         """Look for gaps in what no task has read as whole batches, if this machine can do it."""
@@ -142,15 +142,15 @@ class Engine:
         from kops.spark.reading.batch_source import BatchSource
 
         settings = librdkafka_settings(self.services.connection)
-        return BatchSource(self.session, settings, self._told) if self.is_local and can_connect(settings) else None
+        return BatchSource(self.session, settings, self._reports) if self.is_local and can_connect(settings) else None
 
     def reading(self, *ranges: TopicRange) -> AbstractContextManager[None]:
         """Show how many records were read, while something reads them."""
         from kops.spark.driver.watch import records_read, records_reported, watching
 
         total = sum(wanted.records for wanted in ranges)
-        by_spark, told_before = records_read(self.session), records_reported(self._told)
-        return watching(self.services.progress, lambda: by_spark() + records_reported(self._told) - told_before, total, "records")
+        by_spark, reported_before = records_read(self.session), records_reported(self._reports)
+        return watching(self.services.progress, lambda: by_spark() + records_reported(self._reports) - reported_before, total, "records")
 
     def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Show how many more records the log has than before, while something writes."""

@@ -51,7 +51,7 @@ def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
 
 
 def ahead(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield items that a thread makes ahead, so that reading goes on while the program works."""
+    """Yield items that a thread makes ahead, so that reading continues while the program works."""
     made: Queue[tuple[bool, Any]] = Queue(_AHEAD)
     stopped = False
 

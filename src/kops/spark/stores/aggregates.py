@@ -37,7 +37,7 @@ def aggregated(prepared: Prepared, kept: DataFrame, store: Store) -> DataFrame:
     """Return what the store holds.
 
     :param kept: the records, as returned by ``prepared.kept()``
-    :return: ``COLUMNS``; the partition is null after a new key, and the value is null for a deleted key
+    :return: ``difference.COLUMNS``; the partition is null after a new key, and the value is null for a deleted key
     """
     aggregate = store.aggregate
     if aggregate.kind == TABLE:

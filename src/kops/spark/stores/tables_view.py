@@ -75,7 +75,7 @@ Move = tuple[bytes, int, tuple[int, int, int], int, int, bytes]
 
 
 def reduced_groups(moves: DataFrame, store: Store, *, loose: bool) -> DataFrame:
-    """Fold what is added to groups and removed from them: ``aggregates.COLUMNS``, without partitions.
+    """Fold what is added to groups and removed from them: ``difference.COLUMNS``, without partitions.
 
     :param moves: as returned by ``put_and_taken``
     """
@@ -140,7 +140,7 @@ _WIDTHS = {"long": "bigint", "int": "int", "short": "smallint"}
 
 
 def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool) -> DataFrame:
-    """Return what a grouped table holds: ``aggregates.COLUMNS``, without partitions.
+    """Return what a grouped table holds: ``difference.COLUMNS``, without partitions.
 
     :param changes: as returned by ``tables_changes.changes``
     :param loose: not every change is known, or not their order, so timestamps and empty groups are uncertain

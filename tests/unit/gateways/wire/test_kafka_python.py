@@ -136,7 +136,7 @@ def test_connections_have_the_methods():
     for name, expected in taken.items():
         assert set(expected) <= set(parameters(getattr(compat.KafkaNetClient, name))), name
     assert isinstance(compat.KafkaNetClient.cluster, property)
-    assert compat.__name__ == kafka_python.CONNECTION_MODULE
+    assert compat.__name__ == "kafka.net.compat"
 
 
 def test_socket_factory_is_found_by_its_scheme():

@@ -17,7 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/** All that is said of a program, each fact read from the program itself; what cannot be read is listed as unknown. */
+/** All that is known of a program, each fact read from the program itself; what cannot be read is listed as unknown. */
 final class Capture {
     private static final String STATE = "org.apache.kafka.streams.state.";
     private static final List<String> TELLING = List.of("WALL_CLOCK_TIME", "STREAM_TIME", "currentTimeMillis", "nanoTime",

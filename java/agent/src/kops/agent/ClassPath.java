@@ -39,7 +39,7 @@ final class ClassPath {
      * An entry's digest is the SHA-256 of a file, or of a folder's names and contents; that of all is over the entries' names and
      * digests in their order, so it is the same wherever the files are.
      *
-     * @param withoutPaths is told the classes of those class loaders that do not say where their classes are
+     * @param withoutPaths receives the classes of those class loaders that do not say where their classes are
      */
     static Map<String, Object> facts(final Consumer<String> withoutPaths, final ClassLoader... loaders) throws IOException {
         final Set<Path> paths = new LinkedHashSet<>();

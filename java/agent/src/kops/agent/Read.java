@@ -54,7 +54,7 @@ final class Read {
         return method(owner.getClass(), name, arguments) != null;
     }
 
-    /** Call the method of this name that takes so many arguments. */
+    /** Call the method of this name that takes this many arguments. */
     static Object call(final Object owner, final String name, final Object... arguments) {
         final Method method = method(owner.getClass(), name, arguments.length);
         if (method == null) throw new Absent(owner.getClass().getName() + " has no method " + name);

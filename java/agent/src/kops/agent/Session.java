@@ -27,7 +27,7 @@ import java.util.stream.Stream;
 
 /** A folder that kops and the JVM share: settings in, what was found out. */
 final class Session {
-    /** With which the JVM ends after a capture: no success, so that a script does not go on as if the program had ended by itself. */
+    /** With which the JVM ends after a capture: not success, so that a script does not continue as if the program had ended by itself. */
     private static final int CAPTURED = 86;
     private static final int FAILED = 87;
     private static final long LOOK_MILLISECONDS = 200;
