@@ -1,6 +1,6 @@
 """Tells whether Spark's Python workers of a kops that has ended still write.
 
-The JVM of a killed kops ends when its standard input closes, and its workers after it: until then they continue to write. So the daemon that
+The JVM of a killed kops ends when its standard input closes, and its workers after it: until then they keep writing. So the daemon that
 forks them holds a lock, which they inherit, on a file that names the kops they work for (flock: held until the last of them has ended).
 Whoever changes the cluster next waits for these locks.
 """
