@@ -4,7 +4,7 @@
     python tests/run_in_lanes.py tests/unit     # those of some folders, in KOPS_TEST_LANES lanes
 
 Each lane on real parts is a pytest with a Kafka of its own. It begins with folders of its own, whose tests share what is dear to start,
-and goes on with files that the others have not come to yet (``support/lanes.py``), so that all end together. Ends with the tests that
+and continues with files that the others have not come to yet (``support/lanes.py``), so that all end together. Ends with the tests that
 failed and why, with what was left out, and with 1 when a test failed.
 """
 

@@ -32,7 +32,7 @@ MOST_MEGABYTES = 300
 
 @dataclass(frozen=True)
 class Shape:
-    """So many groups, each with commits in so many partitions."""
+    """How many groups there are, and in how many partitions each has commits."""
 
     groups: int
     partitions: int
@@ -159,7 +159,7 @@ def commit(admin: AdminClient, places: Sequence[tuple[str, int]], groups: Sequen
 
 
 def done(future: Future[ConsumerGroupTopicPartitions]) -> bool:
-    """Tell whether all offsets of a group are committed."""
+    """Return whether all offsets of a group are committed."""
     try:
         return not any(at.error for at in future.result(60).topic_partitions)
     except (KafkaException, FutureTimeout):

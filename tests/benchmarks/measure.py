@@ -41,7 +41,7 @@ class Measured:
 def kafka(folder: Path) -> Iterator[str]:
     """Run a Kafka of one broker; it ends with the benchmark, also where that is stopped by SIGTERM.
 
-    As in an installation, bytecode of kops is there: compiling it anew would count in every start, its Python workers' too.
+    As in an installation, the bytecode of kops is there: compiling it again would count in every start, its Python workers' too.
     """
     compileall.compile_dir(Path(kops.__file__).parent, quiet=1)
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))

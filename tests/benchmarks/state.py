@@ -63,8 +63,8 @@ def compare(what: str, rebuild: Rebuild, runs: int) -> None:
     """Let an application process its input, and kops rebuild what it holds."""
     rebuild.fill()
     application = rebuild.application()
-    told = f"{what}: Kafka Streams, 2 threads, {rebuild.records:,} records: {application.seconds:.1f} s, {application.megabytes} MB"
-    print(f"{told} (load {os.getloadavg()[0]:.1f})", flush=True)
+    line = f"{what}: Kafka Streams, 2 threads, {rebuild.records:,} records: {application.seconds:.1f} s, {application.megabytes} MB"
+    print(f"{line} (load {os.getloadavg()[0]:.1f})", flush=True)
     rebuild.rebuild(show=False)
     for cores, master in MASTERS.items():
         found = [rebuild.rebuild("--master", master, show=cores > 1 and not number) for number in range(runs)]

@@ -36,7 +36,7 @@ def test_a_transaction_holds_so_many_bytes_though_few_records(broker, topic, uni
 
 @pytest.mark.parametrize(("seconds", "most"), [(0.1, 2 << 20), (5.0, 1 << 20), (30.0, 1 << 19)])
 def test_a_slow_cluster_gets_smaller_ones(broker, topic, unique, monkeypatch, seconds, most):
-    """The brokers are as slow as the clock says: each look at it finds so many seconds more."""
+    """The brokers are as slow as the clock says: each time it is read, ``seconds`` more have passed."""
     clock = iter(range(10**6))
     monkeypatch.setattr(librdkafka_writer, "time", type("Clock", (), {"monotonic": staticmethod(lambda: seconds * next(clock))}))
     made = LibrdkafkaWriter(topic(partitions=2), librdkafka_settings(broker.connection), f"{unique()}-0")

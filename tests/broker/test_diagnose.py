@@ -22,7 +22,7 @@ HOUR = 3_600_000
 
 @pytest.fixture
 def filled(cluster, topic):
-    """Make a topic whose records are as old as is said, ten in each of two partitions."""
+    """Make a topic whose records are ``age_ms`` old, ten in each of two partitions."""
 
     def make(age_ms=HOUR, **options):
         name = topic("t", partitions=2, **options)

@@ -1,4 +1,4 @@
-"""Groups of every type on the real broker: what is listed, described and how far behind; a typo is no DEAD group."""
+"""Groups of every type on the real broker: what is listed, described and how far behind; a typo is not a DEAD group."""
 
 from dataclasses import replace
 

@@ -77,7 +77,7 @@ def test_time_lag_is_the_age_of_the_first_record_to_read(lag, group, topic, clus
 
 
 def test_offsets_and_lag_are_apaches_but_for_records_that_are_gone(lag, group, topic, cluster, broker):
-    """Apache counts records below the log start, which nobody can read any more, and below zero past the end; kops does neither."""
+    """Apache counts records below the log start, which can no longer be read, and counts below zero past the end; kops does neither."""
     name = topic("t", partitions=5)
     cluster.produce(name, [Record(None, b"x", now(), partition=partition) for partition in range(4) for _ in range(10)])
     cluster.trim(name, {1: 6})
@@ -133,7 +133,7 @@ def test_an_open_transaction_holds_readers_back(lag, group, topic, cluster, tran
     assert (waiting["lag"], waiting["transaction"]["transactional_id"]) == (0, transactional_id)
     assert by_partition(lag(group, "-o", "json").ok())[0]["lag"] == 2
     said = f"open transaction of {transactional_id} at 1 for"  # in the table when it is no longer as young as they all are once
-    wait_for("it to be told", lambda: said in lag(group).ok().out)
+    wait_for("it to be shown", lambda: said in lag(group).ok().out)
 
 
 def test_records_that_retention_will_delete_unread_are_counted(lag, group, topic, cluster):

@@ -1,4 +1,4 @@
-"""A cluster with ACLs: who lacks a right is told which, and on what, and what may be seen is still shown."""
+"""A cluster with ACLs: an error names the right that is missing, and on what, and what may be seen is still shown."""
 
 import json
 from dataclasses import replace

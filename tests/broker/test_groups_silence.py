@@ -45,8 +45,8 @@ def test_a_broker_that_stops_answering_is_reported(frozen, run_kops, kops_proces
     gone = kops("groups", "delete", "billing", "--confirm", "billing")
     assert gone.code == 4
     assert not (home / "state" / "kops" / "journal").exists()  # nothing was begun
-    told = watch.stderr.readline()
-    assert "could not" in told, (told, watch.poll(), watch.stderr.read() if watch.poll() is not None else "")
+    reported = watch.stderr.readline()
+    assert "could not" in reported, (reported, watch.poll(), watch.stderr.read() if watch.poll() is not None else "")
     switch["thaw"]()
     assert '"lag": 1' in [watch.stdout.readline() for _ in range(3)][-1]
     watch.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Transactions that no coordinator ends any more, made on a real broker: kops finds those that Apache's `kafka-transactions` finds."""
+"""Transactions that no coordinator will ever end, made on a real broker: kops finds those that Apache's `kafka-transactions` finds."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ APACHE = "org.apache.kafka.tools.TransactionsCommand"
 
 @pytest.fixture
 def unverified(kafka, cluster):
-    """Have the brokers take records of a transaction that its coordinator was not told of, as before KIP-890."""
+    """Have the brokers take records of a transaction that its coordinator does not know about, as before KIP-890."""
 
     def alter(operation):
         entry = ConfigEntry("transaction.partition.verification.enable", "false", incremental_operation=operation)
@@ -105,8 +105,8 @@ def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, gro
     with ApacheTools(broker.bootstrap_servers) as apache:
         (broker_id,) = {part.leader for part in kafka.topics.describe([name])[name].partitions}
         listed = apache.run("find-hanging", "--broker-id", str(broker_id), "--topic", name, APACHE)
-        told = re.findall(rf"^{name}\s+(\d+)\s+(\d+)\s+\d+\s+-?\d+\s+(\d+)", listed, re.MULTILINE)
-        assert {tuple(map(int, found)) for found in told} == {(0, real.producer_id, 0), (2, NOBODYS, 0)}
+        reported = re.findall(rf"^{name}\s+(\d+)\s+(\d+)\s+\d+\s+-?\d+\s+(\d+)", listed, re.MULTILINE)
+        assert {tuple(map(int, found)) for found in reported} == {(0, real.producer_id, 0), (2, NOBODYS, 0)}
         for one in hanging.values():
             (advice,) = re.findall(r"`kafka-transactions (.+)`", one["summary"])
             assert "FAILED" not in apache.run(*shlex.split(advice), APACHE)

@@ -25,7 +25,7 @@ MINUTE, HOUR = 60_000, 3_600_000
 
 @pytest.fixture
 def records(cluster, topic):
-    """Make a topic with some records in each partition, as old as is said."""
+    """Make a topic with some records in each partition, ``age_ms`` old."""
 
     def make(*counts, age_ms=10 * MINUTE, **options):
         name = topic("t", partitions=len(counts), **options)
@@ -160,7 +160,7 @@ def test_a_reset_to_the_end_is_reported(diagnose, kops, broker, cluster, groups,
     kops(*shlex.split(back)[1:], "--yes").ok()
     assert set(cluster.committed(group).values()) == {20}
     findings = diagnose(group)
-    assert "commits_jumped" not in {finding["check"] for finding in findings}, findings  # taken back
+    assert "commits_jumped" not in {finding["check"] for finding in findings}, findings  # undone
 
 
 def test_a_topic_recreated_under_a_group_is_reported(diagnose, kops, broker, cluster, groups, group, records):

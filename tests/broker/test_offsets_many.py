@@ -1,4 +1,4 @@
-"""Many groups moved by one plan on the real broker: patterns, mixes, files; what is left alone, refused, and taken back."""
+"""Many groups moved by one plan on the real broker: patterns, mixes, files; what is left alone, refused, and undone."""
 
 import json
 from concurrent.futures import Future

@@ -200,7 +200,7 @@ def test_following_outlives_a_broker_that_comes_back_and_not_one_that_stays_away
     own.start()
     produce(own.bootstrap_servers, "followed", range(3, 5))
     assert keys(2) == [b"k3", b"k4"]
-    for _ in range(60):  # longer than the time limit: nobody produces, which is no trouble
+    for _ in range(60):  # longer than the time limit: nobody produces, which is not an error
         assert next(batches) == []
     own.kill()
     with pytest.raises((Unreachable, TimedOut)):

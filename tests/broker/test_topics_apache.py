@@ -30,15 +30,15 @@ def fill(broker, topic, timestamps):
 
 def test_apache_shows_altered_settings_and_their_undo(topics, topic, apache, run_kops):
     one, two = topic(config={"segment.ms": "60000", "retention.ms": "5000"}), topic()
-    wish = ("--config", "retention.ms=7200000", "--config", "cleanup.policy=delete, compact", "--delete-config", "segment.ms")
-    done = topics("alter", one, two, *wish, "--yes", "-o", "json").ok().json
+    changes = ("--config", "retention.ms=7200000", "--config", "cleanup.policy=delete, compact", "--delete-config", "segment.ms")
+    done = topics("alter", one, two, *changes, "--yes", "-o", "json").ok().json
     assert {item["target"]: item["status"] for item in done["items"]} == {one: "done", two: "done"}
     for name in (one, two):
         assert apache.own_settings(name) == {"retention.ms": "7200000", "cleanup.policy": "delete,compact"}
     run_kops("undo", done["journal_id"], "--yes").ok()
     assert apache.own_settings(one) == {"segment.ms": "60000", "retention.ms": "5000"}
     assert apache.own_settings(two) == {}
-    assert topics("alter", one, *wish[-2:], "--config", "retention.ms=5000", "--yes").ok()
+    assert topics("alter", one, *changes[-2:], "--config", "retention.ms=5000", "--yes").ok()
     assert apache.own_settings(one) == {"retention.ms": "5000"}
 
 

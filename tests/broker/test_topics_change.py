@@ -181,7 +181,7 @@ def test_topics_of_kafka_streams_do_not_grow_by_accident(topics, topic, broker, 
 
 
 def test_a_group_of_another_name_is_no_kafka_streams(topics, topic, broker, group, admin):
-    """``orders`` is no application because ``orders-v2`` has a changelog; nor is it one by committing without metadata."""
+    """A changelog of ``orders-v2`` does not make ``orders`` an application; nor do commits without metadata."""
     topic(name=f"{group}-v2-totals-changelog")
     name, other = topic("in"), topic("other")
     for one, reader in ((name, group), (other, f"{group}-v2")):

@@ -47,7 +47,7 @@ class Slow(Mutation):
     def invert(self, services, plan, results):
         there = [item for item in plan.changes if (folder_of(plan) / item.target).exists() == (item.action == "create")]
         turned = {"create": "delete", "delete": "create"}
-        return replace(plan, summary="take back", items=tuple(replace(item, action=turned[item.action]) for item in there))
+        return replace(plan, summary="undo", items=tuple(replace(item, action=turned[item.action]) for item in there))
 
     def resume(self, services, plan):
         left = [item for item in plan.changes if (folder_of(plan) / item.target).exists() != (item.action == "create")]

@@ -74,7 +74,7 @@ ELSEWHERE = {
     "kops schemas check": "tests/broker/test_schemas.py",
     "kops schemas register": "tests/broker/test_schemas.py",
 }
-"""Their JSON is looked at where a Kafka Streams application or a Kafka of its own is there."""
+"""Their JSON is checked where a Kafka Streams application or a Kafka of its own is there."""
 
 
 COUNT = itertools.count(1)

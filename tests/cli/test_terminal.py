@@ -62,7 +62,7 @@ def read_rest(terminal):
     try:
         while readable(terminal) and (part := os.read(terminal, 65536)):
             seen += part.decode()
-    except OSError:  # Linux: nobody has the other side open any more
+    except OSError:  # Linux: the other side is no longer open
         pass
     return seen
 

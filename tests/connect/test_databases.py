@@ -109,7 +109,7 @@ def test_jdbc_sink_rewrites_rows_and_fails_without_table(shop, until):
     shop.database.sql("alter table totals rename to elsewhere")
     shop.cluster.produce(shop.totals, totals(tin=5.5))
     until("the task to fail again", lambda: shop.kops("connect", "status", shop.sink).code == 1)
-    mended = shop.kops("connect", "alter", shop.sink, "--config", "collection.name.format=elsewhere", "--yes", "-o", "json").ok()
-    assert mended.json["items"][0]["value"] == {"state": "RUNNING", "tasks": ["RUNNING"]}  # the failure was from before
-    assert "FAILED" not in mended.err
+    fixed = shop.kops("connect", "alter", shop.sink, "--config", "collection.name.format=elsewhere", "--yes", "-o", "json").ok()
+    assert fixed.json["items"][0]["value"] == {"state": "RUNNING", "tasks": ["RUNNING"]}  # the failure was from before
+    assert "FAILED" not in fixed.err
     until("the last row", lambda: shop.database.sql("select total from elsewhere where item = 'tin'") == [["5.5"]])

@@ -1,4 +1,4 @@
-"""``examples/inventory/faust``: the changelog of a Faust table is lost, rebuilt, and the worker goes on with it."""
+"""``examples/inventory/faust``: the changelog of a Faust table is lost, rebuilt, and the worker continues with it."""
 
 import json
 import uuid

@@ -1,6 +1,6 @@
 """``examples/prices/postgresql``: rows go from PostgreSQL through Kafka and back as totals; these are lost on the way, and come back.
 
-What is right is said by PostgreSQL itself, from its own rows.
+PostgreSQL itself computes the expected values, from its own rows.
 """
 
 import shutil

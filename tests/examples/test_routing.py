@@ -1,4 +1,4 @@
-"""``examples/routing``: orders sent to topics by what is in them, repaired on the way, taken back and sent again."""
+"""``examples/routing``: orders sent to topics by what is in them, repaired on the way, undone and sent again."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``examples/word-count``: the store is lost, or damaged, and comes back, and the application goes on as its twin."""
+"""``examples/word-count``: the store is lost, or damaged, and comes back, and the application continues as its twin does."""
 
 import struct
 

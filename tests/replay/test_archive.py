@@ -19,7 +19,7 @@ HOUR = 3_600_000
 
 
 def many(first, count):
-    """Return records with every oddity, in two partitions, over days."""
+    """Return records of every unusual kind, in two partitions, over days."""
 
     def one(n):
         headers = (("h", b"1"), ("h", None), ("n", b"%d" % n)) if n % 3 else ()

@@ -37,7 +37,7 @@ def test_what_compaction_has_left_is_sent_archived_and_restored(scene, kops, eag
         scene.cluster.produce(source, [each for key in range(KEYS) for each in (some[key], *once[key : key + (key % 5 == 0)])])
     before = sum(high for _, high in scene.cluster.ends(source).values())
     wait_for("the compaction", lambda: len(scene.cluster.read(source)) < before - KEYS)
-    scene.cluster.set_config(source, cleanup_policy="delete", retention_ms="-1")  # so that nothing more goes while it is looked at
+    scene.cluster.set_config(source, cleanup_policy="delete", retention_ms="-1")  # so that nothing more is removed while it is compared
     expected = scene.cluster.read(source)
     assert len({record.offset - number for number, record in enumerate(expected)}) > 6  # gaps
     kops("replay", "run", source, "--to", target, "--yes").ok()

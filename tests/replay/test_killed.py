@@ -29,7 +29,7 @@ def sent(cluster, topic):
 
 @pytest.mark.parametrize(("how", "times"), [((), 2), (("--where", "offset >= 0"), 1), ((), 4)])
 def test_killed_at_random_moments(scene, kops, kops_process, broker, unique, how, times):
-    """Whole batches, gone on with and killed again, and rows; the broker slows the writer down, so that there are several transactions."""
+    """Whole batches, resumed and killed again, and rows; the broker slows the writer down, so that there are several transactions."""
     source, target = scene.topic("source"), scene.topic("target")
     scene.cluster.produce(source, records(24_000))
     scene.cluster.slow_down(slow := unique("slow"), QUOTA)

@@ -1,4 +1,4 @@
-"""``examples/prices/second-cluster.md``: the prices of one cluster sent to another, then only what is new, and taken back."""
+"""``examples/prices/second-cluster.md``: the prices of one cluster sent to another, then only what is new; undo is refused."""
 
 import contextlib
 

@@ -27,7 +27,7 @@ def every_kind(count=600, seed=11):
 
 
 def transactions(servers, topic, outcomes):
-    """Write 40 records in each of some transactions, which end as they are told."""
+    """Write a transaction of 40 records for each outcome, and end it with that outcome."""
     producer = Producer({"bootstrap.servers": servers, "transactional.id": f"{topic}-writer", "linger.ms": 0})
     producer.init_transactions(SECONDS)
     for turn, outcome in enumerate(outcomes):

@@ -21,7 +21,7 @@ def test_the_shared_broker_answers_and_topics_are_its_own(broker, topic):
 
 
 def test_a_broker_that_is_killed_comes_back_with_its_topics_on_its_port(own_broker):
-    """And one client of kops lives through it: what it was told of the broker that was away ends no later question."""
+    """And one client of kops lives through it: what was reported while the broker was away fails no later request."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
     from kops.core.errors import Unreachable

@@ -21,7 +21,7 @@ def secured(own_brokers):
 
 
 def refused(settings: dict[str, str]) -> list[str]:
-    """Return what a client with these settings is told."""
+    """Return the errors that a client with these settings gets."""
     from confluent_kafka import KafkaError
 
     errors: list[KafkaError] = []

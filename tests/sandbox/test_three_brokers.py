@@ -128,7 +128,7 @@ def test_health_reports_broker_that_is_down(three, until, run_kops, unique, endi
     assert code == 1
     assert found["offline_partitions"][1]["partitions"] == places[single]
     assert set(places[safe]) <= set(found["under_replicated"][1]["partitions"])
-    assert f"{narrow}:{on_two[narrow][0]}" not in found["under_replicated"][1]["partitions"]  # that is no topic of the group
+    assert f"{narrow}:{on_two[narrow][0]}" not in found["under_replicated"][1]["partitions"]  # that topic is not one of the group's
     rows = {row["id"]: row for row in kops("cluster", "brokers").json}
     assert (rows[2]["in_service"], rows[2]["leaders"], rows[2]["log_dirs"]) == (False, 0, [])
     assert rows[2]["out_of_sync_replicas"] == rows[2]["replicas"]

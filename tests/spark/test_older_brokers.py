@@ -54,7 +54,7 @@ def test_the_cluster_and_its_topics(older, kops, unique):
     described = kops("cluster", "describe", "-o", "json").ok().json
     assert version.startswith(described["kafka_version"])
     assert [(broker["id"], broker["in_service"]) for broker in described["brokers"]] == [(1, True)]
-    assert (described["quorum"] is None) == (version == OLDEST), "with ZooKeeper there is none, and that is no gap"
+    assert (described["quorum"] is None) == (version == OLDEST), "with ZooKeeper there is none, and that is not a gap"
     assert kops("cluster", "health").ok().err == ""
     assert kops("cluster", "brokers", "-o", "json").ok().json[0]["in_service"]
     kops("diagnose").ok()

@@ -86,7 +86,7 @@ def test_records_are_sent_again_archived_and_restored(secured, kops, unique, tmp
 
 
 def read(secured, topic, count):
-    """Return so many records, and see that there are no more: partition, key, value, time and headers."""
+    """Return ``count`` records, and check that there are no more: partition, key, value, time and headers."""
     consumer = Consumer({**secured.client, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(2)])
     messages = consumer.consume(count + 2, 30)

@@ -1,4 +1,4 @@
-"""Where the order of records is not known, or not all of them are there: what is said of windows then is true."""
+"""Where the order of records is not known, or not all of them are there: what is reported of windows then is true."""
 
 import random
 import struct

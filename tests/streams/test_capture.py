@@ -222,7 +222,7 @@ def test_a_jar_whose_manifest_names_the_others(captured, captured_many, tmp_path
 
 @pytest.mark.long
 def test_quarkus_launcher(captured, tmp_path):
-    """Whose class loader is no URLClassLoader."""
+    """Its class loader is not a URLClassLoader."""
     found = captured(*java("-jar", many_in_quarkus(tmp_path / "app")))
     assert (found.streams_version, len(found.stores), found.unknown) == (NEWEST, 14, ())
     assert {"quarkus-run.jar", "app.jar", f"kafka-streams-{NEWEST}.jar"} < {Path(entry.path).name for entry in found.class_path}

@@ -18,7 +18,7 @@ T = int(time.time()) // 60 * 60_000 - 3_600_000
 """The start of a minute: an hour ago, since brokers delete windows that are older than their retention."""
 KEYS = ("anna", "ben", "chloé")
 LEFT = [(KEYS[n % 3], f"l{n}", T + n * 7_000 + n // 9 * 20_000) for n in range(30)]
-"""With pauses, after which sessions begin anew."""
+"""With pauses, after which new sessions begin."""
 RIGHT = [(KEYS[n % 3], f"r{n}", T + n * 21_000 + 3) for n in range(8)]
 PEOPLE = [
     ("anna", "Rome", T - 5_000),
@@ -142,7 +142,7 @@ def test_sessions(changelog, application):
     of_anna = [row for row in held if row[0] == "anna"]
     assert len(of_anna) > 1
     grown = len(times_of("anna")) - len(of_anna)
-    assert sum(row["tombstone"] for row in history) == grown, "a session that grows is deleted and written anew"
+    assert sum(row["tombstone"] for row in history) == grown, "a session that grows is deleted and rewritten"
 
 
 def test_versions(changelog, application):

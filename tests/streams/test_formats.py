@@ -102,7 +102,7 @@ def damages(data: bytes, chance: random.Random) -> list[bytes]:
 
 @pytest.mark.parametrize(("version", "label"), [(0, 0), (1, 1), (2, 2), (3, 2), (3, 3)])
 def test_suppressed_values_of_every_version_are_restored_alike(library, version, label):
-    """The library reads the versions 0 to 2, and does not write them any more; a 3 may call itself 2."""
+    """The library reads the versions 0 to 2, and no longer writes them; a 3 may call itself 2."""
     headers = suppressed_headers(label)
     chosen = [encode_suppressed(case, version) for case in generated(CHANGES | SAME_PRIOR, CASES)]
     golden = [case for case in SUPPRESSED if VERSIONS[case["version"]] == version and min(version, 2) == label and case["value"]]

@@ -122,7 +122,7 @@ def test_rebuild_survives_a_killed_broker_or_fails_honestly(own_broker, tmp_path
     own.kill()
     own.start()
     process.wait(3 * SECONDS)
-    if process.returncode:  # an honest failure is allowed; a wrong state, or a success that is none, is not
+    if process.returncode:  # an honest failure is allowed; a wrong state, or a false success, is not
         assert "kops: error:" in said.read_text()
         assert "Traceback" not in said.read_text()
         kops.run("state", "rebuild", file, "-B", cluster.servers, "--yes", *SMALL_BATCHES).ok()

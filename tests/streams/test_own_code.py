@@ -1,7 +1,7 @@
 """The runner of an application's own code, beside TopologyTestDriver and by itself, with every line of versions.
 
 Both run the program on the library of the version; the driver without caches, in one task and with a commit after each record,
-so the runner is told the same where the two are compared. What the driver cannot do stands by itself: partitions, several
+so the runner gets the same settings where the two are compared. What the driver cannot do stands by itself: partitions, several
 sub-topologies, offsets, caches, what is thrown.
 """
 
@@ -330,10 +330,10 @@ def test_what_a_program_throws_is_told_with_the_record(host, order):
     host.start("throws", ONE_EACH)
     with pytest.raises(Failed) as caught:
         host.task(0, 0, given, order=order)
-    told = caught.value.told
-    assert (told["class"], told["message"]) == ("java.lang.ArithmeticException", "/ by zero")
-    assert (told["by"], told["phase"]) == ("program", "process")
-    assert (told["topic"], told["partition"], told["offset"]) == ("in", "0", "107")
+    reported = caught.value.reported
+    assert (reported["class"], reported["message"]) == ("java.lang.ArithmeticException", "/ by zero")
+    assert (reported["by"], reported["phase"]) == ("program", "process")
+    assert (reported["topic"], reported["partition"], reported["offset"]) == ("in", "0", "107")
     written, _ = host.task(0, 0, given[:7])
     assert [row.value for row in written] == [sum_of(range(7))]  # the next task begins afresh
 
@@ -351,17 +351,17 @@ def test_what_a_program_throws_is_told_with_what_was_done(host, program):
     host.start(program, ONE_EACH)
     with pytest.raises(Failed) as caught:
         host.task(0, 0, given, commit_ms="0")
-    told = caught.value.told
-    assert (told["phase"], told["class"], told["message"], told["offset"]) == FAILURES[program]
-    assert told["by"] == "program"
+    reported = caught.value.reported
+    assert (reported["phase"], reported["class"], reported["message"], reported["offset"]) == FAILURES[program]
+    assert reported["by"] == "program"
 
 
 def test_a_program_that_does_not_start(host):
     host.start("throws_starting", ONE_EACH)
     with pytest.raises(Failed, match="no licence") as caught:
         host.task(0, 0, [])
-    assert (caught.value.told["by"], caught.value.told["phase"]) == ("program", "start")
-    assert "topic" not in caught.value.told
+    assert (caught.value.reported["by"], caught.value.reported["phase"]) == ("program", "start")
+    assert "topic" not in caught.value.reported
 
 
 def test_the_clock_stands_where_it_is_told(host):
@@ -387,9 +387,9 @@ def test_a_record_that_cannot_be_read_is_named(host, order):
     host.start("unreadable", ONE_EACH)
     with pytest.raises(Failed) as caught:
         host.task(0, 0, given, order=order)
-    told = caught.value.told
-    assert told["class"] == "org.apache.kafka.common.errors.SerializationException"
-    assert (told["by"], told["phase"], told["topic"], told["offset"]) == ("program", "read", "in2", "3")
+    reported = caught.value.reported
+    assert reported["class"] == "org.apache.kafka.common.errors.SerializationException"
+    assert (reported["by"], reported["phase"], reported["topic"], reported["offset"]) == ("program", "read", "in2", "3")
 
 
 def test_the_programs_handler_of_unreadable_records_is_asked(host):
@@ -405,7 +405,7 @@ def test_requests_that_cannot_be_served_are_the_runners_to_refuse(host):
     host.start("count", {"out": 1})
     with pytest.raises(Failed, match="how many partitions the topic in has") as caught:
         host.task(0, 0, [])
-    assert caught.value.told["by"] == "runner"
+    assert caught.value.reported["by"] == "runner"
     with pytest.raises(Failed, match="no sub-topology 7"):
         host.task(7, 0, [])
     host.start("count", ONE_EACH)

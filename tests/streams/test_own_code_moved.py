@@ -1,6 +1,6 @@
-"""Applications that were moved to another number of partitions, as their own program says: of several kinds, and what is said of them then.
+"""Applications that were moved to another number of partitions, as their own program says: of several kinds, and what is reported.
 
-Each goes on, and in the end holds what a twin does that never moved.
+Each continues, and in the end holds what a twin does that never moved.
 """
 
 import json

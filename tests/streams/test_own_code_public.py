@@ -31,7 +31,7 @@ def agent():
 
 
 def records(make, *, seed=0, step=1000, count=COUNT, first=BEGIN_MS):
-    """Return what gives the records of a run; the times go on from run to run.
+    """Return what gives the records of a run; the times continue from run to run.
 
     :param make: of a random generator and a number: key and value
     """
@@ -180,7 +180,7 @@ APPLICATIONS = [
     ),
     Public("Visits", plain("Visits"), {"in": records(of_users(lambda _, at: b"song %d" % at, 40), step=2000)}, partitions=2),
 ]
-"""Apache's first; what the others are after is said where they are written."""
+"""Apache's first; what the others are modelled on is stated where they are written."""
 
 
 @pytest.fixture

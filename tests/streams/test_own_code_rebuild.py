@@ -131,7 +131,7 @@ def test_what_depends_on_the_order_of_two_topics_is_counted_and_named(app, captu
 
 @pytest.mark.long
 def test_a_program_that_is_seen_to_ask_a_clock(app, captured, run_kops, cluster):
-    """By one record of many; stores of the same tasks, and of those behind them, cannot be told from what it decided."""
+    """By one record of many; stores of the same tasks, and of those behind them, may depend on what it decided."""
     made = app("texts", also=[Record(b"key-1", b"!ask", FIRST_MS + 900_000)])
     seen = verified(run_kops, cluster, captured(made))
     assert {exactness for _, exactness, _ in seen.values()} == {"C"}

@@ -1,4 +1,4 @@
-"""An application moves to another number of partitions, as its own program says, and goes on as its twin does that never moved.
+"""An application moves to another number of partitions, as its own program says, and continues as its twin does that never moved.
 
 Each has counts by its key, by another one, by window and by session, and a store of a processor that joins values in their order. One moves
 from 4 to 12 partitions with its input topic growing, one to another input topic that has 12, and there and back and there again.

@@ -59,7 +59,7 @@ def state(run_kops, cluster, texts):
 
 
 def state_file(texts, folder, **changes):
-    """Write what a state file says of two of its stores; what is named is said otherwise."""
+    """Write what a state file says of two of its stores, with these changes."""
     source = {"topic": texts.app.topic("in"), "key": "string", "value": "string"}
     stores = {
         "letters": {"from": source, "key_by": "substring(value, 1, 1)", "aggregate": {"count": True}},

@@ -74,9 +74,9 @@ def started(cluster, prefix, run_kops, folder, version):
     made.run()
     asked = Asked(cluster, made)
     before = asked.answers()
-    told = {value.partition(b"=")[2] for _, value in before}
-    assert b"none" in told
-    assert len(told) > 20, told
+    values = {value.partition(b"=")[2] for _, value in before}
+    assert b"none" in values
+    assert len(values) > 20, values
     capture = folder / "capture.json"
     run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
     return made, asked, before, capture
@@ -127,7 +127,7 @@ class Moved(App):
 
 
 def answered(answers, store, time=None):
-    """Return what the store's keys were said to have, at a time: those that had a value."""
+    """Return the values that the store's keys were reported to have, at a time: of those that had one."""
     question = (store if time is None else f"{store}@{time}").encode()
     found = {
         key.decode(): answer.partition(b"=")[2].decode().split("@")[0] for key, answer in answers if answer.partition(b"=")[0] == question

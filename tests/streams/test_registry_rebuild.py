@@ -90,7 +90,7 @@ def oracle(registry_url, application, topic, records, *more):
 
 
 def json_rows(outcome):
-    """Return the rows of a list, or of one object a line."""
+    """Return the rows of a list, or of one object per line."""
     return outcome.json if outcome.out.startswith("[") else [json.loads(line) for line in outcome.out.splitlines()]
 
 

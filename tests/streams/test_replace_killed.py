@@ -1,4 +1,4 @@
-"""kops killed while it makes a changelog anew: finished from the journal, or by the same command, with the topic's own settings."""
+"""kops killed while it recreates a changelog: finished from the journal, or by the same command, with the topic's own settings."""
 
 import contextlib
 import json

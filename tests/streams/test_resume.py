@@ -1,7 +1,7 @@
-"""After a rebuild an application goes on as if nothing had happened.
+"""After a rebuild an application continues as if nothing had happened.
 
 Three applications process the same input: one is never touched; the two others lose their changelog half way, and one of them also its
-local state, while the other gets back the local state of an earlier time. Both are rebuilt, and all go on.
+local state, while the other gets back the local state of an earlier time. Both are rebuilt, and all continue.
 """
 
 import shutil

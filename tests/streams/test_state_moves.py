@@ -1,8 +1,8 @@
-"""An application that is restored, built beside itself, or moved to another number of partitions goes on as its twin does.
+"""An application that is restored, built beside itself, or moved to another number of partitions continues as its twin does.
 
 Applications process the same input. In the middle one is left alone; of the others one loses its changelog and gets a snapshot back,
 one moves from 4 to 12 partitions with its input topic growing, a windowed one moves to another input topic that has 12, and one hands
-over to an application of another name. Then all go on.
+over to an application of another name. Then all continue.
 """
 
 import shutil

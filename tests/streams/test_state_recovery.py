@@ -1,4 +1,4 @@
-"""What is left of a state is rebuilt when that is accepted, up to other positions, and taken back; the expected values are Kafka Streams'.
+"""What is left of a state is rebuilt when that is accepted, up to other positions, and undone; the expected values are Kafka Streams'.
 
 The applications never run: their topics and commits are set, and ``TopologyTestDriver`` is given what counts.
 """
@@ -100,5 +100,5 @@ def test_the_keys_of_the_verbs_are_those_that_programs_know(stage, cluster, tmp_
             "snapshot": ("snapshot", str(stage.file), "--to", str(tmp_path / "kept")),
         }.items()
     }
-    told = {name: sorted({re.sub(OF_THE_APPLICATION, r"\1", key) for key in keys}) for name, keys in found.items()}
-    assert told == {name: PINNED[name] for name in told}, yaml.safe_dump(told, sort_keys=False)
+    shown = {name: sorted({re.sub(OF_THE_APPLICATION, r"\1", key) for key in keys}) for name, keys in found.items()}
+    assert shown == {name: PINNED[name] for name in shown}, yaml.safe_dump(shown, sort_keys=False)

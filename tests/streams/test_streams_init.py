@@ -65,7 +65,7 @@ def guarantee_of(kind):
 
 
 def is_through(cluster, application, text):
-    """Tell whether all topics that it reads are committed to their ends, its repartition topics too."""
+    """Return whether all topics that it reads are committed to their ends, its repartition topics too."""
     committed = cluster.committed(application)
     outer = [topic for topic in cluster.topics(application.split("-")[0]) if f"[{topic}]" in text]
     inner = [topic for topic in cluster.topics(f"{application}-") if not topic.endswith("-changelog")]

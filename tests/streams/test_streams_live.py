@@ -82,7 +82,7 @@ def scene(cluster, tmp_path_factory):
 
 
 def settled(scene, protocol):
-    """Tell whether every partition has its instance and its standby, as both instances themselves know."""
+    """Return whether every partition has its instance and its standby, as both instances themselves know."""
     seen = [scene.instances.ask("hosts", name=f"{protocol}-{name}") for name in ("one", "two")]
     counts = [sum(len(host[kind]) for host in hosts.values()) for hosts in seen for kind in ("partitions", "standby_partitions")]
     return seen[0] == seen[1] and set(seen[0]) == {ONE, TWO} and counts == [11, 11, 11, 11]
@@ -147,15 +147,15 @@ def test_a_key_is_where_the_application_says(scene, kops, topology_file, protoco
     file = topology_file(protocol)
     for key in KEYS:
         arguments = ("streams", "describe", name, "--key", key, "-o", "json")
-        told = {row["store"]: row for row in kops(*arguments, "--topology", file).ok().json}
-        assert all(set(row) == ANSWERED for row in told.values())
+        reported = {row["store"]: row for row in kops(*arguments, "--topology", file).ok().json}
+        assert all(set(row) == ANSWERED for row in reported.values())
         for store in STORES:
             said = scene.instances.ask("key", name=f"{protocol}-two", store=store, key=key)
-            found = told[store]
+            found = reported[store]
             assert (found["partition"], found["active"]["application_server"]) == (said["partition"], said["active"]), (store, key)
             assert sorted(one["application_server"] for one in found["standby"]) == said["standbys"]
         if protocol == "streams":
-            assert {row["store"]: row for row in kops(*arguments).ok().json} == told
+            assert {row["store"]: row for row in kops(*arguments).ok().json} == reported
     alone = kops("streams", "describe", name, "--key", "u5", "--store", "users", "-o", "json").ok().json
     assert [row["active"] for row in alone] == [told_of(kops, name, "u5", file)], "one part has three partitions, so it is the only one"
 

@@ -150,7 +150,7 @@ def test_versioned_store_is_recreated_and_the_application_restores_it(cluster, p
     right, settings = observable(cluster.read(changelog)), cluster.config(changelog)
     assert settings["min.compaction.lag.ms"] == str(HISTORY_MS + 86_400_000)
     cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 0)])
-    doubtful = "--accept-inexact"  # records came late, and nothing that survived tells what became of them
+    doubtful = "--accept-inexact"  # records came late, and nothing that survived shows what became of them
     damaged = (*common, "--damaged", "v", doubtful)
     refused = run_kops("state", "rebuild", *damaged, "--yes")
     assert refused.code == 5

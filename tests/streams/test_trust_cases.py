@@ -76,7 +76,7 @@ class Case:
     :param moved: the second run reads another topic
     :param wrong: what a careful user would have written in place of the right state file
     :param grade: what kops says of the whole changelog, and of the lost one
-    :param told: what the first reason has
+    :param reason: what one of the reasons has
     """
 
     program: Program
@@ -88,22 +88,22 @@ class Case:
     wrong: Callable[[Said], None] = lambda said: None
     status: str = "different"
     grade: tuple[str, str] = ("C", "A if the file is right")
-    told: str = "surviving keys differ"
+    reason: str = "surviving keys differ"
 
 
 def _windows(size: int, **more: Any) -> Program:
     return replace(COUNT, window=Window("window", size, **more))
 
 
-def _by_kops(*command: str, told: str = "carried over", **more: Any) -> Case:
+def _by_kops(*command: str, reason: str = "carried over", **more: Any) -> Case:
     """Return a count that kops moves between its runs."""
     runs = (tuple(counted()), tuple(counted(KEYS)), (*command, "--confirm", "{application}"))
-    return Case(COUNT, *runs, status="unclear", grade=("C", "C"), told=told, **more)
+    return Case(COUNT, *runs, status="unclear", grade=("C", "C"), reason=reason, **more)
 
 
 CASES = {
     "reset to an offset": _by_kops(
-        "streams", "reset", "{application}", "--input-topic", "{topic}", "--to", "5", told="kops moved the application"
+        "streams", "reset", "{application}", "--input-topic", "{topic}", "--to", "5", reason="kops moved the application"
     ),
     "grown": _by_kops("state", "repartition", "{file}", "--partitions", "4", "--grow-inputs", partitions=2),
     "carried to another topic": _by_kops(
@@ -131,14 +131,14 @@ CASES = {
         wrong=short_grace,
         status="unclear",
         grade=("C", "C"),
-        told="window.retention",
+        reason="window.retention",
     ),
     "a session after a restart": Case(
         replace(COUNT, window=Window("session", 10_000, retention=DAY)),
         (at(100_000),),
         (at(5_000),),
         grade=("C", "C"),
-        told="records came late",
+        reason="records came late",
     ),
 }
 
@@ -275,7 +275,7 @@ def test_what_a_file_does_not_say_is_never_certain(scene, name):
         app.case.status,
         app.case.grade[0],
     )
-    assert any(app.case.told in reason for reason in store["reasons"]), store["reasons"]
+    assert any(app.case.reason in each for each in store["reasons"]), store["reasons"]
     refused = scene.kops("rebuild", app.file, "--yes")
     assert refused.code == 5, refused
     assert app.view() == app.before
@@ -285,7 +285,7 @@ def test_what_a_file_does_not_say_is_never_certain(scene, name):
 
 
 def test_groups_of_a_join_of_cached_tables_are_not_claimed(scene):
-    """What Kafka Streams adds and takes away depends on when its caches were flushed."""
+    """What Kafka Streams adds and removes depends on when its caches were flushed."""
     found = {row["store"]: row["exactness"] for row in scene.kops("verify", scene.tables.file, "-o", "json").json}
     assert found["regions"] == "C"
     assert found["people"] in {"B", "C"}

@@ -120,8 +120,8 @@ def test_surviving_keys_count_as_evidence(scene):
 
 
 def test_what_verify_has_proven_is_remembered_for_this_state_file_only(scene, tmp_path):
-    told = scene.kops("right", "verify").ok()
-    assert f"proof: {KEYS} of {KEYS} surviving keys equal; proven on 20" in told.err
+    shown = scene.kops("right", "verify").ok()
+    assert f"proof: {KEYS} of {KEYS} surviving keys equal; proven on 20" in shown.err
     plan = scene.kops("right", "rebuild", "--dry-run").ok()
     assert f" over {KEYS} keys" in plan.err
     changed = tmp_path / "changed.yaml"
@@ -133,8 +133,8 @@ def test_what_verify_has_proven_is_remembered_for_this_state_file_only(scene, tm
 def test_surviving_keys_are_no_evidence_for_a_lost_partition(scene):
     scene.lose("lost", 1)
     kept = sum(entry.partition != 1 for entry in scene.twins["right"].view().values())
-    told = scene.kops("lost", "verify")
-    assert f"proof: {kept} of {kept} surviving keys equal, none of them in partition 1; never proven" in told.err
+    shown = scene.kops("lost", "verify")
+    assert f"proof: {kept} of {kept} surviving keys equal, none of them in partition 1; never proven" in shown.err
     found = scene.verified("lost", code=1)
     assert (found["exactness"], found["missing"], found["proof"]["surviving"]) == ("A if the file is right", KEYS - kept, kept)
     assert found["proof"]["unproven"] == [1]

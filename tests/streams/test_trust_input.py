@@ -1,4 +1,4 @@
-"""What the input of a real application, and its commits, testify to: offsets that tools moved, records that are gone, times from elsewhere.
+"""What the input of a real application, and its commits, show: offsets that tools moved, records that are gone, times from elsewhere.
 
 All applications run in one JVM, twice: what makes the difference lies between the two runs. Then their changelogs are lost, so that no
 surviving key tells.

@@ -215,8 +215,8 @@ def test_keys_that_expire_from_a_changelog_are_not_certain(scene):
     twin = scene.twins["expires"]
     changelog = twin.program.changelog
     twin.cluster.set_config(changelog, cleanup_policy="compact,delete", retention_ms=str(7 * 86_400_000))
-    told = scene.kops("expires", "verify", output=None).ok()
-    assert "has cleanup.policy=compact,delete: the broker deletes keys that were not written again after 7d" in told.err
+    shown = scene.kops("expires", "verify", output=None).ok()
+    assert "has cleanup.policy=compact,delete: the broker deletes keys that were not written again after 7d" in shown.err
     scene.lose("expires", 2)
     before = twin.view()
     refused = scene.kops("expires", "rebuild", "--yes", output=None)

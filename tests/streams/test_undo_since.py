@@ -1,4 +1,4 @@
-"""An undo of a change of state after the real application went on: refused, or shown with what it takes away."""
+"""An undo of a change of state after the real application continued: refused, or shown with what it removes."""
 
 import shutil
 import uuid

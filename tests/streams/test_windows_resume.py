@@ -1,7 +1,7 @@
-"""An application of windows and sessions that lost its state goes on after a rebuild as if nothing had happened.
+"""An application of windows and sessions that lost its state continues after a rebuild as if nothing had happened.
 
 Three applications process the same input, late records among it: one is never touched; the two others lose all changelogs half way. One of
-them, which is exactly-once, loses its local state too; the other gets that of an earlier time back. Both are rebuilt, and all go on.
+them, which is exactly-once, loses its local state too; the other gets that of an earlier time back. Both are rebuilt, and all continue.
 """
 
 import os
@@ -48,7 +48,7 @@ BY_VALUE = Program(
 PROGRAMS = (MINUTES, VISITS, FINAL, CLOSING, BY_VALUE, *((HOPS, RECENT) if os.environ.get(LONG) else ()))
 """Hopping and sliding windows are long variants: their stores have the form of the tumbling ones, and test_windows.py computes them."""
 SHOWN = (MINUTES, VISITS, BY_VALUE)
-"""Of which differences are looked at: one of each form of keys."""
+"""Those whose differences are checked: one of each form of keys."""
 
 
 def records() -> list[Record]:

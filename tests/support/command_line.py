@@ -31,7 +31,7 @@ class Outcome:
         return json.loads(self.out)
 
     def ok(self) -> "Outcome":
-        """Return itself when the exit code is 0, else fail showing what was said."""
+        """Return itself when the exit code is 0, else fail and show the output."""
         assert self.code == 0, f"exit code {self.code}: {self.err.strip()[:500]}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
         return self
 

@@ -27,7 +27,7 @@ PLUGINS = (FILE_STREAM,)
 """What the workers have; a Maven coordinate more is fetched the first time."""
 CONVERTER = "io.apicurio:apicurio-registry-utils-converter:2.6.8.Final"
 FOR_DATABASES = ("io.debezium:debezium-connector-postgres:3.6.0.Final", "io.debezium:debezium-connector-jdbc:3.6.0.Final", CONVERTER)
-"""What they have as well where a test needs ``database_plugins`` among those of this run: of one in lanes, nobody knows before the end."""
+"""What they have as well where a test needs ``database_plugins`` among those of this run; in lanes, these are not known before the end."""
 CONVERTERS = ("AvroConverter", "ExtJsonConverter", "SerdeBasedConverter")
 """Those of ``CONVERTER``, whose jar has no manifest of them."""
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"

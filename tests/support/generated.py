@@ -64,7 +64,7 @@ class Life:
         return "read_committed" if self.guarantee == "exactly_once_v2" else "read_uncommitted"
 
     def runs_in(self, part: int, parts: int) -> bool:
-        """Tell whether the application runs when this part of its input is there."""
+        """Return whether the application runs when this part of its input is there."""
         first = parts - 1 if self.history == UNINTERRUPTED else 1 if self.history == STARTED_LATE else 0
         return part >= first
 
@@ -78,9 +78,9 @@ class Life:
         return json.dumps({"application": self.application, "streams": self.streams, "stores": stores})
 
     def __str__(self) -> str:
-        told = "" if self.is_told else ", not told"
+        note = "" if self.is_told else ", not stated"
         return (
-            f"{self.history}{told}, {len(self.delays)} instances, {json.dumps(self.streams)}, {self.made.specification.as_json()['config']}"
+            f"{self.history}{note}, {len(self.delays)} instances, {json.dumps(self.streams)}, {self.made.specification.as_json()['config']}"
         )
 
 
@@ -154,7 +154,7 @@ def _life(random_: random.Random, application: str, size: int, version: str, end
         ("statestore.cache.max.bytes", LARGE_CACHE if cached else "0"),
         ("commit.interval.ms", random_.choice(("100", "300", "1000"))),
         ("num.stream.threads", random_.choice(("1", "2"))),
-        ("session.timeout.ms", "6000"),  # so long one that was killed is still a member
+        ("session.timeout.ms", "6000"),  # for this long, one that was killed is still a member
         *((("main.consumer.isolation.level", "read_committed"),) if leaves_out else ()),
     )
     if random_.random() < OF_TABLES and not is_light:
@@ -208,9 +208,9 @@ class Case:
         return json.dumps(self.file), self.damage, self.verifies and self.damage == NOTHING, damaged, *at
 
     def __str__(self) -> str:
-        told = f", --damaged {self.damaged}" if self.damaged else ""
+        damaged = f", --damaged {self.damaged}" if self.damaged else ""
         asked = "verify" if self.verifies else "rebuild"
-        return f"{self.store} ({'right' if self.file_is_right else 'wrong'} file, {self.damage}{told}, {asked}): {json.dumps(self.file)}"
+        return f"{self.store} ({'right' if self.file_is_right else 'wrong'} file, {self.damage}{damaged}, {asked}): {json.dumps(self.file)}"
 
 
 @dataclass

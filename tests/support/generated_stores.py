@@ -88,7 +88,7 @@ class Filled:
 
     @property
     def is_grouped(self) -> bool:
-        """Tell whether it is grouped from a table."""
+        """Return whether it is grouped from a table."""
         return self.file["from"].get("table") is not None and "key_by" in self.file
 
     @property

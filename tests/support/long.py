@@ -212,6 +212,6 @@ LONG = (
 
 
 def is_long(item):
-    """Tell whether a test is a long variant."""
+    """Return whether a test is a long variant."""
     name = item.nodeid.partition("tests/")[2]
     return item.get_closest_marker("long") is not None or any(fnmatchcase(name, pattern) for pattern in LONG)

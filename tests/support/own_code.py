@@ -38,9 +38,9 @@ class Row:
 class Failed(Exception):
     """What a program threw."""
 
-    def __init__(self, told: Mapping[str, str]) -> None:
-        super().__init__(told)
-        self.told = dict(told)
+    def __init__(self, reported: Mapping[str, str]) -> None:
+        super().__init__(reported)
+        self.reported = dict(reported)
 
 
 class Host:

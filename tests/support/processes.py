@@ -37,7 +37,7 @@ def stopped(pids: set[int], name: str) -> Iterator[None]:
 
 
 def end(process: subprocess.Popen, number: signal.Signals = signal.SIGKILL) -> str:
-    """End a process by a signal, wait until nothing that it had started runs any more, and return what it said.
+    """End a process by a signal, wait until nothing that it had started still runs, and return its output.
 
     Workers of Spark outlive a killed kops for a moment, and write: what tests look at then would be decided by the machine's speed.
     """

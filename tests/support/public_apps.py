@@ -68,7 +68,7 @@ class Public:
     :param partitions: of its inputs and of its output
     :param settings: further ones
     :param tables: inputs that it reads whole without committing, as global tables
-    :param inexact: its stores are not of class A or B, so that a rebuild has to be told to
+    :param inexact: its stores are not of class A or B, so that a rebuild has to be allowed
     :param open: what of its output, and of its stores, is decided by the order of records in several partitions, or by when it punctuates:
         :data:`TIMES` and the like
     """

@@ -33,7 +33,7 @@ CONTAINERS = "KOPS_TEST_CONTAINERS"
 
 
 def in_containers() -> bool:
-    """Tell whether what tests share runs in containers."""
+    """Return whether what tests share runs in containers."""
     return os.environ.get(CONTAINERS) == "1" and VERSION == KAFKA_VERSION
 
 

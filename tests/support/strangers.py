@@ -98,11 +98,11 @@ def assert_harmless(
     for form, stream in ways:
         terminal = stream is _Terminal
         code, out, err = shown([*arguments, *form], typed if terminal else "", stream)
-        told = f"{arguments} {form} ended with {code}\n--- stdout\n{out}\n--- stderr\n{err}"
-        assert "bug:" not in err, told
+        report = f"{arguments} {form} ended with {code}\n--- stdout\n{out}\n--- stderr\n{err}"
+        assert "bug:" not in err, report
         for text in (out, STEERING.sub("", err) if terminal else err):
-            assert not ACTING.search(text), told
-            assert lines or not any(line.startswith(FORGED) for line in text.splitlines()), told
+            assert not ACTING.search(text), report
+            assert lines or not any(line.startswith(FORGED) for line in text.splitlines()), report
         everything += out + err
         if form and out:
             _parsed(out)
@@ -331,4 +331,4 @@ WITHOUT_STRANGERS = {
 }
 """Why a verb has no other test here than that of its errors."""
 UNCONNECTED = {verb for verb, _ in every_verb() if verb.startswith(("completion", "context list", "demo", "doctor", "plugins", "sandbox"))}
-"""What asks for no connection: a context that there is not is no error of it."""
+"""What asks for no connection: a context that does not exist is not an error for it."""

@@ -449,7 +449,7 @@ class Cluster:
             wait_for(f"{', '.join(left)} to be trimmed", trimmed)
 
     def lose(self, partitions: Mapping[str, Iterable[int]]) -> None:
-        """Delete all records of these partitions of compacted topics; the offsets go on from where they were."""
+        """Delete all records of these partitions of compacted topics; the offsets continue from where they were."""
         policies = {topic: self.config(topic).get("cleanup.policy", "delete") for topic in partitions}
         for topic in partitions:
             self.set_config(topic, cleanup_policy="delete")  # DeleteRecords is refused on a topic that is only compacted
@@ -465,7 +465,7 @@ class Cluster:
         assert not self.read(topic)
 
     def recreate(self, topic: str, partitions: int | None = None) -> None:
-        """Delete a topic and make it anew with the same settings; its offsets start at 0."""
+        """Delete a topic and create it again with the same settings; its offsets start at 0."""
         config, partitions = self.config(topic), partitions or self.topics(topic)[topic]
         self.delete(topic)
         self.create(topic, partitions, config)

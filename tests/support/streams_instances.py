@@ -27,7 +27,7 @@ def described_topologies(version: str) -> dict[str, dict[str, Any]]:
 
 
 def forget_groups(cluster: Cluster, *names: str) -> None:
-    """Delete groups that may be there; one that is not, or still has members, is nobody's problem any more."""
+    """Delete groups that may be there; one that is not, or still has members, is ignored."""
     for gone in cluster.admin.delete_consumer_groups(list(names)).values():
         with contextlib.suppress(KafkaException):
             gone.result(30)

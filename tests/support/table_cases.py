@@ -125,6 +125,6 @@ def observable(records: Sequence[Record], history_ms: int = HISTORY_MS) -> set[t
 
 
 def _before(found: set[tuple[int | None, bytes | None, int, bytes | None]], partition: int | None, key: bytes | None, time: int) -> bool:
-    """Tell whether there is a value just before a deletion."""
+    """Return whether there is a value just before a deletion."""
     earlier = [(at, value) for where, whose, at, value in found if (where, whose) == (partition, key) and at < time]
     return bool(earlier) and max(earlier)[1] is not None

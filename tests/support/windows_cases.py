@@ -68,7 +68,7 @@ SETUPS = [
 
 
 def inputs(chosen: Setup, count: int) -> list[list[Record]]:
-    """Return so many inputs that hypothesis makes; the same ones each time."""
+    """Return ``count`` inputs that hypothesis makes; the same ones each time."""
     made: list[list[Record]] = []
 
     @settings(

@@ -26,7 +26,7 @@ public final class ExamplesHost {
     private ExamplesHost() {}
 
     public static void main(String[] unused) throws Exception {
-        System.setOut(System.err); // what the applications log is no answer
+        System.setOut(System.err); // what the applications log is not an answer
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             String[] fields = line.split("\t");

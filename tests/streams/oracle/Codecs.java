@@ -61,7 +61,7 @@ final class Codecs {
             case "short" -> number.shortValue();
             case "double" -> number.doubleValue();
             case "float" -> number.floatValue();
-            default -> throw new IllegalArgumentException("a number is no " + format);
+            default -> throw new IllegalArgumentException("a number is not a " + format);
         };
     }
 

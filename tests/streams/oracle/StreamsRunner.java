@@ -176,17 +176,17 @@ public final class StreamsRunner {
                 .flatMap(node -> ((Source) node).topicSet().stream())
                 .map(topic -> topic.endsWith("-repartition") || topic.startsWith("KTABLE-FK-JOIN-") ? group + "-" + topic : topic)
                 .collect(Collectors.toSet());
-        boolean told = false;
+        boolean reported = false;
         try (Admin admin = Admin.create(adminSettings)) {
             while (!closing.await(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
                 boolean caughtUp = streams.state() == KafkaStreams.State.RUNNING && lag(admin, group, topics) == 0;
-                if (caughtUp && !told) {
+                if (caughtUp && !reported) {
                     say("CAUGHT_UP");
                     if (stopWhenIdle) {
                         return;
                     }
                 }
-                told = caughtUp;
+                reported = caughtUp;
             }
         }
     }

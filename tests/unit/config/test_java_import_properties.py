@@ -10,7 +10,7 @@ from kops.core.errors import ConfigError
 
 from .java_check import ask_java
 
-# A surrogate alone is no character, and Java writes it as "?".
+# A surrogate alone is not a character, and Java writes it as "?".
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 
 TRICKY = r"""

@@ -62,16 +62,16 @@ def test_install_command_uses_pipx_inject(environment):
 def test_install_command_reinstalls_uv_tool_from_its_source(environment, monkeypatch):
     folder, _ = environment
     (folder / "uv-receipt.toml").touch()
-    told = {"url": "https://example.org/kops.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+    origin = {"url": "https://example.org/kops.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
 
     class Installed:
         def read_text(self, _name):
-            return json.dumps(told)
+            return json.dumps(origin)
 
     monkeypatch.setattr(metadata, "distribution", lambda _name: Installed())
     source = "git+https://example.org/kops.git@abc"
     assert extras.how_to_add("schemas") == f"add it with: uv tool install --force --with 'fastavro<2,>=1.9' {source}"
-    told = {"url": "file:///tmp/a folder/kops.whl"}
+    origin = {"url": "file:///tmp/a folder/kops.whl"}
     assert extras.command_to_add(["a"]) == "uv tool install --force --with a '/tmp/a folder/kops.whl'"
     environment[1].add("pyspark")  # what is there already would be gone
     environment[1].add("pandas")

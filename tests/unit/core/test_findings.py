@@ -1,4 +1,4 @@
-"""Findings and how they are told."""
+"""Findings and how they are shown."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -60,7 +60,7 @@ message Node {
 
 
 def linked(length):
-    """A list of so many elements in Avro: 0 is the id, branch 1 another element, branch 0 the end."""
+    """A list of ``length`` elements in Avro: 0 is the id, branch 1 another element, branch 0 the end."""
     return b"\0\2" * (length - 1) + b"\0\0"
 
 
@@ -72,7 +72,7 @@ def nested_messages(depth):
 
 
 def nested_any(depth):
-    """A message in an Any in a message, again and again; a parser starts to count anew in each."""
+    """A message in an Any in a message, again and again; a parser starts to count from 0 in each."""
     data = b""
     for _ in range(depth):
         url = b"type.googleapis.com/google.protobuf.Any"

@@ -61,7 +61,7 @@ def test_texts_are_escaped_and_long_ones_cut():
 
 def test_a_chart_is_well_formed_and_says_its_numbers():
     svg = re.search(r"<svg.*?</svg>", made(), re.DOTALL).group()
-    told = [node.firstChild.data for node in minidom.parseString(svg.encode()).getElementsByTagName("title")]
-    assert told[0].startswith("1970-01-01T00:00:00.000Z: 3 missing")
-    assert told[1] == "1970-01-01T00:00:00.040Z: 1 missing"
-    assert len(told) == 2
+    titles = [node.firstChild.data for node in minidom.parseString(svg.encode()).getElementsByTagName("title")]
+    assert titles[0].startswith("1970-01-01T00:00:00.000Z: 3 missing")
+    assert titles[1] == "1970-01-01T00:00:00.040Z: 1 missing"
+    assert len(titles) == 2

@@ -1,4 +1,4 @@
-"""The pictures of docs/architecture.md, made anew from the imports of today."""
+"""The pictures of docs/architecture.md, redrawn from the imports of today."""
 
 import importlib.util
 import sys

@@ -37,7 +37,7 @@ def commands(page: Path) -> Iterator[str]:
 
 
 def shlex_safe(line: str) -> str:
-    """Return a line without its quoted parts and expansions: what is in them is no option of kops."""
+    """Return a line without its quoted parts and expansions: what is in them is not an option of kops."""
     return re.sub(r"\$\([^)]*\)|\$\(\(.*?\)\)", "X", re.sub(r"'[^']*'|\"[^\"]*\"", "X", line))
 
 

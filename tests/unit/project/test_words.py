@@ -37,19 +37,18 @@ BANNED = {
 PAGES = (
     "*.md",
     "docs/**/*.md",
-    "plugins/*/src/**/*.py",
-    "java/**/*.java",
     "examples/**/*.md",
-    "examples/**/*.java",
-    "examples/**/*.py",
     "examples/**/*.yaml",
+    *(f"{folder}/**/*.{kind}" for folder in ("java", "examples", "plugins", "tests") for kind in ("py", "java")),
 )
+LISTS = {"glossary.md", "test_words.py", "test_samples.py"}
+"""The files that name the phrases themselves."""
 
 
 def clean_files():
     found = [*(ROOT / "src" / "kops").rglob("*.py")]
     found += [file for pattern in PAGES for file in ROOT.glob(pattern)]
-    return sorted(str(file.relative_to(ROOT)) for file in found if file.name != "glossary.md")
+    return sorted(str(file.relative_to(ROOT)) for file in found if file.name not in LISTS)
 
 
 @pytest.mark.parametrize("file", clean_files())

@@ -1,4 +1,4 @@
-"""What Connect workers are told."""
+"""The settings that Connect workers get."""
 
 from pathlib import Path
 

@@ -8,7 +8,7 @@ import org.apache.kafka.streams.kstream.StreamJoined;
 
 /**
  * Impressions of advertisements with their clicks, also those without: after the documented topology of Confluent's example of a join of two
- * streams. Impressions are not joined before that is said at each record, and not only every second of the clock.
+ * streams. Impressions that were not joined are emitted with each record, and not only every second of the clock.
  */
 public final class Clicks {
     private Clicks() {}

@@ -86,7 +86,7 @@ def test_a_name_that_no_plan_can_ask_for_is_refused_before_one_is_computed():
     names = ["a-counts-changelog", "a"]
     for given in ((), ("a",), ("a-counts-changelog", "")):
         refuse_other_names(Approval(confirm=given), names, OPEN)
-    for connection in (OPEN, PROTECTED):  # once the plan's own name is there, another one is no reason to refuse: see approve
+    for connection in (OPEN, PROTECTED):  # once the plan's own name is there, another one is not a reason to refuse: see approve
         refuse_other_names(Approval(confirm=("a", "prod")), names, connection)
     refuse_other_names(Approval(confirm=("prod",)), names, PROTECTED)
     for given, connection in ((("counts",), OPEN), (("prod",), OPEN), (("prod", "counts"), PROTECTED)):

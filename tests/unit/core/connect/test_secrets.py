@@ -166,9 +166,9 @@ def test_secrets_of_any_shape_are_hidden(secret):
     assert secret not in json.dumps(shown)
     assert url not in json.dumps(shown)
     trace = "\n".join(f"failed at {name} = {value}: {value!r}" for name, value in config.items())
-    told = scrubbed(trace, secret_texts(config))
-    assert secret not in told
-    assert url not in told
+    cleaned = scrubbed(trace, secret_texts(config))
+    assert secret not in cleaned
+    assert url not in cleaned
     sealed = seal(config, (), KEY)
     assert secret not in json.dumps(sealed.as_json())
     assert url not in json.dumps(sealed.as_json())

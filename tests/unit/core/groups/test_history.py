@@ -40,7 +40,7 @@ TOOL = None
         ((1, 5, 9), []),
         ((5, (100, TOOL)), [(5, 100, 95)]),
         ((5, (100, TOOL), 110), [(5, 100, 95)]),  # it went on from there
-        ((5, (100, TOOL), (5, TOOL)), []),  # taken back, and that is no news
+        ((5, (100, TOOL), (5, TOOL)), []),  # undone, and not reported
         ((5, (100, TOOL), (50, TOOL)), [(5, 100, 45)]),
         ((100, (5, TOOL)), [(100, 5, 95)]),
         ((100, (5, TOOL), 60), [(100, 5, 40)]),

@@ -112,7 +112,7 @@ def test_a_transaction_that_no_coordinator_ends_is_hanging():
     assert orphan.age(NOW) == 50
     assert held_text(orphan, NOW) == "hanging transaction of producer 7 at 10 for <1s"
     left_behind = OpenTransaction(7, 0, 10, NOW - 70_000, "app-1", "Ongoing", NOW - 50, 5_000, includes_partition=False)
-    assert (left_behind.hanging, left_behind.age(NOW)) == (True, 70_000)  # the coordinator tells of the transaction after it
+    assert (left_behind.hanging, left_behind.age(NOW)) == (True, 70_000)  # the coordinator reports the transaction after it
     assert OpenTransaction(7, 0, 10, None, "app-1", "CompleteAbort", includes_partition=True).hanging
     assert OpenTransaction(7, 0, 10).age(NOW) is None
 

@@ -1,4 +1,4 @@
-"""State files: what they may say, and how each mistake is told."""
+"""State files: what they may say, and how each mistake is reported."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""Reading the capture of a program, and what is said when it is none."""
+"""Reading the capture of a program, and the error for a file that is not one."""
 
 import copy
 import json

@@ -227,7 +227,7 @@ def test_a_table_that_is_joined_with_itself_is_run_for_its_questions_and_for_the
 
 
 def test_a_sub_topology_that_sends_to_itself_otherwise_is_refused(of_itself):
-    """A loop that is no foreign-key join has no end that could be told."""
+    """A loop that is not a foreign-key join has no end that could be determined."""
     nodes = tuple(replace(node, supplier="com.acme.Loop") if node.name == "note" else node for node in of_itself.nodes)
     changed = replace(of_itself, nodes=nodes)
     assert {reason_against(changed, each) for each in changed.stores} == {"sub-topologies that fill it write into each other"}

@@ -20,7 +20,7 @@ def test_the_names_of_a_shadow():
 
 
 def test_what_the_agent_tells():
-    told = progress_of(
+    reported = progress_of(
         {
             "state": "RUNNING",
             "place.a.b-c:12": "7,5",
@@ -32,7 +32,7 @@ def test_what_the_agent_tells():
         }
     )
     place = TopicPartition("a.b-c", 12)
-    assert told == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), {"out": 3}, ("one", "two"))
+    assert reported == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), {"out": 3}, ("one", "two"))
     empty = progress_of({"state": "REBALANCING", "records": "0", "skipped": "0", "without_key": ""})
     assert empty == Progress("REBALANCING", {}, {}, suppressed={})
 
@@ -50,8 +50,8 @@ def test_what_the_agent_tells():
     ],
 )
 def test_a_partition_is_through_when_all_it_gave_is_committed(position, after, committed, why):
-    told = progress({} if position is None else {IN: position}, {IN: after})
-    assert waited_for({IN: (2, 10)}, told, committed) == ({IN: why} if why else {})
+    reported = progress({} if position is None else {IN: position}, {IN: after})
+    assert waited_for({IN: (2, 10)}, reported, committed) == ({IN: why} if why else {})
 
 
 def test_nothing_is_waited_for_where_there_is_nothing():

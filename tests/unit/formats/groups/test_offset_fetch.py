@@ -102,7 +102,7 @@ def test_any_answer(groups):
 
 @given(some.sampled_from([0, 0, 0, 15]), topics)
 def test_an_answer_of_one_group_as_brokers_before_3_0_give_it(error, found):
-    (told,) = read_answer(encoded([("billing", error, found)])).values()
+    (expected,) = read_answer(encoded([("billing", error, found)])).values()
     one = OffsetFetchResponse.OffsetFetchResponseTopic
     place = one.OffsetFetchResponsePartition
     names = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
@@ -111,7 +111,7 @@ def test_an_answer_of_one_group_as_brokers_before_3_0_give_it(error, found):
         error_code=error,
         topics=[one(name=topic, partitions=[place(**dict(zip(names, each, strict=True))) for each in places]) for topic, places in found],
     )
-    assert read_answer_of_one(answer.encode(version=OF_ONE_GROUP)) == told
+    assert read_answer_of_one(answer.encode(version=OF_ONE_GROUP)) == expected
 
 
 def test_one_commit_with_metadata_among_plain_ones_is_seen_wherever_it_stands():

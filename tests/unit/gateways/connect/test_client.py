@@ -14,7 +14,7 @@ from support.faulty_connect import expanded
 
 @pytest.fixture
 def worker():
-    """A Connect worker that answers as it is told: ``worker(status, content)`` gives its address; asked is what it was asked."""
+    """A Connect worker with one answer: ``worker(status, content)`` returns its address; ``worker.asked`` has its requests."""
     servers = []
 
     def start(status=200, content=b"{}", wait=None):

@@ -1,4 +1,4 @@
-"""Connect on a bad day: what is asked again, of whom, and what is told when nothing helps."""
+"""Connect on a bad day: what is asked again, of whom, and what is reported when nothing helps."""
 
 import shutil
 import subprocess

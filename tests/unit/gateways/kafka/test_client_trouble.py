@@ -1,4 +1,4 @@
-"""librdkafka tells once that no broker answers, and never that they are back: what was told before must not end a later wait."""
+"""librdkafka reports once that no broker answers, and never that they are back: what it reported before must not end a later wait."""
 
 from concurrent.futures import Future
 
@@ -36,7 +36,7 @@ def test_brokers_that_are_back_are_asked(brokers):
 
 
 def test_trouble_that_is_told_late_does_not_end_a_wait_for_brokers_that_are_back(brokers, monkeypatch):
-    """A busy machine: what went wrong before the wait is told only within it."""
+    """A busy machine: what went wrong before the wait is reported only within it."""
     kafka = Kafka(Connection((brokers.servers,)))
     assert kafka.topics.names() == ["orders"]
     monkeypatch.setattr(kafka.client, "_doubt_trouble", lambda _: kafka.client._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN)))
@@ -63,7 +63,7 @@ def test_an_answer_takes_back_what_was_told():
 
 
 class Told:
-    """Tells that no broker can be reached, and that one has answered."""
+    """Reports that no broker can be reached, and that one has answered."""
 
     def __init__(self, client, answer):
         self._client, self._answer = client, answer

@@ -1,4 +1,4 @@
-"""A leader that is one no more: librdkafka tells what the broker says, and goes on asking that broker until metadata is read anew."""
+"""A leader that no longer is one: librdkafka reports the broker's answer, and keeps asking that broker until it reads metadata again."""
 
 import pytest
 

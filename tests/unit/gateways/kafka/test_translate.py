@@ -1,4 +1,4 @@
-"""Kafka's errors in kops' words: the exit code tells what to do."""
+"""Kafka's errors in kops' words: the exit code shows what to do."""
 
 import pytest
 from confluent_kafka import KafkaError

@@ -1,4 +1,4 @@
-"""What is said of what a program throws."""
+"""What is reported when a program throws."""
 
 from kops.gateways.machine.program import thrown
 

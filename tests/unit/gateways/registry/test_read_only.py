@@ -1,4 +1,4 @@
-"""A registry as a program may have it that is run again: what comes through, and what is said of the rest."""
+"""A registry as a program may have it that is run again: what comes through, and what is reported of the rest."""
 
 import contextlib
 import json

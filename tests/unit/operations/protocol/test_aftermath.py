@@ -1,4 +1,4 @@
-"""What happened since an entry ended, told from what it left behind: on a cluster of a few facts."""
+"""What happened since an entry ended, derived from what it left behind: on a cluster of a few facts."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ class World:
         return {name: replace(topic(name), topic_id=self.ids[name]) for name in names if name in self.ids}
 
     def read(self, ranges, **_):
-        raise OperationFailed("nobody reads here")
+        raise OperationFailed("records are not read here")
 
 
 def topic(name):
@@ -49,7 +49,7 @@ def world(services):
 
 @pytest.fixture
 def undone(monkeypatch, mutation, journal, plan, world):
-    """Carry a plan out that leaves traces; then make the plan that takes it back."""
+    """Carry a plan out that leaves traces; then make the plan that undoes it."""
     monkeypatch.setitem(MUTATIONS, "test.recorded", "this_test:MUTATION")
     monkeypatch.setitem(__import__("sys").modules, "this_test", SimpleNamespace(MUTATION=mutation))
     monkeypatch.setattr(mutation, "traces", lambda plan, results: Traces(logs=(LOG,), group=GROUP), raising=False)

@@ -1,4 +1,4 @@
-"""The journal on disk: whole entries, crashes told from running processes, and what can be undone or finished."""
+"""The journal on disk: whole entries, crashes distinguished from running processes, and what can be undone or finished."""
 
 import json
 import os

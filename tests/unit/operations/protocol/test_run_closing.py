@@ -1,4 +1,4 @@
-"""What is said, and written, when the work is done: with a full disk, a folder that cannot be written, and Ctrl-C at the end."""
+"""What is reported, and written, when the work is done: with a full disk, a folder that cannot be written, and Ctrl-C at the end."""
 
 import os
 import signal

@@ -18,7 +18,7 @@ INT = Schema(AVRO, '"int"')
 
 @pytest.fixture
 def server():
-    """A registry that answers as told: ``server({"/subjects": (200, [])})``."""
+    """A registry with given answers: ``server({"/subjects": (200, [])})``."""
     answers, asked = {}, []
 
     class Handler(BaseHTTPRequestHandler):

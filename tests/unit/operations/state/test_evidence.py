@@ -1,4 +1,4 @@
-"""What surviving keys testify, and how `--damaged` is read."""
+"""What surviving keys prove, and how `--damaged` is read."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the commits of an application testify to: who made them, and for which topic."""
+"""What the commits of an application show: who made them, and for which topic."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -82,7 +82,7 @@ def reasons(commits, proof=NONE, proven=None):
         "Kafka Streams'",
         "at the log start",
         "nothing moved",
-        "taken back",
+        "undone",
         "not run since",
         "deleted",
         "none of Streams",
@@ -147,7 +147,7 @@ def test_where_nothing_ran_since_a_move_the_changelog_is_of_other_offsets(judged
 
 def test_without_the_log_only_what_stands_is_seen(judged):
     found = judged(streams(5), tool(7), seen=False)
-    assert (reasons(found), "may not read it" in found.gap) == ([], True), "nothing tells that it is an application of Kafka Streams"
+    assert (reasons(found), "may not read it" in found.gap) == ([], True), "nothing shows that it is an application of Kafka Streams"
     found = judged(streams(7), seen=False)
     assert not reasons(found)
 

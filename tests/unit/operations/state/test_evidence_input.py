@@ -16,7 +16,7 @@ HOMES = [partition_for(name, TASKS) for name in NAMES]
 
 
 def placing(*, ends=(0, 0), held=(), read=KEYS, survive=0, apart=False, base=None, **fields):
-    """Judge a changelog of which so many keys of each partition survived.
+    """Judge a changelog of which ``survive`` keys of each partition survived.
 
     :param held: records of the repartition topic, as (key, partition)
     """

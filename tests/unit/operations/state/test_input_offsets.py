@@ -1,4 +1,4 @@
-"""What is going to be read is told before it is: records, and bytes as far as the brokers tell them."""
+"""What is going to be read is shown before it is: records, and bytes as far as the brokers report them."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""A shadow as a change: whatever ends it, it is taken away, and what cannot be is said and left open in the journal."""
+"""A shadow as a change: whatever ends it, it is removed, and what cannot be is reported and left open in the journal."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What waits in a repartition topic, or between the sides of a foreign-key join: told apart, said, or refused."""
+"""What waits in a repartition topic, or between the sides of a foreign-key join: distinguished, reported, or refused."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What the log of an input testifies to: offsets without a record, and the latest time."""
+"""What the log of an input shows: offsets without a record, and the latest time."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -20,12 +20,12 @@ def test_sessions_that_were_merged_are_told_as_they_come_and_not_twice(monkeypat
         latest = max(latest, time)
     steps, floor = steps_of(made, "string"), latest - made.window.retention_ms
 
-    def told(**how):
+    def puts(**how):
         found = list(sessions_of(b"k", taken, made.window, steps, Tally(), **how))
         assert len({put[:2] for put in found}) == len(found)
         return sorted(put for put in found if put[0] > floor)
 
-    whole = told()
+    whole = puts()
     monkeypatch.setattr(windows_sessions, "_MAX_TOMBSTONES", 3)
-    assert told(in_order=True) == whole
+    assert puts(in_order=True) == whole
     assert {put[2] is None for put in whole} == {True, False}
