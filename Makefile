@@ -53,7 +53,7 @@ demo: setup ## Break and rebuild an application's state on a real Kafka
 	$(BIN)/kops demo
 
 test: jars ## Run every check, on real parts
-	@KOPS_TEST_LANES=1 nice $(MAKE) $(AT_ONCE) --jobs=1 types unit style layers & checks=$$!; \
+	@KOPS_TEST_LANES=1 nice -n 5 $(MAKE) $(AT_ONCE) --jobs=1 types unit style layers & checks=$$!; \
 	$(MAKE) --no-print-directory real; real=$$?; \
 	wait $$checks || { echo 'failed: types, unit, style or layers, see above'; exit 1; }; exit $$real
 
