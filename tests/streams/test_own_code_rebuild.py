@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support import processes
 from support.captured import built_agent
 from support.own_apps import FIRST_MS, App, Example, records
 from support.programs import Record
@@ -245,6 +246,26 @@ def test_neither_kops_nor_its_program_outlives_the_other(misbehaving, run_kops, 
     program = held(waited)
     working.kill()
     wait_for("the program to end", lambda: not Path(f"/proc/{program}").exists())
+    assert cluster.ends(made.topic("texts-changelog")) == emptied
+    waited.unlink()
+    run_kops(*arguments).ok()
+    assert made.view("texts") == before
+
+
+@pytest.mark.long
+def test_workers_of_spark_that_are_killed_leave_the_changelogs(misbehaving, run_kops, kops_process, cluster):
+    made, before, arguments, (waited,) = misbehaving("wait")
+    emptied = cluster.ends(made.topic("texts-changelog"))
+    waited.touch()
+    working = kops_process(*arguments)
+    program = held(waited)
+    started = processes.descendants({working.pid})
+    for worker in processes.named(started, "python_daemon"):
+        os.kill(worker, signal.SIGKILL)
+    said = working.communicate(timeout=SECONDS)[1]
+    assert working.returncode == 1, said
+    assert "worker" in said, said
+    processes.wait_until_gone({*started, program})
     assert cluster.ends(made.topic("texts-changelog")) == emptied
     waited.unlink()
     run_kops(*arguments).ok()

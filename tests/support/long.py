@@ -162,14 +162,15 @@ LONG = (
     "broker/test_groups_delete.py::test_a_kafka_streams_application_goes_on_after_undo?*",
     "broker/test_topics_streams.py::*",
     "broker/test_reading_records.py::test_following_outlives_a_broker_that_comes_back_and_not_one_that_stays_away",
-    "sandbox/test_three_brokers.py::test_health_reports_broker_that_is_down?*",
-    "sandbox/test_secured.py::test_it_comes_back_after_a_crash_with_the_same_credentials",
+    # Sandboxes of three brokers, and secured ones: clusters of that kind, started in the same way, are those of test_security.
+    "sandbox/test_three_brokers.py::*",
+    "sandbox/test_secured.py::*",
+    "sandbox/test_connect_plugins.py::test_missing_plugin_leaves_nothing_behind",
+    "sandbox/test_jars.py::test_jar_with_wrong_checksum_is_refused_and_not_kept",
     # Sandboxes of their own, each with a broker that starts twice, or with Connect and a registry, as tests/connect has them.
     "sandbox/test_connect.py::test_connect_and_a_registry_come_and_go_with_the_sandbox",
     "sandbox/test_command.py::test_port_in_use_is_named_and_new_ports_are_possible",
     "sandbox/test_command.py::test_logs_follow_until_interrupted_and_show_why_broker_failed",
-    "sandbox/test_three_brokers.py::test_topics_of_three_brokers_and_of_two",
-    "sandbox/test_three_brokers.py::test_lag_on_leaderless_partitions_is_unknown",
     "connect/test_worker_killed.py::*",
     "broker/test_reading_records.py::test_reading_outlives_a_broker_that_comes_back_and_not_one_that_stays_away",
     # Many records, of whose memory the benchmarks say more.

@@ -20,18 +20,24 @@ def descendants(pids: set[int]) -> set[int]:
     return found
 
 
+def named(pids: set[int], name: str) -> set[int]:
+    """Return those of these processes whose command line has a name; there is one at least."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    found = {int(line.split()[0]) for line in listed.splitlines() if name in line} & pids
+    assert found, listed
+    return found
+
+
 @contextlib.contextmanager
 def stopped(pids: set[int], name: str) -> Iterator[None]:
     """Stop those of these processes whose command line has a name, so that they cannot end, until the block ends."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
-    named = {int(line.split()[0]) for line in listed.splitlines() if name in line} & pids
-    assert named, listed
-    for pid in named:
+    chosen = named(pids, name)
+    for pid in chosen:
         os.kill(pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        for pid in named:
+        for pid in chosen:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 

@@ -137,7 +137,7 @@ class BatchWriter(IdempotentProducer):
             self.send(topic, 0, 1, partial(_position_batch, self.names.group, position))
             self.flush()
         except RefusedBatch as refused:
-            raise ValueError(f"how far it came cannot be noted in {topic}: {refused}") from refused
+            raise ValueError(f"progress cannot be recorded in {topic}: {refused}") from refused
 
     def abort(self) -> None:
         while self._in_flight:

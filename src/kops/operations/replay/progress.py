@@ -267,7 +267,7 @@ def progress_notes(services: Services, progress_topic: ProgressTopic) -> list[st
     """Return what a plan says about how long progress stays known; nothing if that is for ever and no topic has to be created."""
     if progress_topic.problem:
         kept = f"for {kept_text(services)} after the last commit"
-        return [f"how far it came is known {kept}, and `kops replay resume` refuses after that ({progress_topic.problem})"]
+        return [f"its progress is known {kept}, and `kops replay resume` refuses after that ({progress_topic.problem})"]
     settings = ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
     return (
         [f"creates {PROGRESS_TOPIC} (1 partition, {settings}): how far replays came does not expire there"] if progress_topic.create else []

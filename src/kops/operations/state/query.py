@@ -37,6 +37,11 @@ from kops.operations.state.versions import accepted, newest_versions
 if TYPE_CHECKING:
     from kops.formats.base import Format
 
+CHANGELOG, INPUT = "changelog", "input"
+END = Position("end")
+NO_OFFSET = -1
+"""The offset of a record that is in no log."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -178,11 +183,6 @@ def _end(bounds: Bounds, at: Position, offset_at_time: int | None) -> int:
     return bounds.log_end_offset
 
 
-NO_OFFSET = -1
-"""The offset of a record that is in no log."""
-CHANGELOG, INPUT = "changelog", "input"
-
-
 @dataclass(frozen=True)
 class ComputedViews:
     """Computed stores; the stage of each has all of its keys.
@@ -234,9 +234,6 @@ def computed_views(
         drop_stage(*(found.stage for found in computed))
 
 
-END = Position("end")
-
-
 @dataclass(frozen=True)
 class Answer:
     """The rows found.
@@ -261,7 +258,7 @@ def parse_moment(text: str | None, origin: str, now: datetime) -> Position:
         hint = "committed, end, or a time such as @-1h or @2026-11-20T14:05" + (
             "; an offset, of a changelog" if origin == CHANGELOG else ""
         )
-        raise UsageProblem(f"a state cannot be asked for as of {text!r}", hint=hint)
+        raise UsageProblem(f"a store cannot be queried at {text!r}", hint=hint)
     return position
 
 

@@ -60,7 +60,7 @@ def test_changes_on_the_way_to_a_grouped_table():
         (table_changes.decode, b"", "not empty"),
         (table_changes.decode, b"x\x06", "form 6"),
         (table_changes.decode, b"x\x02\x03", "0 or 1"),
-        (table_changes.decode, b"\xff" * 100_000 + b"\x02", "beyond 5 bytes"),
+        (table_changes.decode, b"\xff" * 100_000 + b"\x02", "longer than 5 bytes"),
         (positions.decode, b"\x01", "version 1"),
         (positions.decode, b"\x00\xff\xff\xff\xff", "-1 parts"),
     ],

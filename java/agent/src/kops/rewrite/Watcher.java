@@ -12,15 +12,16 @@ import org.objectweb.asm.Opcodes;
 
 /**
  * Lets the methods of a program call the hook before each call whose result differs from run to run, or from machine to machine: of a clock,
- * of random numbers, of the network or a database, of the environment; and before each that asks for a record's offset. Returns null for a
- * class without such calls.
+ * of random numbers, of the network or a database, of the environment; before each that asks for a record's offset; and where they name
+ * punctuation by wall-clock time. Returns null for a class without any of it.
  */
 public final class Watcher implements UnaryOperator<byte[]> {
     private static final String HOOK = "kops/agent/Hook";
+    private static final String PUNCTUATION = "org/apache/kafka/streams/processor/PunctuationType";
     private static final List<String> TELLING = List.of("currentTimeMillis", "nanoTime", "java/time/", "java/util/Date", "Calendar",
         "java/lang/Math", "java/lang/StrictMath", "Random", "randomUUID", "randomUuid", "shuffle", "java/net/", "java/nio/channels/",
         "java/sql/", "javax/sql/", "currentSystemTimeMs", "getenv", "java/util/TimeZone", "org/apache/kafka/common/utils/",
-        "RecordMetadata", "ProcessorContext", "RecordContext");
+        "RecordMetadata", "ProcessorContext", "RecordContext", "PunctuationType");
     private static final List<String> NOW = List.of("java/time/Instant", "java/time/LocalDate", "java/time/LocalDateTime",
         "java/time/LocalTime", "java/time/ZonedDateTime", "java/time/OffsetDateTime", "java/time/OffsetTime", "java/time/Year",
         "java/time/YearMonth", "java/time/MonthDay");
@@ -50,6 +51,13 @@ public final class Watcher implements UnaryOperator<byte[]> {
                     final int opcode, final String type, final String name, final String descriptor, final boolean isInterface) {
                 if (differs(type, name, descriptor)) say("seen", type, name);
                 super.visitMethodInsn(opcode, type, name, descriptor, isInterface);
+            }
+
+            /** The kind of punctuators that a clock calls, wherever a program schedules them. */
+            @Override
+            public void visitFieldInsn(final int opcode, final String type, final String name, final String descriptor) {
+                if (opcode == Opcodes.GETSTATIC && type.equals(PUNCTUATION) && name.equals("WALL_CLOCK_TIME")) say("seen", type, name);
+                super.visitFieldInsn(opcode, type, name, descriptor);
             }
 
             /** A reference to a method, such as System::currentTimeMillis: who calls it is not seen. */

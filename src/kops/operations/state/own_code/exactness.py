@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kops.spark.programs.jobs import Ran, StoreCounts
 
 _NAMED = 5
+_BY_CLOCK = "PunctuationType.WALL_CLOCK_TIME"
 _OFFSET = ".offset"
 """With what a call ends that asks for a record's offset."""
 
@@ -85,7 +86,7 @@ def _seen(doubts: Doubts, ran: Sequence[Ran], *, windows: bool, anywhere: Collec
     late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"
     between = "its tasks ran in no other order, and between which records these acted is not known"
     return [
-        *_of_calls(doubts, ran),
+        *_of_calls(doubts, ran, counted_schedules=schedules > 0),
         *(
             [f"the program schedules {counted(unshown, 'punctuator')} by stream time, which its capture does not show: {between}"]
             if unshown
@@ -97,12 +98,17 @@ def _seen(doubts: Doubts, ran: Sequence[Ran], *, windows: bool, anywhere: Collec
     ]
 
 
-def _of_calls(doubts: Doubts, ran: Sequence[Ran]) -> list[str]:
-    """Name calls whose answer differs from run to run or from machine to machine, and those that ask for offsets that are not known."""
-    calls = {call for each in ran for call in each.calls}
+def _of_calls(doubts: Doubts, ran: Sequence[Ran], *, counted_schedules: bool) -> list[str]:
+    """Name calls whose answer differs from run to run or from machine to machine, and those that ask for offsets that are not known.
+
+    :param counted_schedules: punctuators by wall-clock time were counted, so who schedules them need not be named
+    """
+    seen = {call for each in ran for call in each.calls}
+    clocked = {call for call in seen if call.endswith(_BY_CLOCK)}
+    calls = seen - clocked
     offsets = {call for call in calls if call.endswith(_OFFSET)}
     own = {name.partition("$")[0] for name in doubts.classes}
-    initial = {call for each in ran for call in each.initial_calls if not call.endswith(_OFFSET) and _class_of(call) in own}
+    initial = {call for each in ran for call in each.initial_calls if not call.endswith((_OFFSET, _BY_CLOCK)) and _class_of(call) in own}
     differs = "what gives another answer each time, or on another machine"
     started = f"a class of its nodes was seen to call, when it was loaded or made, {differs}"
     asked = "the program was seen to ask for offsets of records, and those of repartition topics are others here"
@@ -110,6 +116,7 @@ def _of_calls(doubts: Doubts, ran: Sequence[Ran]) -> list[str]:
         *([f"the program was seen to call {differs}: {_some(calls - offsets)}"] if calls - offsets else []),
         *([f"{started}: {_some(initial)}"] if initial else []),
         *([f"{asked}: {_some(offsets)}"] if offsets and doubts.numbers_anew else []),
+        *([f"punctuators by wall-clock time are scheduled: {_some(clocked)}"] if clocked and not counted_schedules else []),
     ]
 
 

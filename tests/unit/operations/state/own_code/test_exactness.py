@@ -94,6 +94,12 @@ def test_offsets_are_known_where_no_repartition_topic_lies_between(judged):
     )
 
 
+def test_who_schedules_by_the_clock_is_named_where_it_is_not_counted(judged):
+    calls = ("Timers.each: PunctuationType.WALL_CLOCK_TIME",)
+    assert judged(Doubts(), calls=calls).reasons == (f"punctuators by wall-clock time are scheduled: {calls[0]}",)
+    assert judged(Doubts(), calls=calls, schedules=1).reasons == ("the program schedules 1 punctuator by wall-clock time, not called here",)
+
+
 def test_what_the_classes_of_a_store_were_given_when_they_were_loaded(judged):
     initial = (
         "com.acme.App.<clinit>: Instant.now",
