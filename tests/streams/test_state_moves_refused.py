@@ -162,7 +162,7 @@ def test_repartition_that_does_not_fit_is_refused(scene):
     scene.refused(scene.kops("snapshot", f"{application}-nobody", "--to", scene.folder / "s"), "has no changelog topics", code=1)
     scene.refused(scene.kops("restore", scene.folder), "is not a snapshot", code=2)
     scene.refused(scene.kops("rebuild", scene.file, "--into", application, "--yes"), "is the application that", code=2)
-    scene.refused(scene.kops("query", scene.file, "k", "--at", "start"), "as of 'start'", code=2)
+    scene.refused(scene.kops("query", scene.file, "k", "--at", "start"), "a store cannot be queried at 'start'", code=2)
     scene.refused(scene.kops("query", scene.file, "--all", "--at", "7"), "an offset is of one partition", code=2)
     scene.refused(scene.kops("diff", scene.file, "--against", "nobody"), "there is no topic nobody-totals-changelog", code=1)
     assert scene.kops("query", scene.file).code == 2
