@@ -41,19 +41,26 @@ Steps = Mapping[TopicPartition, "tuple[int | None, int | None]"]
 class _Done:
     """An entry of the journal.
 
-    :param change: what it did to the state of an application; None: it did something else
+    :param change: what it did to the state of the application; None: it did something else
+    :param steps: how it moved the application's committed offsets
     """
 
     entry: Entry
     change: StateArguments | None
+    steps: Steps
 
     @classmethod
-    def of(cls, entry: Entry) -> _Done:
+    def of(cls, entry: Entry, application: str) -> _Done:
         """Read an entry.
 
         :raises UsageProblem: when the arguments of a change of state are damaged
         """
-        return cls(entry, arguments_of(entry.plan) if entry.plan.operation in _CHANGES else None)
+        if entry.plan.operation not in _CHANGES:
+            return cls(entry, None, _steps(entry.plan, application))
+        change = arguments_of(entry.plan)
+        if change.application != application:
+            return cls(entry, None, {})
+        return cls(entry, change, _between(change.prior, change.commit))
 
     @property
     def lasts(self) -> bool:
@@ -125,14 +132,14 @@ def read_past(
     """
     journal, cluster = Journal(services.directories.state / "journal"), services.kafka.cluster().cluster_id
     entries = [
-        _Done.of(entry)
+        _Done.of(entry, application)
         for entry in journal.entries(lambda _damaged: None, mentioning=application)
         if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE and (not until or entry.started <= until)
     ]
     entries.reverse()
     apart, judged, computed = set(), {}, {}
     for store in stores:
-        found = _of_store((done for done in entries if done.entry.started >= since), application, store)
+        found = _of_store((done for done in entries if done.entry.started >= since), store)
         computed[store.name] = max(since, found.since)
         reasons = [_carried(entry) for entry in found.carried]
         for at, moves in sorted(found.moves.items()):
@@ -149,16 +156,16 @@ def read_past(
                     reasons.append(_moved(at, move))
         if reasons:
             judged[store.name] = contradicted(reasons)
-    return OwnHistory(_written(entries, application), frozenset(apart), judged, computed, _made(entries, application))
+    return OwnHistory(_written(entries), frozenset(apart), judged, computed, _made(entries))
 
 
-def _of_store(entries: Iterable[_Done], application: str, store: Store) -> _OfStore:
+def _of_store(entries: Iterable[_Done], store: Store) -> _OfStore:
     """Follow one store through the entries, oldest first."""
     found, topics = _OfStore(), {source.topic for source in store.inputs}
     for done in entries:
-        entry, change = done.entry, done.change
+        entry, change, steps = done.entry, done.change, _only(topics, done.steps)
         if change is not None:
-            if change.application != application or not done.lasts:
+            if not done.lasts:
                 continue
             if entry.plan.operation not in COMPUTED:
                 if _is_carried(entry.plan, change, store):
@@ -166,9 +173,8 @@ def _of_store(entries: Iterable[_Done], application: str, store: Store) -> _OfSt
             elif store.name in change.stores:
                 found = _OfStore(since=entry.started)
             else:
-                _note(found, entry, _only(topics, _between(change.prior, change.commit)))
+                _note(found, entry, steps)
             continue
-        steps = _only(topics, _steps(entry.plan, application))
         if entry.plan.operation == RESET:
             begun = {at: [_Move(entry, before, after, begins=True)] for at, (before, after) in steps.items()}
             found = _OfStore(begun, since=found.since) if steps else found
@@ -213,16 +219,11 @@ def _steps(plan: Plan, application: str) -> Steps:
     return found
 
 
-def _made(entries: Iterable[_Done], application: str) -> dict[TopicPartition, frozenset[int | None]]:
+def _made(entries: Iterable[_Done]) -> dict[TopicPartition, frozenset[int | None]]:
     """Return all offsets that kops ever moved the application to, or from, by partition: an undo moves it to the latter."""
     found: dict[TopicPartition, set[int | None]] = {}
     for done in entries:
-        change = done.change
-        if change is None:
-            steps = _steps(done.entry.plan, application)
-        else:
-            steps = _between(change.prior, change.commit) if change.application == application else {}
-        for at, (before, after) in steps.items():
+        for at, (before, after) in done.steps.items():
             found.setdefault(at, set()).update({after} if before is None else {before, after})
     return {at: frozenset(offsets) for at, offsets in found.items()}
 
@@ -262,10 +263,10 @@ def _moved(at: TopicPartition, move: _Move) -> str:
     )
 
 
-def _written(entries: Iterable[_Done], application: str) -> dict[str, dict[int, int]]:
+def _written(entries: Iterable[_Done]) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for done in entries:
-        if done.change is None or done.entry.plan.operation not in COMPUTED or done.change.application != application or not done.lasts:
+        if done.change is None or done.entry.plan.operation not in COMPUTED or not done.lasts:
             continue
         for store in done.change.stores.values():
             of_changelog = found.setdefault(store.changelog, {})
