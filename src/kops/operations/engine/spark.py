@@ -35,9 +35,14 @@ STAGES_KEPT_DAYS = 30
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 
+def spark_folder(services: Services) -> Path:
+    """Return this process's private folder for Spark; it is deleted with the process, or by the next one if that is killed."""
+    return run_folder(services.directories.state / "spark")
+
+
 def report_folder(services: Services) -> str:
-    """Return a new folder in which tasks on this machine report; it is deleted with this process, or by the next one if that is killed."""
-    return tempfile.mkdtemp(prefix="read-", dir=run_folder(services.directories.state / "spark"))
+    """Return a new folder in which tasks on this machine report."""
+    return tempfile.mkdtemp(prefix="read-", dir=spark_folder(services))
 
 
 @dataclass
@@ -91,7 +96,7 @@ class Engine:
         from kops.spark.driver.session import set_system_properties
         from kops.spark.reading.source import KafkaSource
 
-        directory = run_folder(self.services.directories.state / "spark") if self.is_local else None
+        directory = spark_folder(self.services) if self.is_local else None
         settings = java_settings(self.services.connection, directory)
         if directory is not None:
             _keep_token(self.services.connection, directory)

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kops.core.streams.capture import Capture
-from kops.gateways.machine.private_files import run_folder
 from kops.gateways.machine.program import ProgramStart, launched
 from kops.gateways.machine.program_ahead import StartedAhead
 from kops.gateways.machine.program_registries import Registries
-from kops.operations.engine.spark import Engine
+from kops.operations.engine.spark import Engine, spark_folder
 from kops.operations.state.from_snapshot import Base
 from kops.operations.state.own_code.memory import Memory
 from kops.operations.state.own_code.stores import launch_settings
@@ -75,7 +74,7 @@ def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
     if program.folder is not None:
         yield program.folder
         return
-    folder = tempfile.mkdtemp(prefix="program-", dir=run_folder(engine.services.directories.state / "spark"))
+    folder = tempfile.mkdtemp(prefix="program-", dir=spark_folder(engine.services))
     try:
         yield folder
     finally:
