@@ -20,8 +20,11 @@ code  meaning
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+_T = TypeVar("_T")
 
 
 class ExitCode(IntEnum):
@@ -180,6 +183,19 @@ class ReadOnlyContext(Refused):
     """The context does not allow mutations."""
 
     slug = "read_only_context"
+
+
+def answer_or_error(ask: Callable[[], _T]) -> _T | KopsError:
+    """Return an answer of the cluster, or why it gave none.
+
+    :raises Unreachable: when the cluster cannot be asked
+    """
+    try:
+        return ask()
+    except Unreachable:
+        raise
+    except KopsError as error:
+        return error
 
 
 class Terminated(BaseException):

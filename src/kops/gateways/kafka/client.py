@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakMethod
 
 from kops.config.connection import Connection
-from kops.core.errors import KopsError, TimedOut, Unreachable
+from kops.core.errors import KopsError, TimedOut, answer_or_error
 from kops.gateways.kafka.translate import is_answer, is_authentication, is_lost, is_moving, is_unreachable, translate
 
 if TYPE_CHECKING:
@@ -143,12 +143,7 @@ class Client:
 
     def outcome(self, future: Future[T], doing: str, *, again: Callable[[AdminClient], Future[T]] | None = None) -> T | KopsError:
         """Wait for one of many requests and return its error as a value; unreachable brokers still raise."""
-        try:
-            return self.wait(future, doing, again=again)
-        except Unreachable:
-            raise
-        except KopsError as error:
-            return error
+        return answer_or_error(lambda: self.wait(future, doing, again=again))
 
     def outcomes(self, futures: Mapping[str, Future[Any]], doing: str) -> dict[str, Any]:
         """Wait for the parts of a request, by name; see ``outcome``."""

@@ -5,11 +5,10 @@ What the principal may not see becomes a warning in the plan: a change must not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-from kops.core.errors import KopsError, Unreachable
+from kops.core.errors import KopsError, answer_or_error
 from kops.core.findings import names_text
 from kops.core.models import Bounds, Committed, Group, Topic, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
@@ -22,7 +21,6 @@ from kops.operations.groups.matching import is_live_streams
 from kops.operations.services import Services
 
 RETENTION_SIZE = "retention.bytes"
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
         offsets = groups.committed_or_errors([group.group_id for group in listed if group.type != "share"])
         return listed, offsets, groups.describe_or_errors([group.group_id for group in listed if group.state != "EMPTY"])
 
-    answer = _answer(ask)
+    answer = answer_or_error(ask)
     if isinstance(answer, KopsError):
         return Readers(committed, active, unseen=answer.message)
     listed, offsets, members = answer
@@ -64,19 +62,6 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
         if not isinstance(group, KopsError):
             _note(active, group_id, (partition.topic for member in group.members for partition in member.assignment))
     return Readers(committed, active, tuple(group.group_id for group in listed), errors[0].message if errors else "")
-
-
-def _answer(ask: Callable[[], _T]) -> _T | KopsError:
-    """Return an answer of the cluster, or why it gave none.
-
-    :raises Unreachable: when the cluster cannot be asked
-    """
-    try:
-        return ask()
-    except Unreachable:
-        raise
-    except KopsError as error:
-        return error
 
 
 def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
@@ -131,7 +116,7 @@ def _applications(services: Services, group_ids: Collection[str], owners: Collec
     if not unsure:
         return found
     groups = services.kafka.groups
-    answer = _answer(lambda: (groups.describe_or_errors(unsure), groups.committed_or_errors(unsure)))
+    answer = answer_or_error(lambda: (groups.describe_or_errors(unsure), groups.committed_or_errors(unsure)))
     if isinstance(answer, KopsError):
         return found  # readers_of already warns that not every group could be read
     described, committed = answer
@@ -169,7 +154,7 @@ def needs_below(services: Services, cuts: Mapping[TopicPartition, tuple[Bounds, 
     if not cutting:
         return Needs()
     groups = services.kafka.groups
-    answers = _answer(lambda: groups.committed_or_errors([group.group_id for group in groups.listed() if group.type != "share"]))
+    answers = answer_or_error(lambda: groups.committed_or_errors([group.group_id for group in groups.listed() if group.type != "share"]))
     if isinstance(answers, KopsError):
         return Needs(unseen=answers.message)
     records: dict[str, dict[str, int]] = {}
@@ -219,7 +204,7 @@ def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence
     """
     by_time = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION, *pair)) is not None}
     by_size = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION_SIZE, *pair)) is not None}
-    found = _answer(lambda: [*_too_old(services, by_time), *_too_big(services, by_size)])
+    found = answer_or_error(lambda: [*_too_old(services, by_time), *_too_big(services, by_size)])
     return [f"how many records the new retention deletes is not known: {found.message}"] if isinstance(found, KopsError) else found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from kops.core.errors import KopsError, Refused, Unreachable
+from kops.core.errors import KopsError, Refused, answer_or_error
 from kops.core.models import Committed, GroupOffsets, TopicPartition
 from kops.gateways.kafka.admin import RETRY_SECONDS, Wire, can_express, settled
 from kops.gateways.kafka.client import Client
@@ -215,12 +215,9 @@ class PendingCommit:
 
     def _repeat(self) -> dict[TopicPartition, KopsError] | KopsError:
         commits = {TopicPartition(one.topic, one.partition): Committed(one.offset) for one in self._asked}
-        try:
-            outcome = self._offsets.commit_on_the_wire(self._group_id, commits)
-        except Unreachable:
-            raise
-        except KopsError as error:
-            return error
+        outcome = answer_or_error(lambda: self._offsets.commit_on_the_wire(self._group_id, commits))
+        if isinstance(outcome, KopsError):
+            return outcome
         return {partition: error for partition, error in outcome.items() if error is not None}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import KopsError, Unreachable
+from kops.core.errors import KopsError, answer_or_error
 from kops.formats.groups.offset_fetch import OF_ONE_GROUP, VERSION, TopicCommits, read_answer, read_answer_of_one
 from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import AGAIN_SECONDS, Client, in_thread
@@ -72,13 +72,7 @@ def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommi
             raise for_code(commits)
         return commits
 
-    try:
-        found: list[TopicCommits] = wire.ask(f"read the committed offsets of group {group_id}", ask, patient=True)
-    except Unreachable:
-        raise
-    except KopsError as error:
-        return error
-    return found
+    return answer_or_error(lambda: wire.ask(f"read the committed offsets of group {group_id}", ask, patient=True))
 
 
 def _found(group_id: str | None, data: bytes) -> Found:
