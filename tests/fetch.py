@@ -26,6 +26,7 @@ from support import class_archive
 from support.captured import BOOT_LOADER, EXAMPLES, QUARKUS
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
 from support.older_streams import older_set
+from support.own_code import BETWEEN
 from support.skipped import LONG
 
 Fetch = Callable[[Path], object]
@@ -34,7 +35,7 @@ FOR_LONG_VARIANTS: dict[str, Fetch] = {
     CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
     "kafka 3.3.2": lambda cache: jars_of(kafka_set("3.3.2"), cache),
     "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
-    "streams 4.0.0": lambda cache: jars_of(older_set("4.0.0"), cache),
+    **{f"streams {version}": partial(jars_of, older_set(version)) for version in BETWEEN},
     "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
     "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
     "quarkus": lambda cache: jars_of(QUARKUS, cache),

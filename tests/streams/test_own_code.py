@@ -19,11 +19,12 @@ from kops.formats import runner_frames as frames
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.gateways.machine.jars import class_path
-from support.own_code import Failed, Host, Row, batch_of, jars_of_streams, runner_classes
+from support.own_code import BETWEEN, Failed, Host, Row, batch_of, jars_of_streams, runner_classes
 from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, last, records, shuffled
 from support.streams import compiled, java_with
 
-VERSIONS = ("2.8.2", *(pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.6.2", "3.9.1", "4.0.0", "4.1.1")), "4.3.1")
+LONG = ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1", *BETWEEN)
+VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in LONG), "4.3.1")
 LOADED_BESIDE = Path(__file__).parent / "own_code_loader" / "LoadedBeside.java"
 LETTERS = "app-by-letter-repartition"
 
@@ -113,8 +114,8 @@ def test_a_task_goes_on_at_the_stream_time_that_was_committed(host):
     host.start("count", ONE_EACH, NO_CACHE)
     (row,) = changes(host.task(0, 0, records("in", 1))[0])
     written = offset_metadata.encode(OffsetMetadata(7_000_000, {}))
-    if host.version < "3":
-        written = base64.b64encode(struct.pack(">bq", 1, 7_000_000)).decode()  # TopicPartitionMetadata of then
+    if host.version < "3.3":
+        written = base64.b64encode(struct.pack(">bq", 1, 7_000_000)).decode()  # StreamTask.encodeTimestamp of then
     time = {"committed_in": "1", "metadata_in": written}
     assert host.task(0, 0, [], restored=[row], **time)[1]["stream_time"] == "7000000"
     assert host.task(0, 0, [], restored=[row])[1]["stream_time"] == "-1"
@@ -235,7 +236,7 @@ def test_records_have_their_offsets_and_the_task_its_partition(host):
     (row, deleted), _ = host.task(0, 5, given)
     assert deleted.value is None  # the first stream time is one to punctuate at
     assert (row.topic, row.partition) == ("app-kept-changelog", 5)
-    clock = b"" if host.version < "3.0" else b"0"
+    clock = b"" if host.version < "3.2" else b"0"
     assert row.value == b"v|a=b|in:5:1000000007|0_5|" + clock
     with pytest.raises(Failed, match="does not read other:5"):
         host.task(0, 5, [Row("other", 5, 0, 0, b"k", b"v")])
@@ -365,8 +366,8 @@ def test_a_program_that_does_not_start(host):
 
 
 def test_the_clock_stands_where_it_is_told(host):
-    if host.version < "3.0":
-        pytest.skip("from Kafka Streams 3.0 on a processor can ask for it")
+    if host.version < "3.2":
+        pytest.skip("from Kafka Streams 3.2 on a processor can ask for it")
     host.start("processor", ONE_EACH, NO_CACHE, wall_clock="1700000000123")
     rows, _ = host.task(0, 0, records("in", 5))
     assert all(row.value.endswith(b"|1700000000123") for row in rows if row.value)

@@ -88,8 +88,8 @@ def start(tmp_path):
     return make
 
 
-def configured(program):
-    settings = {f"partitions.{topic}": str(count) for topic, count in PARTITIONS.items()}
+def configured(program, folder):
+    settings = {f"partitions.{topic}": str(count) for topic, count in PARTITIONS.items()} | {"state.dir": str(folder)}
     return program.ask(frames.CONFIGURE, frames.encoded_map(settings))
 
 
@@ -130,19 +130,19 @@ def alone():
         pytest.skip(lacking.message)
 
 
-def test_a_program_without_a_network_reaches_nobody(app, start, service, alone):
+def test_a_program_without_a_network_reaches_nobody(app, start, service, alone, tmp_path):
     record, called = service
     started = start(app())
     program = Program(started)
     try:
-        configured(program)
+        configured(program, tmp_path)
         assert "Apps.misbehave: new Socket" in run(program, record)[1]
         assert called() == 1
     finally:
         program.close()
     program = Program(replace(started, alone=alone))
     try:
-        configured(program)
+        configured(program, tmp_path)
         with pytest.raises(OperationFailed, match=r"the program threw java\.net.*Exception: .* in Apps.misbehave") as failed:
             run(program, record)
         assert "without a network (--no-network)" in failed.value.hint
@@ -182,21 +182,21 @@ def test_a_method_in_place_of_a_main(app, tmp_path):
     )
     program = Program(start)
     try:
-        assert configured(program)["application"] == "app"
+        assert configured(program, tmp_path)["application"] == "app"
         assert run(program, b"a1")[0]["app-texts-changelog"].value.endswith(b",a1")
     finally:
         program.close()
 
 
 @pytest.mark.long
-def test_a_program_that_a_launchers_class_loader_loads(app, start):
+def test_a_program_that_a_launchers_class_loader_loads(app, start, tmp_path):
     """As that of a fat jar does: the runner finds the library that the topology is of."""
     made = app()
     library, classes = programs(NEWEST)
     made.words = java("-cp", launcher(), "ChildLoader", "ManyStores", f"{library}{os.pathsep}{classes}")
     program = Program(start(made))
     try:
-        hello = program.ask(frames.CONFIGURE, frames.encoded_map({"partitions.clicks": "1"}))
+        hello = program.ask(frames.CONFIGURE, frames.encoded_map({"partitions.clicks": "1", "state.dir": str(tmp_path)}))
         assert (hello["application"], hello["kafka"]) == ("many", NEWEST)
     finally:
         program.close()
@@ -210,18 +210,18 @@ def test_classes_that_are_loaded_while_a_task_runs_call_nothing(app, start, tmp_
     made.words = java("-jar", jar, *made.command[made.command.index("Apps") + 1 :])
     program = Program(start(made))
     try:
-        configured(program)
+        configured(program, tmp_path)
         assert run(program, b"a1", b"b2")[1] == []
     finally:
         program.close()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_program_of_each_version_runs_its_tasks(app, start, version):
+def test_a_program_of_each_version_runs_its_tasks(app, start, version, tmp_path):
     started = start(app(version))
     program = Program(started)
     try:
-        hello = configured(program)
+        hello = configured(program, tmp_path)
         assert (hello["application"], hello["kafka"]) == ("app", version)
         written, calls = run(program, b"a1", b"b2")
         assert written["app-texts-changelog"].value.endswith(b",a1,b2")
@@ -238,7 +238,7 @@ def test_what_a_program_throws_is_named_with_the_record(app, start, tmp_path):
     program = Program(start(app()))
     file = tmp_path / "there"
     try:
-        configured(program)
+        configured(program, tmp_path)
         file.touch()
         with pytest.raises(OperationFailed) as raised:
             run(program, b"a", b"!throw:%s" % str(file).encode())
@@ -263,12 +263,12 @@ def test_what_a_program_throws_is_named_with_the_record(app, start, tmp_path):
 
 
 @pytest.mark.parametrize("variables", [{}, pytest.param({"JAVA_TOOL_OPTIONS": "-Xmx96m"}, marks=pytest.mark.long)])
-def test_a_jvm_has_the_heap_that_it_is_given(app, start, variables):
+def test_a_jvm_has_the_heap_that_it_is_given(app, start, variables, tmp_path):
     made = app()
     made.words = [word for word in made.command if not word.startswith("-Xmx")]
     program = Program(replace(start(made), heap=64 << 20), {**os.environ, **variables})
     try:
-        configured(program)
+        configured(program, tmp_path)
         rows = [Row("app-in", 0, 0, 1_000_000, b"k", b"v")]
         program.ask(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0"}))
         program.ask(frames.RECORDS, frames.encoded_batch(batch_of(rows)))
@@ -300,7 +300,7 @@ def test_a_program_ends_with_the_process_that_wanted_it(app, start, tmp_path):
     waiter = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     program = Program(ProgramStart(**{**vars(started), "process": waiter.pid}))
     try:
-        configured(program)
+        configured(program, tmp_path)
         waiter.send_signal(signal.SIGKILL)
         waiter.communicate()
         wait_for("the JVM to end", lambda: program._process.poll() is not None)
@@ -321,7 +321,7 @@ def test_a_program_that_was_started_ahead_is_taken_once(app, start, tmp_path):
     try:
         taken = programs[0]
         assert isinstance(taken._process, TakenProcess)
-        configured(taken)
+        configured(taken, tmp_path)
         assert run(taken, b"a1")[0]["app-texts-changelog"].value.endswith(b",a1")
         one_ahead().close()  # as is done with those that nobody took: who comes then finds that it has ended
         with pytest.raises(OperationFailed, match=r"ended (by signal 15|with exit code 143) while kops ran its tasks"):

@@ -141,7 +141,6 @@ LONG = (
     "streams/test_changelog_stores.py::test_spark_answers_the_same_about_a_broken_log",
     "streams/test_streams_init.py::test_a_draft_that_is_filled_in_computes_what_the_application_wrote?grouped-table?",
     "streams/test_streams_init.py::test_a_draft_from_the_program_leaves_only_what_its_functions_compute?session?",
-    "streams/test_own_code.py::*?2.8.2*",
     "streams/test_capture.py::test_a_program_that_a_launchers_class_loader_loads",
     "streams/test_capture.py::test_a_static_method_in_place_of_a_program",
     "streams/test_streams_init.py::test_a_cluster_does_not_differ_from_the_program_that_made_its_topics?session?",

@@ -185,13 +185,13 @@ def host_class_path(version: str) -> str:
     return class_path([*jars, runner, _compiled(HOST_SOURCES, f"{version}-{runner.name[-16:]}", [*jars, runner])])
 
 
-WITHOUT_BROKER = (older_streams.VERSION, "4.0.0")
-"""Versions of which no test starts a broker or a Connect worker."""
+BETWEEN = ("3.0.2", "3.1.2", "3.2.3", "3.4.1", "3.5.2", "3.7.2", "3.8.1", "4.0.0", "4.2.0")
+"""A version of each line between those that have a broker or a Connect worker in a test."""
 
 
 def jars_of_streams(version: str) -> list[Path]:
     """Return the jars of Kafka Streams and its test driver."""
-    wanted = older_streams.older_set(version) if version in WITHOUT_BROKER else kafka_set(version)
+    wanted = older_streams.older_set(version) if version in (older_streams.VERSION, *BETWEEN) else kafka_set(version)
     return jars_of(wanted, directories(os.environ).cache)
 
 

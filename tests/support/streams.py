@@ -22,7 +22,12 @@ from support import class_archive
 from support.programs import Headers, Program, Record
 
 JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "oracle"
-JVM_OPTIONS = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Dorg.apache.logging.log4j.level=WARN")
+_OF_JVMS = tempfile.TemporaryDirectory(prefix="kops-tests-", ignore_cleanup_errors=True)
+"""Where JVMs that are killed leave RocksDB's library and their state."""
+JVM_OPTIONS = (
+    *("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Dorg.apache.logging.log4j.level=WARN"),
+    f"-Djava.io.tmpdir={_OF_JVMS.name}",
+)
 
 
 Held = tuple[str, int, int]

@@ -221,9 +221,9 @@ final class Programs {
         }
 
         private String clock() {
-            try { // from 3.0 on
+            try { // from 3.2 on
                 return ProcessorContext.class.getMethod("currentSystemTimeMs").invoke(context).toString();
-            } catch (ReflectiveOperationException before30) {
+            } catch (ReflectiveOperationException older) {
                 return "";
             }
         }
