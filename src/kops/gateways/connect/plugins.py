@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement, UsageProblem
+from kops.core.extras import STATE, needs
 from kops.gateways.machine import ivy
 from kops.gateways.machine.archives import cached_folder, fetch_archive, unpack
 from kops.gateways.machine.ivy import Artifact, Report
@@ -53,6 +54,7 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | 
     report = progress or (lambda _line: None)
 
     def make(work: Path) -> Path:
+        needs(STATE, "fetching plugins uses Ivy from PySpark and needs")
         report(f"fetching {coordinate}")
         for classifier, extension in ARCHIVES:
             try:
