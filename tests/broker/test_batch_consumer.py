@@ -10,7 +10,7 @@ from kops.config.librdkafka import librdkafka_settings
 from kops.formats.batches.columns import decode
 from kops.formats.batches.header import UnreadableBatch, batches_of
 from kops.gateways.wire.batch_consumer import BatchConsumer, RecordsLost
-from kops.spark.reading.batch_source import AsRows
+from kops.spark.reading.batch_source import RowBuilder
 from kops.spark.reading.gathering import gathered, newest_of_each_key
 from support.streams_apps import Cluster
 from support.topics import whole_partition
@@ -153,7 +153,7 @@ def test_rows_for_spark_are_those_of_librdkafka(broker, topic):
     name = topic(config={"retention.ms": "-1"})
     produce(broker.client, name, some_records(20))
     consumer = BatchConsumer(name, librdkafka_settings(broker.connection))
-    rows = [row for table in AsRows(headers=True)(consumer.read(0, 0, 60), 0) for row in table.to_pylist()]
+    rows = [row for table in RowBuilder(headers=True)(consumer.read(0, 0, 60), 0) for row in table.to_pylist()]
     consumer.close()
     headers = [[(header["key"], header["value"]) for header in row["headers"] or []] for row in rows]
     names = ("offset", "key", "value", "timestamp_ms")

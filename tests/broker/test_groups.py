@@ -7,7 +7,7 @@ from confluent_kafka import ShareConsumer
 
 from kops.config.connection import Connection
 from kops.core.errors import GroupActive, NotFound
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka.topics import Topics
 from support.consumer_groups import member
@@ -196,14 +196,14 @@ def test_the_broker_refuses_commits_for_members_that_nobody_saw(broker, groups, 
         group_id = f"{group}-{protocol}"
         with member(broker.bootstrap_servers, group_id, name, group_protocol=protocol):
             for metadata in ("", "some"):  # by either client
-                outcome = groups.commit(group_id, {TopicPartition(name, 0): Committed(0, metadata)})
+                outcome = groups.commit(group_id, {TopicPartition(name, 0): CommittedOffset(0, metadata)})
                 assert isinstance(outcome[TopicPartition(name, 0)], GroupActive)
 
 
 def test_errors_of_single_partitions_are_told(groups, group, topic):
     name = topic("t")
     for metadata in ("", "some"):
-        offsets = {TopicPartition(name, 0): Committed(0, metadata), TopicPartition(name, 7): Committed(0, metadata)}
+        offsets = {TopicPartition(name, 0): CommittedOffset(0, metadata), TopicPartition(name, 7): CommittedOffset(0, metadata)}
         outcome = groups.commit(group, offsets)
         assert outcome[TopicPartition(name, 0)] is None
         assert isinstance(outcome[TopicPartition(name, 7)], NotFound)
@@ -213,8 +213,8 @@ def test_errors_of_single_partitions_are_told(groups, group, topic):
 def test_metadata_is_kept_to_the_letter(groups, group, topic, metadata):
     """confluent-kafka adds a NUL when it writes, and reads on past the end."""
     partition = TopicPartition(topic("t"), 0)
-    assert groups.commit(group, {partition: Committed(0, metadata, 3)}) == {partition: None}
-    assert groups.committed([group])[group] == {partition: Committed(0, metadata, 3)}
+    assert groups.commit(group, {partition: CommittedOffset(0, metadata, 3)}) == {partition: None}
+    assert groups.committed([group])[group] == {partition: CommittedOffset(0, metadata, 3)}
 
 
 def test_metadata_that_is_not_utf_8_becomes_readable_at_the_broker(groups, group, topic, broker, monkeypatch):
@@ -226,5 +226,5 @@ def test_metadata_that_is_not_utf_8_becomes_readable_at_the_broker(groups, group
     monkeypatch.setattr(
         OffsetCommitRequest, "encode", lambda *arguments, **options: encode(*arguments, **options).replace(b"QQQQ", b"\xff\xfe\x80A")
     )
-    assert groups.commit(group, {partition: Committed(0, marker)}) == {partition: None}
+    assert groups.commit(group, {partition: CommittedOffset(0, marker)}) == {partition: None}
     assert groups.committed([group])[group][partition].metadata == "\ufffd\ufffd\ufffdA"

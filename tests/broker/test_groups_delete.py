@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import ShareConsumer
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from support.consumer_groups import member
 from support.programs import Program, Record
 from support.streams_apps import running, wait_for
@@ -18,11 +18,11 @@ def ids(groups, prefix):
 def test_undo_makes_the_groups_again_with_offsets_epochs_and_metadata(kops, groups, group, topic):
     one, two = topic("one", partitions=3), topic("two")
     first = {
-        TopicPartition(one, 0): Committed(3, "some metadata", 4),
-        TopicPartition(one, 2): Committed(0),
-        TopicPartition(two, 0): Committed(9),
+        TopicPartition(one, 0): CommittedOffset(3, "some metadata", 4),
+        TopicPartition(one, 2): CommittedOffset(0),
+        TopicPartition(two, 0): CommittedOffset(9),
     }
-    second = {TopicPartition(two, 0): Committed(1)}
+    second = {TopicPartition(two, 0): CommittedOffset(1)}
     for name, offsets in ((f"{group}-1", first), (f"{group}-2", second)):
         wait_for("the commit", lambda name=name, offsets=offsets: set(groups.commit(name, offsets).values()) == {None})
     deleted = kops("groups", "delete", f"{group}-*", "--confirm", "2 groups", "-o", "json").ok().json

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 
 from kops.config.connection import Secret
 from kops.core.errors import AuthorizationFailed, TimedOut
-from kops.core.models import Committed, NewRecord, TopicPartition
+from kops.core.models import CommittedOffset, NewRecord, TopicPartition
 from kops.core.models import NewTopic as Topic
 from kops.core.topics.settings import own_settings
 from kops.gateways.kafka import Kafka
@@ -35,7 +35,7 @@ AUTHORIZER = {
     "super.users": f"User:{USERNAME};User:CN=localhost",  # the sandbox's own user, and the controllers' certificate
 }
 SEEN, HIDDEN = "seen", "hidden"
-PLACES = {TopicPartition(SEEN, 0): Committed(0), TopicPartition(HIDDEN, 0): Committed(0)}
+PLACES = {TopicPartition(SEEN, 0): CommittedOffset(0), TopicPartition(HIDDEN, 0): CommittedOffset(0)}
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def counted(secured, unique, tmp_path):
     assert set(made.values()) == {None}
     kafka.produce(program.topic, [NewRecord(b"laptop", b"x", partition=0)])
     kafka.produce(program.changelog, [NewRecord(b"laptop", b"\x00" * 8, partition=0)])
-    kafka.groups.commit(program.application, {TopicPartition(program.topic, 0): Committed(1)})
+    kafka.groups.commit(program.application, {TopicPartition(program.topic, 0): CommittedOffset(1)})
     file = tmp_path / "state.yaml"
     file.write_text(json.dumps(program.state_file()), encoding="utf-8")
     rights = [(ResourceType.GROUP, program.application, READ), (ResourceType.TOPIC, program.topic, READ)]

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kops.config.connection import Secret
 from kops.core.errors import AuthenticationFailed, ConfigError, KopsError, Unreachable
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.sandbox import cluster
 from support.streams_apps import wait_for
@@ -32,12 +32,12 @@ def test_groups_of_every_coordinator_are_read(secured):
     for name in names:  # a cluster that has just started is still electing its coordinators
         wait_for(
             f"a coordinator of {name}",
-            lambda name=name: groups.commit(name, {PARTITION: Committed(0, f"of {name}")}) == {PARTITION: None},
+            lambda name=name: groups.commit(name, {PARTITION: CommittedOffset(0, f"of {name}")}) == {PARTITION: None},
         )
     assert {name for name in groups.ids() if name in names} == set(names)
     described = groups.describe(names)
     assert len({group.coordinator for group in described.values()}) > 1
-    assert groups.committed(names) == {name: {PARTITION: Committed(0, f"of {name}")} for name in names}
+    assert groups.committed(names) == {name: {PARTITION: CommittedOffset(0, f"of {name}")} for name in names}
     assert groups.delete_offsets("g0", [PARTITION]) == {PARTITION: None}
     assert groups.committed(["g0"])["g0"] == {}
     assert set(groups.delete(names[1:]).values()) == {None}
@@ -48,24 +48,24 @@ def test_a_certificate_authority_may_be_given_as_text(secured):
     text = Path(secured.connection.ca_file).read_text(encoding="utf-8")
     kafka = Kafka(replace(secured.connection, ca_file=None, client={"ssl.ca.pem": text}))
     assert len(kafka.cluster().brokers) == 3
-    commit = {PARTITION: Committed(0, "some")}
+    commit = {PARTITION: CommittedOffset(0, "some")}
     wait_for("a coordinator", lambda: kafka.groups.commit("by-text", commit) == {PARTITION: None})
-    assert kafka.groups.committed(["by-text"])["by-text"] == {PARTITION: Committed(0, "some")}
+    assert kafka.groups.committed(["by-text"])["by-text"] == {PARTITION: CommittedOffset(0, "some")}
 
 
 def test_groups_are_read_without_kafka_python(secured, monkeypatch):
     """A PKCS12 key store cannot be given to kafka-python: groups are listed all the same, and metadata is not known."""
     groups = Kafka(secured.connection).groups
-    groups.commit("plain", {PARTITION: Committed(0, "some")})
+    groups.commit("plain", {PARTITION: CommittedOffset(0, "some")})
     for module in ("groups.groups", "groups.committed", "admin"):
         monkeypatch.setattr(f"kops.gateways.kafka.{module}.can_express", lambda connection: False)
     groups = Kafka(secured.connection).groups
     assert "plain" in groups.ids()
     assert groups.describe(["plain"])["plain"].state == "EMPTY"
-    assert groups.committed(["plain"])["plain"] == {PARTITION: Committed(0, None)}
+    assert groups.committed(["plain"])["plain"] == {PARTITION: CommittedOffset(0, None)}
     with pytest.raises(ConfigError, match="PKCS12"):
-        groups.commit("plain", {PARTITION: Committed(0, "other")})
-    assert groups.commit("plain", {PARTITION: Committed(0)}) == {PARTITION: None}
+        groups.commit("plain", {PARTITION: CommittedOffset(0, "other")})
+    assert groups.commit("plain", {PARTITION: CommittedOffset(0)}) == {PARTITION: None}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_groups_are_read_without_kafka_python(secured, monkeypatch):
 def test_a_wrong_connection_is_reported_by_its_cause(secured, changes, expected):
     connection = replace(secured.connection, **changes)
     groups = Kafka(connection).groups
-    for ask in (groups.listed, lambda: groups.commit("g", {PARTITION: Committed(0, "some")})):
+    for ask in (groups.listed, lambda: groups.commit("g", {PARTITION: CommittedOffset(0, "some")})):
         with pytest.raises(expected) as problem:
             ask()
         assert problem.value.exit_code in (3, 4)

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.cli.frame.session import Session
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from support.connect_answers import connect_worker
 from support.consumer_groups import STREAM_TIME_130, member
 from support.programs import Record
@@ -106,7 +106,7 @@ def open_transaction(broker, unique):
 
 def commit(groups, group, name, offsets):
     """Commit as consumers do: with a leader epoch."""
-    groups.commit(group, {TopicPartition(name, partition): Committed(offset, "", 0) for partition, offset in offsets.items()})
+    groups.commit(group, {TopicPartition(name, partition): CommittedOffset(offset, "", 0) for partition, offset in offsets.items()})
 
 
 @pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.long)])  # its members are slow to come and go
@@ -248,7 +248,7 @@ def test_a_hot_partition_is_what_a_group_is_behind_on(diagnose, broker, cluster,
 
 def test_a_deleted_changelog_is_reported(diagnose, kops, cluster, groups, group, records):
     name, changelog = records(5), f"{group}-totals-changelog"
-    groups.commit(group, {TopicPartition(name, 0): Committed(5, STREAM_TIME_130, 0)})
+    groups.commit(group, {TopicPartition(name, 0): CommittedOffset(5, STREAM_TIME_130, 0)})
     kops("topics", "create", changelog, "--partitions", "1", "--yes").ok()
     assert diagnose(group) == []
     cluster.delete_all([changelog])

@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition as Librdkafka
 
 from kops.cli.frame.session import Session
 from kops.core.errors import GroupActive, StateMoved
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import plan_of_document
 from kops.operations.offsets.move import MOVE
 from support.consumer_groups import STREAM_TIME_130, member, visitor
@@ -145,7 +145,7 @@ def test_a_move_is_refused_when_a_member_joined_since_the_plan(kops, cluster, br
 
 @pytest.mark.parametrize("metadata", ["", STREAM_TIME_130])
 def test_a_member_that_joins_after_the_check_is_refused_by_the_broker(kops, cluster, broker, groups, group, orders, metadata):
-    groups.commit(group, {TopicPartition(orders, 0): Committed(5, metadata)})
+    groups.commit(group, {TopicPartition(orders, 0): CommittedOffset(5, metadata)})
     body = kops("offsets", "seek", group, f"{orders}:0=8", "-n", "-o", "json").ok().json
     with (
         member(broker.bootstrap_servers, group, orders),
@@ -201,11 +201,11 @@ def test_wait_empty_waits_until_members_have_left(kops, cluster, broker, group, 
 
 def test_metadata_of_kafka_streams_goes_along_forward_and_is_dropped_backward(kops, groups, group, orders):
     zero, one = TopicPartition(orders, 0), TopicPartition(orders, 1)
-    before = {zero: Committed(5, STREAM_TIME_130, 2), one: Committed(5, STREAM_TIME_130, 2)}
+    before = {zero: CommittedOffset(5, STREAM_TIME_130, 2), one: CommittedOffset(5, STREAM_TIME_130, 2)}
     groups.commit(group, before)
     done = kops("offsets", "seek", group, f"{orders}:0=6", f"{orders}:1=4", "--yes").ok()
     assert "Kafka Streams application" in done.err
-    assert groups.committed([group])[group] == {zero: Committed(6, STREAM_TIME_130), one: Committed(4)}
+    assert groups.committed([group])[group] == {zero: CommittedOffset(6, STREAM_TIME_130), one: CommittedOffset(4)}
     shown = kops("offsets", "show", group, "--topic", f"{orders}:0", "-o", "json").ok().json
     assert [(row["partition"], row["offset"], row["stream_time"]) for row in shown] == [(0, 6, "1970-01-01T00:00:00.130Z")]
     kops("undo", "last", "--yes").ok()
@@ -214,10 +214,10 @@ def test_metadata_of_kafka_streams_goes_along_forward_and_is_dropped_backward(ko
 
 def test_other_metadata_is_dropped_and_comes_back_with_undo(kops, groups, group, orders):
     partition = TopicPartition(orders, 0)
-    groups.commit(group, {partition: Committed(5, base64.b64encode(b"\x09 of another client").decode())})
+    groups.commit(group, {partition: CommittedOffset(5, base64.b64encode(b"\x09 of another client").decode())})
     before = groups.committed([group])[group]
     kops("offsets", "seek", group, f"{orders}:0=6", "--yes").ok()
-    assert groups.committed([group])[group][partition] == Committed(6)
+    assert groups.committed([group])[group][partition] == CommittedOffset(6)
     kops("undo", "last", "--yes").ok()
     assert groups.committed([group])[group] == before
 

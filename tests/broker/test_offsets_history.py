@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Librdkafka
 
 from kops.config.connection import Connection
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.times import parse_time, time_text
 from kops.formats.groups.consumer_offsets import partition_of_group
 from kops.gateways.kafka import Kafka
@@ -51,7 +51,7 @@ def apaches_view(servers, partition, first, last):
 def test_commits_are_those_that_apaches_formatter_shows(kops, broker, cluster, groups, group, orders):
     zero = TopicPartition(orders, 0)
     cluster.commit(group, {(orders, 0): 1, (orders, 1): 2})
-    groups.commit(group, {zero: Committed(3, "ünïcode text", 4)})
+    groups.commit(group, {zero: CommittedOffset(3, "ünïcode text", 4)})
     with Kafka(Connection((broker.bootstrap_servers,))).client.consumer({"group.id": group, "enable.auto.commit": False}) as consumer:
         consumer.commit(offsets=[Librdkafka(orders, 1, 6)], asynchronous=False)
     groups.delete_offsets(group, [zero])
@@ -108,7 +108,7 @@ def test_a_group_is_moved_back_to_where_it_stood(kops, cluster, groups, group, o
 def test_jumps_are_only_the_commits_that_tools_made(kops, cluster, groups, group, orders):
     zero = TopicPartition(orders, 0)
     for offset in (1, 2, 3):
-        groups.commit(group, {zero: Committed(offset, "", 0)})
+        groups.commit(group, {zero: CommittedOffset(offset, "", 0)})
     time.sleep(0.02)
     cluster.commit(group, {(orders, 0): 9})
     rows = history(kops, group, "--jumps")

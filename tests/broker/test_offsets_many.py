@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from kops.config.connection import Connection
 from kops.core.errors import UndecodableRecord
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka import client as client_module
 from support.consumer_groups import STREAM_TIME_130, member, visible, visitor
@@ -164,12 +164,15 @@ def test_a_plan_is_refused_when_the_log_was_trimmed_since(kops, cluster, world, 
 
 
 def test_what_was_committed_comes_back_with_its_metadata(kops, groups, world):
-    before = {TopicPartition(f"{world}-one", 0): Committed(5, STREAM_TIME_130, 2), TopicPartition(f"{world}-one", 1): Committed(5, "other")}
+    before = {
+        TopicPartition(f"{world}-one", 0): CommittedOffset(5, STREAM_TIME_130, 2),
+        TopicPartition(f"{world}-one", 1): CommittedOffset(5, "other"),
+    }
     groups.commit(f"{world}-c", before)
     kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one", "--to-offset", "7", "--yes").ok()
     assert groups.committed([f"{world}-c"])[f"{world}-c"] == {
-        TopicPartition(f"{world}-one", 0): Committed(7, STREAM_TIME_130),
-        TopicPartition(f"{world}-one", 1): Committed(7),
+        TopicPartition(f"{world}-one", 0): CommittedOffset(7, STREAM_TIME_130),
+        TopicPartition(f"{world}-one", 1): CommittedOffset(7),
     }
     kops("undo", "last", "--yes").ok()
     assert groups.committed([f"{world}-c"])[f"{world}-c"] == before
@@ -288,7 +291,8 @@ def test_a_read_that_is_not_answered_is_made_once_more(broker, world, monkeypatc
 
 def test_groups_read_in_one_request_are_those_read_one_by_one(broker, cluster, groups, world, monkeypatch):
     groups.commit(
-        f"{world}-c", {TopicPartition(f"{world}-one", 0): Committed(5, STREAM_TIME_130, 2), TopicPartition(f"{world}-two", 1): Committed(7)}
+        f"{world}-c",
+        {TopicPartition(f"{world}-one", 0): CommittedOffset(5, STREAM_TIME_130, 2), TopicPartition(f"{world}-two", 1): CommittedOffset(7)},
     )
     names = [f"{world}-{group}" for group in ("a", "b", "c", "none")]
     kafka = Kafka(Connection((broker.bootstrap_servers,), timeout=20))

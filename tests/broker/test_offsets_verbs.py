@@ -5,7 +5,7 @@ import stat
 import pytest
 from confluent_kafka import Producer
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from support.consumer_groups import STREAM_TIME_130, member
 from support.programs import Record
 
@@ -39,7 +39,7 @@ def offsets(cluster, group, topic):
 
 
 def test_a_copy_of_a_group_is_the_same_commits(kops, groups, group, topics):
-    before = {TopicPartition(topics[0], 0): Committed(5, STREAM_TIME_130, 2), TopicPartition(topics[0], 1): Committed(7)}
+    before = {TopicPartition(topics[0], 0): CommittedOffset(5, STREAM_TIME_130, 2), TopicPartition(topics[0], 1): CommittedOffset(7)}
     groups.commit(group, before)
     refused = kops("offsets", "copy", group, f"{group}-2", "--yes")
     assert (refused.code, "--new-group" in refused.err) == (5, True)
@@ -173,14 +173,14 @@ def test_an_editor_that_does_not_exist_is_reported(kops, group, monkeypatch):
 
 def test_offsets_of_a_topic_are_deleted_and_come_back(kops, groups, cluster, group, topics):
     partition = TopicPartition(topics[0], 0)
-    groups.commit(group, {partition: Committed(5, "text", 3)})
+    groups.commit(group, {partition: CommittedOffset(5, "text", 3)})
     cluster.commit(group, {(topics[1], 0): 1})
     assert kops("offsets", "delete", group, "--topic", topics[0], "--yes").code == 5
     assert kops("offsets", "delete", group, "--topic", topics[0], "--confirm", "other").code == 5
     kops("offsets", "delete", group, "--topic", f"{topics[0]}:0", "--confirm", group).ok()
     assert cluster.committed(group) == {(topics[0], 1): 7, (topics[1], 0): 1}
     kops("undo", "last", "--yes").ok()
-    assert groups.committed([group])[group][partition] == Committed(5, "text", 3)
+    assert groups.committed([group])[group][partition] == CommittedOffset(5, "text", 3)
     kops("offsets", "delete", group, "--topic", "*", "--confirm", group).ok()
     assert cluster.committed(group) == {}
     kops("undo", "last", "--yes").ok()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from kops.cli.frame.session import Session
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Status, plan_of_document
 from kops.operations.streams.mutation import RESET
 from support.consumer_groups import member
@@ -135,11 +135,11 @@ def test_only_topics_are_left(left, kops, groups):
 
 def test_stream_time_is_forgotten_and_comes_back_with_undo(left, kops, groups):
     at = TopicPartition(left.topic, 0)
-    assert groups.commit(left.name, {at: Committed(0, STREAM_TIME)}) == {at: None}
+    assert groups.commit(left.name, {at: CommittedOffset(0, STREAM_TIME)}) == {at: None}
     done = kops("streams", "reset", left.name, "--confirm", left.name, "-o", "json").ok().json
-    assert groups.committed([left.name])[left.name][at] == Committed(0, "")
+    assert groups.committed([left.name])[left.name][at] == CommittedOffset(0, "")
     kops("undo", done["journal_id"], "--yes").ok()
-    assert groups.committed([left.name])[left.name][at] == Committed(0, STREAM_TIME)
+    assert groups.committed([left.name])[left.name][at] == CommittedOffset(0, STREAM_TIME)
 
 
 def test_a_reset_that_was_interrupted_is_finished(left, kops, broker, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
 
 EXTRAS = Path(__file__).parents[2] / "plugins" / "kops-extras"
@@ -205,7 +205,7 @@ def test_a_format_decodes_the_input_of_a_state(kops, broker, topic, unique, tmp_
         producer.produce(values, some, b"k", 0, timestamp=1_760_000_000_000 + number)
     producer.produce(values, b"short", b"k", 0, timestamp=1_760_000_000_100)
     assert producer.flush(30) == 0
-    ends = {TopicPartition(keys, 0): Committed(30), TopicPartition(values, 0): Committed(31)}
+    ends = {TopicPartition(keys, 0): CommittedOffset(30), TopicPartition(values, 0): CommittedOffset(31)}
     assert set(Kafka(broker.connection).groups.commit(application, ends).values()) == {None}
     file = tmp_path / "state.yaml"
     file.write_text(FORMATS_STATE.format(application=application, keys=keys, values=values))

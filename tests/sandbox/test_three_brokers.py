@@ -199,7 +199,7 @@ def test_lag_on_leaderless_partitions_is_unknown(three, until, run_kops, unique)
     assert f"warning: topic {single}: could not" in degraded.err
     three.start(victim)
     until(lambda: lag().code == 0)
-    assert Kafka(three.connection).groups.committed([group])[group][models.TopicPartition(single, 0)] == models.Committed(0)
+    assert Kafka(three.connection).groups.committed([group])[group][models.TopicPartition(single, 0)] == models.CommittedOffset(0)
     there.delete(single, safe)
 
 

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from kops.core.models import Committed, NewRecord, TopicPartition
+from kops.core.models import CommittedOffset, NewRecord, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.operations.engine.state_files import read_state_file
 from support.identities import strict
@@ -47,7 +47,7 @@ def application(strict, run_kops, home, tmp_path, unique):
         run_kops("-c", "admin", "topics", "create", topic, "--partitions", "1", "--yes").ok()
         run_kops("-c", "admin", "topics", "create", f"{name}-seen-changelog", "--partitions", "1", "--compacted", "--yes").ok()
         kafka.produce(topic, [NewRecord(b"k%d" % (at % KEYS), b"v", 1_760_000_000_000 + at, partition=0) for at in range(RECORDS)])
-        assert set(kafka.groups.commit(name, {TopicPartition(topic, 0): Committed(RECORDS)}).values()) == {None}
+        assert set(kafka.groups.commit(name, {TopicPartition(topic, 0): CommittedOffset(RECORDS)}).values()) == {None}
         file = tmp_path / f"{name}.yaml"
         file.write_text(STATE_FILE.format(application=name, topic=topic))
         return file

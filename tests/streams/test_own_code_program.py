@@ -16,7 +16,7 @@ from kops.core.errors import MissingRequirement, OperationFailed, Refused
 from kops.core.streams.capture_file import read_capture
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import Program, ProgramStart, launched
-from kops.gateways.machine.program_ahead import StartedAhead, TakenProcess
+from kops.gateways.machine.program_ahead import ProgramPool, TakenProcess
 from kops.gateways.machine.program_connection import words_without_network
 from kops.operations.state.own_code.stores import launch_settings
 from kops.operations.streams.capture import capture_method, capture_program
@@ -312,7 +312,7 @@ def test_a_program_that_was_started_ahead_is_taken_once(app, start, tmp_path):
     started = start(app())
 
     def one_ahead():
-        return StartedAhead(started.folder, 1, lambda own, given: launched(started, os.environ, own, given))
+        return ProgramPool(started.folder, 1, lambda own, given: launched(started, os.environ, own, given))
 
     ahead = one_ahead()
     programs = [Program(started)]

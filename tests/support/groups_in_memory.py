@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from kops.core.errors import NotFound
-from kops.core.models import Bounds, Cluster, Committed, Group, GroupOffsets, Member, TopicPartition
+from kops.core.models import Bounds, Cluster, CommittedOffset, Group, GroupOffsets, Member, TopicPartition
 
 
 def partition(text):
@@ -22,14 +22,14 @@ class GroupsInMemory:
     """
 
     ends: dict[TopicPartition, tuple[int, int]]
-    commits: dict[str, dict[TopicPartition, Committed]]
+    commits: dict[str, dict[TopicPartition, CommittedOffset]]
     cluster_id: str = "cluster-1"
     members: set[str] = field(default_factory=set)
 
     @classmethod
     def of_json(cls, bounds, groups, cluster_id):
         """Return the cluster that a file describes: partitions with their bounds, groups with offset, metadata and leader epoch."""
-        commits = {name: {partition(at): Committed(*one) for at, one in offsets.items()} for name, offsets in groups.items()}
+        commits = {name: {partition(at): CommittedOffset(*one) for at, one in offsets.items()} for name, offsets in groups.items()}
         return cls({partition(at): tuple(ends) for at, ends in bounds.items()}, commits, cluster_id)
 
     def as_json(self):
@@ -82,7 +82,7 @@ class GroupsInMemory:
 
     def commit(self, name, offsets):
         if offsets:
-            kept = {at: Committed(one.offset, one.metadata or "", one.leader_epoch) for at, one in offsets.items()}
+            kept = {at: CommittedOffset(one.offset, one.metadata or "", one.leader_epoch) for at, one in offsets.items()}
             self.commits.setdefault(name, {}).update(kept)
         return dict.fromkeys(offsets)
 
@@ -116,7 +116,7 @@ class GroupsInMemory:
             yield name, found
 
     def begin_commit(self, name, offsets):
-        places = {TopicPartition(topic, number): Committed(offset) for topic, some in offsets.items() for number, offset in some}
+        places = {TopicPartition(topic, number): CommittedOffset(offset) for topic, some in offsets.items() for number, offset in some}
         self.commit(name, places)
         return SimpleNamespace(errors=dict)
 

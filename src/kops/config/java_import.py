@@ -16,7 +16,7 @@ from typing import Any
 from kops.config import secrets
 from kops.config.jaas import LOGIN_MODULES, parse_jaas
 from kops.config.java import SAME_IN_BOTH
-from kops.config.layers import HOSTNAME_ALGORITHM, LIBRDKAFKA_NAMES, Layer, Sourced
+from kops.config.layers import HOSTNAME_ALGORITHM, LIBRDKAFKA_NAMES, Layer, SourcedValue
 from kops.config.schema import SETTINGS, convert_text
 from kops.core.errors import ConfigError
 from kops.core.secret_shapes import is_secret_name
@@ -54,8 +54,8 @@ class ClientProperties:
     notes: tuple[str, ...] = ()
 
     def layer(self, source: str) -> Layer:
-        layer = {name: Sourced(value, source) for name, value in self.values.items()}
-        return layer | {name: Sourced(secrets.from_value(source, value), source) for name, value in self.secrets.items()}
+        layer = {name: SourcedValue(value, source) for name, value in self.values.items()}
+        return layer | {name: SourcedValue(secrets.from_value(source, value), source) for name, value in self.secrets.items()}
 
 
 def read_client_properties(path: Path) -> ClientProperties:

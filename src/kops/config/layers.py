@@ -17,7 +17,7 @@ from kops.core.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Sourced:
+class SourcedValue:
     value: Any
     source: str
 
@@ -39,7 +39,7 @@ class SecretReference:
         return secrets.from_command(self.reference) if self.form == "command" else secrets.from_environment(self.reference, environ)
 
 
-Layer: TypeAlias = dict[str, Sourced]
+Layer: TypeAlias = dict[str, SourcedValue]
 
 LIBRDKAFKA_NAMES: Mapping[str, str] = {
     "bootstrap.servers": "bootstrap_servers",
@@ -117,11 +117,11 @@ def from_properties(properties: Iterable[str]) -> Layer:
         refuse_secret(key, "-X")
         name = LIBRDKAFKA_NAMES.get(key)
         if name:
-            layer[name] = Sourced(convert_text(SETTINGS[name], value, source, Path.cwd()), source)
+            layer[name] = SourcedValue(convert_text(SETTINGS[name], value, source, Path.cwd()), source)
         elif key == HOSTNAME_ALGORITHM:
-            layer["verify_hostname"] = Sourced(value.lower() not in {"none", ""}, source)
+            layer["verify_hostname"] = SourcedValue(value.lower() not in {"none", ""}, source)
         else:
-            layer[f"client.{key}"] = Sourced(value, source)
+            layer[f"client.{key}"] = SourcedValue(value, source)
     return layer
 
 
@@ -169,12 +169,12 @@ def _read_key(layer: Layer, key: str, value: Any, *, where: str, source: str, ba
         raise ConfigError(f"{where} must be a string")
     if name in layer:
         raise ConfigError(f"{where}: {name} is given twice", hint=f"keep one of {', '.join(f'{name}_{one}' for one in SECRET_FORMS)}")
-    layer[name] = Sourced(SecretReference(form, str(base / Path(value).expanduser()) if form == "file" else value), source)
+    layer[name] = SourcedValue(SecretReference(form, str(base / Path(value).expanduser()) if form == "file" else value), source)
 
 
 def _put(layer: Layer, setting: Setting, value: Any, source: str, where: str) -> None:
     if setting.kind is not Kind.TABLE:
-        layer[setting.name] = Sourced(value, source)
+        layer[setting.name] = SourcedValue(value, source)
         return
     for key, one in value.items():
         if setting.name == "client":
@@ -182,18 +182,18 @@ def _put(layer: Layer, setting: Setting, value: Any, source: str, where: str) ->
             own = "verify_hostname" if key == HOSTNAME_ALGORITHM else LIBRDKAFKA_NAMES.get(key)
             if own:
                 raise ConfigError(f"{where}.{key}: kops has its own setting for this", hint=f"use {own}")
-        layer[f"{setting.name}.{key}"] = Sourced(one, source)
+        layer[f"{setting.name}.{key}"] = SourcedValue(one, source)
 
 
-def _secret_from_environment(setting: Setting, environ: Mapping[str, str]) -> Sourced | None:
+def _secret_from_environment(setting: Setting, environ: Mapping[str, str]) -> SourcedValue | None:
     if environ.get(setting.variable):
-        return Sourced(secrets.from_environment(setting.variable, environ), f"environment {setting.variable}")
+        return SourcedValue(secrets.from_environment(setting.variable, environ), f"environment {setting.variable}")
     for form in ("file", "command"):
         variable = f"{setting.variable}_{form.upper()}"
         if environ.get(variable):
             text = environ[variable]
             reference = str(Path(text).expanduser().absolute()) if form == "file" else text
-            return Sourced(SecretReference(form, reference), f"environment {variable}")
+            return SourcedValue(SecretReference(form, reference), f"environment {variable}")
     return None
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from kops.config import layers
 from kops.config.connection import Connection
-from kops.config.layers import Layer, Sourced
+from kops.config.layers import Layer, SourcedValue
 from kops.config.paths import Directories
 from kops.config.schema import SETTINGS, check_context_name, nearest
 from kops.config.validate import build
@@ -114,7 +114,7 @@ def resolve(
     flags: Layer = {}
     if bootstrap_servers is not None:
         servers = tuple(one.strip() for one in bootstrap_servers.split(",") if one.strip())
-        flags["bootstrap_servers"] = Sourced(servers, "flag --bootstrap-server")
+        flags["bootstrap_servers"] = SourcedValue(servers, "flag --bootstrap-server")
     strong = [flags, layers.from_properties(properties)]
     warnings: list[str] = []
     if command_config is not None:

@@ -131,7 +131,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Committed:
+class CommittedOffset:
     """A committed offset: the next one that the group will process.
 
     :param metadata: the text that the client stored with it; None if it is not UTF-8 and could not be read
@@ -156,7 +156,7 @@ class GroupOffsets:
     metadata: dict[str, dict[int, str | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, commits: Mapping[TopicPartition, Committed]) -> GroupOffsets:
+    def of(cls, commits: Mapping[TopicPartition, CommittedOffset]) -> GroupOffsets:
         """Return commits as ``commits`` yields them, by topic again."""
         found = cls()
         for place, committed in commits.items():
@@ -174,12 +174,12 @@ class GroupOffsets:
             partitions = tuple(sorted(offsets))
             yield topic, partitions, tuple(map(offsets.__getitem__, partitions))
 
-    def commits(self) -> Iterator[tuple[TopicPartition, Committed]]:
+    def commits(self) -> Iterator[tuple[TopicPartition, CommittedOffset]]:
         """Yield each commit, in the order of partitions."""
         for topic, partitions, offsets in self.columns():
             epochs, metadata = self.epochs.get(topic, {}), self.metadata.get(topic, {})
             for partition, offset in zip(partitions, offsets, strict=True):
-                yield TopicPartition(topic, partition), Committed(offset, metadata.get(partition, ""), epochs.get(partition))
+                yield TopicPartition(topic, partition), CommittedOffset(offset, metadata.get(partition, ""), epochs.get(partition))
 
 
 @dataclass(frozen=True)

@@ -82,12 +82,12 @@ class AvroSchema:
         """
         import fastavro
 
-        from kops.formats.avro_values import NotOfSchema, avro_value
+        from kops.formats.avro_values import SchemaMismatch, avro_value
 
         stream = io.BytesIO()
         try:
             fastavro.schemaless_writer(stream, self._parsed, avro_value(self._parsed, value, self._named))
-        except (NotOfSchema, ValueError, TypeError, KeyError, OverflowError, RecursionError) as wrong:
+        except (SchemaMismatch, ValueError, TypeError, KeyError, OverflowError, RecursionError) as wrong:
             raise UsageProblem(f"not of its Avro schema: {wrong}") from wrong
         return stream.getvalue()
 

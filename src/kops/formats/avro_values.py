@@ -13,7 +13,7 @@ _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-
 _NO_TYPE = "null"
 
 
-class NotOfSchema(ValueError):
+class SchemaMismatch(ValueError):
     """A value that does not match a schema; the message names the place and what belongs there."""
 
 
@@ -22,7 +22,7 @@ def avro_value(schema: Any, value: Any, named: Mapping[str, Any], path: str = ""
 
     :param schema: as ``fastavro.parse_schema`` returns it
     :param named: named types by their full names
-    :raises NotOfSchema: naming the field
+    :raises SchemaMismatch: naming the field
     """
     schema = _resolved(schema, named)
     if isinstance(schema, list):
@@ -60,7 +60,7 @@ def _record(schema: Any, value: Any, named: Mapping[str, Any], path: str) -> dic
     fields = {field["name"]: field for field in schema["fields"]}
     for name in value:
         if name not in fields:
-            raise NotOfSchema(f"{_joined(path, name)} is not in the schema ({', '.join(fields)})")
+            raise SchemaMismatch(f"{_joined(path, name)} is not in the schema ({', '.join(fields)})")
     found = {}
     for name, field in fields.items():
         if name in value:
@@ -68,7 +68,7 @@ def _record(schema: Any, value: Any, named: Mapping[str, Any], path: str) -> dic
         elif "default" in field:
             found[name] = avro_value(field["type"], field["default"], named, _joined(path, name))
         else:
-            raise NotOfSchema(f"{_joined(path, name)} is missing")
+            raise SchemaMismatch(f"{_joined(path, name)} is missing")
     return found
 
 
@@ -79,7 +79,7 @@ def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: s
     for branch in sorted(branches, key=_preference):
         try:
             found = avro_value(branch, value, named, path)
-        except NotOfSchema as wrong:
+        except SchemaMismatch as wrong:
             problems.append(wrong)
             continue
         resolved = _resolved(branch, named)
@@ -180,9 +180,9 @@ def _name(schema: Any) -> str:
     return str(schema if isinstance(schema, str) else schema.get("name") or schema["type"])
 
 
-def _wrong(path: str, value: Any, wanted: str) -> NotOfSchema:
+def _wrong(path: str, value: Any, wanted: str) -> SchemaMismatch:
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return NotOfSchema(f"{path or 'the value'} is {text if len(text) <= 60 else text[:60] + '...'}, not {wanted}")  # noqa: PLR2004
+    return SchemaMismatch(f"{path or 'the value'} is {text if len(text) <= 60 else text[:60] + '...'}, not {wanted}")  # noqa: PLR2004
 
 
 def _joined(path: str, name: str) -> str:

@@ -17,7 +17,7 @@ from kops.formats.json_schema import JsonChecker
 from kops.formats.primitives import Json
 from kops.formats.protobuf import ProtobufSchema
 
-__all__ = ["Avro", "JsonSchema", "Lookup", "Protobuf", "Registered", "RegisteredSchema", "schema_id"]
+__all__ = ["Avro", "JsonSchema", "Lookup", "Protobuf", "RegisteredSchema", "RegistryFormat", "schema_id"]
 
 HEADER_BYTES = 5
 _JSON = Json()
@@ -30,7 +30,7 @@ Lookup = Callable[[int], RegisteredSchema]
 
 
 @dataclass(frozen=True)
-class Registered(ABC):
+class RegistryFormat(ABC):
     """A format whose schemas are in a registry.
 
     :param lookup: called once per id
@@ -102,7 +102,7 @@ class Registered(ABC):
 
 
 @dataclass(frozen=True)
-class Avro(Registered):
+class Avro(RegistryFormat):
     name: ClassVar[str] = "avro"
     kind: ClassVar[str] = AVRO
 
@@ -117,7 +117,7 @@ class Avro(Registered):
 
 
 @dataclass(frozen=True)
-class JsonSchema(Registered):
+class JsonSchema(RegistryFormat):
     """JSON with a schema from the registry, which must exist and be a JSON Schema; values that are written are checked against it."""
 
     name: ClassVar[str] = "json-schema"
@@ -142,7 +142,7 @@ class JsonSchema(Registered):
 
 
 @dataclass(frozen=True)
-class Protobuf(Registered):
+class Protobuf(RegistryFormat):
     """Protobuf with a schema from the registry. Read-only."""
 
     name: ClassVar[str] = "protobuf"
@@ -158,7 +158,7 @@ class Protobuf(Registered):
         raise UsageProblem("kops reads protobuf and does not write it", hint="to copy such records, leave the format out")
 
 
-BY_NAME: Mapping[str, type[Registered]] = MappingProxyType({each.name: each for each in (Avro, JsonSchema, Protobuf)})
+BY_NAME: Mapping[str, type[RegistryFormat]] = MappingProxyType({each.name: each for each in (Avro, JsonSchema, Protobuf)})
 """The formats whose schemas are in a registry."""
 
 
@@ -185,7 +185,7 @@ def schema_id(data: bytes) -> int:
     return int(struct.unpack_from(">i", data, 1)[0])
 
 
-def _of_kind(found: RegisteredSchema, form: Registered) -> RegisteredSchema:
+def _of_kind(found: RegisteredSchema, form: RegistryFormat) -> RegisteredSchema:
     if found.kind == form.kind:
         return found
     other = f": the format is {FORMAT_OF[found.kind]}" if found.kind in FORMAT_OF else ", which kops does not decode"

@@ -12,7 +12,7 @@ from kops.core.schemas.models import AVRO, RegisteredSchema
 from kops.core.statefile.sources import Form
 from kops.formats.avro import AvroSchema
 from kops.formats.avro_columns import avro_column
-from kops.formats.confluent import BY_NAME, HEADER_BYTES, Registered, schema_id
+from kops.formats.confluent import BY_NAME, HEADER_BYTES, RegistryFormat, schema_id
 from kops.formats.protobuf import ProtobufSchema, message_indexes
 from kops.formats.protobuf_columns import message_type
 
@@ -32,7 +32,7 @@ def column_of(form: Form) -> tuple[Type, Decode]:
     return _avro(form) if form.name == "avro" else _protobuf(form)
 
 
-def format_with(form: Form) -> Registered:
+def format_with(form: Form) -> RegistryFormat:
     """Return a format that knows only the schemas of a form."""
     known = {each.id: each for each in form.registered}
 

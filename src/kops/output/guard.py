@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TextIO, cast
 from kops.core.visible import visible_bytes, visible_lines
 
 
-class Passing:
+class TransientLine:
     """The rewritten line of a terminal, such as progress: it is cleared before anything else is written."""
 
     clear: ClassVar[Callable[[], None] | None] = None
@@ -38,7 +38,7 @@ class Guard:
         self._holds = holds
 
     def write(self, text: str) -> int:
-        Passing.end()
+        TransientLine.end()
         self.beneath.write(visible_lines(text) if self._holds() else text)
         return len(text)
 
@@ -48,7 +48,7 @@ class Guard:
     @property
     def buffer(self) -> Any:
         """The underlying binary stream, guarded if it is a terminal."""
-        Passing.end()
+        TransientLine.end()
         return _Bytes(self.beneath.buffer) if self.beneath.isatty() else self.beneath.buffer
 
     def __getattr__(self, name: str) -> Any:
@@ -80,7 +80,7 @@ def unguarded(stream: TextIO) -> TextIO:
 
 def write_control_text(text: str, stream: TextIO) -> None:
     """Write a text that may contain control sequences of kops itself."""
-    Passing.end()
+    TransientLine.end()
     unguarded(stream).write(text)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from kops.core.visible import visible
-from kops.output.guard import Passing, unguarded
+from kops.output.guard import TransientLine, unguarded
 
 PLAIN_INTERVAL_SECONDS = 10.0
 TERMINAL_INTERVAL_SECONDS = 0.1
@@ -76,7 +76,7 @@ class StreamProgress:
         self._pace = Pace()
 
     def step(self, text: str) -> None:
-        Passing.end()
+        TransientLine.end()
         self._shown = time.monotonic()
         self._pace = Pace()
         self._write(f"{visible(text)} ...\n")
@@ -94,7 +94,7 @@ class StreamProgress:
         line = "  " + visible(describe_advance(done, total, unit, rate, sure=sure))
         if self._terminal:
             self._write(f"\r{line}\x1b[K")
-            Passing.clear = self._clear
+            TransientLine.clear = self._clear
         else:
             self._write(f"{line}\n")
 

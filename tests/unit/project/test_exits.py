@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from kops.config.connection import Connection
-from kops.config.layers import Sourced
+from kops.config.layers import SourcedValue
 from kops.config.validate import build
 from kops.core.errors import ConfigError, OperationFailed, StateMoved
 from kops.gateways.connect import Connect
@@ -52,7 +52,11 @@ def test_no_login_of_a_netrc_is_sent(faulty_worker, tmp_path, monkeypatch):
     ("url", "warned"), [("http://registry:8081", True), ("https://registry:8081", False), ("http://localhost:8081", False)]
 )
 def test_a_login_over_plain_http_is_warned_of(url, warned):
-    layer = {"bootstrap_servers": Sourced(("b:1",), "t"), "registry_url": Sourced(url, "t"), "registry_username": Sourced("me", "t")}
+    layer = {
+        "bootstrap_servers": SourcedValue(("b:1",), "t"),
+        "registry_url": SourcedValue(url, "t"),
+        "registry_username": SourcedValue("me", "t"),
+    }
     warnings = build(layer, "prod", {}).warnings
     assert any("unencrypted" in warning for warning in warnings) is warned
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, reading
+from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, named_of, reading
 from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def seeking(command: Any) -> Any:
 @group.command("get")
 @seeking
 @click.pass_obj
-def get_command(session: Session, /, *, names: tuple[str, ...], how: How, **options: Any) -> None:
+def get_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOptions, **options: Any) -> None:
     """Show what a store holds for one KEY; exit 1 when it holds nothing.
 
     Only the partition of the key is read: murmur2 of it, and for windows of the key in them, unless TOPIC:PARTITIONS says which.
@@ -44,7 +44,7 @@ def get_command(session: Session, /, *, names: tuple[str, ...], how: How, **opti
 @seeking
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N versions.")
 @click.pass_obj
-def history_command(session: Session, /, *, names: tuple[str, ...], how: How, limit: int | None, **options: Any) -> None:
+def history_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOptions, limit: int | None, **options: Any) -> None:
     """Show every record of one KEY that is left, tombstones too; exit 1 when there is none.
 
     MISSING counts the offsets before a record, since the one above, that no longer have a record: compaction took them, or they are
@@ -59,7 +59,7 @@ def history_command(session: Session, /, *, names: tuple[str, ...], how: How, li
 def _find(
     session: Session,
     names: tuple[str, ...],
-    how: How,
+    how: ReadingOptions,
     options: dict[str, Any],
     *,
     look: Callable[..., Answer],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, reading
+from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, named_of, reading
 from kops.cli.frame.session import Session
 
 
@@ -22,7 +22,7 @@ def inspect_command(
     /,
     *,
     names: tuple[str, ...],
-    how: How,
+    how: ReadingOptions,
     key_equals: str | None,
     window: str | None,
     times: str | None,
@@ -82,7 +82,7 @@ def list_command(session: Session, /, *, application: str | None, named: str | N
 @click.argument("names", nargs=-1, metavar="TOPIC|APPLICATION STORE")
 @reading
 @click.pass_obj
-def stats_command(session: Session, /, *, names: tuple[str, ...], how: How) -> None:
+def stats_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOptions) -> None:
     """Count what a changelog holds: keys, tombstones, what compaction has still to take, what is wrong.
 
     Every record of the TOPIC (or of TOPIC:PARTITIONS) is read. Undecodable ones are counted and the first named, whatever --on-error says.

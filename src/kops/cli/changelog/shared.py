@@ -42,7 +42,7 @@ def group() -> None:
 
 
 @dataclass(frozen=True)
-class How:
+class ReadingOptions:
     """What the shared options say.
 
     :param type_name: of the store; None: it is guessed
@@ -95,15 +95,15 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     @spark_option("with --spark")
     @wraps(command)
     def wrapped(*args: Any, on_error: str, **options: Any) -> Any:
-        own = {name: options.pop(name) for name in How.__dataclass_fields__ if name in options}
+        own = {name: options.pop(name) for name in ReadingOptions.__dataclass_fields__ if name in options}
         if own["master"] and not own["spark"]:
             raise click.UsageError("--master needs --spark")
-        return command(*args, how=How(**own, skip_undecodable=on_error == "skip"), **options)
+        return command(*args, how=ReadingOptions(**own, skip_undecodable=on_error == "skip"), **options)
 
     return wrapped
 
 
-def target_of(session: Session, names: Sequence[str], how: How) -> Target:
+def target_of(session: Session, names: Sequence[str], how: ReadingOptions) -> Target:
     """Return the changelog that is named: a topic, an application and its store, or the options of that name."""
     from dataclasses import replace
 
@@ -122,7 +122,7 @@ def target_of(session: Session, names: Sequence[str], how: How) -> Target:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenChangelog:
     """A changelog, what it is read as, and the formats that were named."""
 
     target: Target
@@ -130,7 +130,7 @@ class Chosen:
     named: NamedFormats
 
 
-def named_of(session: Session, how: How) -> NamedFormats:
+def named_of(session: Session, how: ReadingOptions) -> NamedFormats:
     """Return the formats that were named, and the size of the windows."""
     from kops.core.durations import parse_duration
     from kops.operations.changelog.rows import NamedFormats
@@ -141,7 +141,7 @@ def named_of(session: Session, how: How) -> NamedFormats:
     return NamedFormats(key, value, right, size)
 
 
-def choose(session: Session, names: Sequence[str], how: How, named: NamedFormats) -> Chosen:
+def choose(session: Session, names: Sequence[str], how: ReadingOptions, named: NamedFormats) -> ChosenChangelog:
     """Return which changelog is meant and what it is read as; says on stderr when that is a guess, and when Spark would read better."""
     from dataclasses import replace
 
@@ -162,10 +162,10 @@ def choose(session: Session, names: Sequence[str], how: How, named: NamedFormats
         session.note(f"note: {detected.sentence}")
     if not how.spark and (advised := advice(target)):
         session.note(f"note: {advised}")
-    return Chosen(target, detected, named)
+    return ChosenChangelog(target, detected, named)
 
 
-def engine_of(session: Session, how: How) -> Engine | None:
+def engine_of(session: Session, how: ReadingOptions) -> Engine | None:
     """Begin to start Spark when it is asked for."""
     if not how.spark:
         return None

@@ -15,7 +15,7 @@ from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
 from kops.cli.frame.watch import clock, watch_interval, watched
-from kops.cli.groups.lag import Exceeded, Question, once
+from kops.cli.groups.lag import ExceededLimits, LagRequest, once
 from kops.core.errors import ExitCode, KopsError, TimedOut, Unreachable
 from kops.core.groups.lag_rates import Look, Rates
 
@@ -123,8 +123,8 @@ def lag(session: Session, /, **options: Any) -> int:
     Lag is log end minus committed offset (or minus log start if that is higher). Time lag is the age of the oldest unread record.
     """
     watch, count = options.pop("watch"), options.pop("count")
-    question = Question.of(**options)
-    return once(session, question) if watch is None else _watched(session, question, watch, count)
+    request = LagRequest.of(**options)
+    return once(session, request) if watch is None else _watched(session, request, watch, count)
 
 
 @group.command("delete")
@@ -143,25 +143,25 @@ def delete(session: Session, *, names: tuple[str, ...], regex: bool, approval: A
     return session.carry_out(plan_delete(session, names, regex=regex), approval)
 
 
-def _watched(session: Session, question: Question, interval: str, count: int | None) -> int:
+def _watched(session: Session, request: LagRequest, interval: str, count: int | None) -> int:
     """Look until Ctrl-C. A cluster that does not answer for a while, after it once did, is reported on stderr and asked again."""
-    milliseconds, rates = watch_interval(session, interval), Rates(question.by)
-    with _shown(session, question.by) as show:
+    milliseconds, rates = watch_interval(session, interval), Rates(request.by)
+    with _shown(session, request.by) as show:
 
         def once_more() -> int:
-            look, exceeded, code = _look(session, question, rates)
+            look, exceeded, code = _look(session, request, rates)
             show(look, clock(session), exceeded)
             return code
 
         return watched(session, milliseconds, count, once_more, passing=(TimedOut, Unreachable))
 
 
-def _look(session: Session, question: Question, rates: Rates) -> tuple[Look, list[str], int]:
-    report = question.ask(session)
+def _look(session: Session, request: LagRequest, rates: Rates) -> tuple[Look, list[str], int]:
+    report = request.ask(session)
     now = time.monotonic()
     blocks = list(report.blocks)
-    exceeded = Exceeded(question.limits)
-    exceeded.look_at(question.summed(blocks))
+    exceeded = ExceededLimits(request.limits)
+    exceeded.look_at(request.summed(blocks))
     code = ExitCode.FAILED if exceeded.first else ExitCode.PARTIAL if report.problems else ExitCode.DONE
     problems: list[KopsError] = list(report.problems.values())
     for problem in problems:

@@ -25,7 +25,7 @@ EVERY = {"*", ".*"}
 
 
 @dataclass(frozen=True)
-class Question:
+class LagRequest:
     """What is asked about lag."""
 
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ class Question:
     limits: Limits
 
     @classmethod
-    def of(cls, names: tuple[str, ...], *, regex: bool, by: str, isolation: str, within: str | None, **options: Any) -> Question:
+    def of(cls, names: tuple[str, ...], *, regex: bool, by: str, isolation: str, within: str | None, **options: Any) -> LagRequest:
         """Read the options of the command line.
 
         :raises UsageProblem: for a text that is not a valid duration
@@ -63,10 +63,10 @@ class Question:
         return by_group(blocks) if self.by == "group" else by_topic(blocks)
 
 
-def once(session: Session, question: Question) -> int:
+def once(session: Session, request: LagRequest) -> int:
     """Show the lag as it is now, and return the exit code."""
     with uncollected():
-        return _once(session, question)
+        return _once(session, request)
 
 
 @contextmanager
@@ -81,21 +81,21 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _once(session: Session, question: Question) -> int:
+def _once(session: Session, request: LagRequest) -> int:
     from kops.operations.groups.lag import Sums, added_up
 
-    report = question.ask(session)
-    total, exceeded = Sums(), Exceeded(question.limits)
+    report = request.ask(session)
+    total, exceeded = Sums(), ExceededLimits(request.limits)
     blocks = added_up(report.blocks, total)
-    if question.by == "partition":
+    if request.by == "partition":
         render_partitions(session, report, exceeded.watched(blocks))
     else:
-        first = ("group", "state") if question.by == "group" else ("topic", "groups")
-        sums = question.summed(blocks)
+        first = ("group", "state") if request.by == "group" else ("topic", "groups")
+        sums = request.summed(blocks)
         exceeded.look_at(sums)
         render_sums(session, sums, first)
-    session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(question.names)}")
-    matched = report.groups or report.problems or report.without_offsets or set(question.names) & EVERY
+    session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(request.names)}")
+    matched = report.groups or report.problems or report.without_offsets or set(request.names) & EVERY
     if report.without_offsets:
         session.note(f"without committed offsets, and left out: {names_text(report.without_offsets)}")
     for sentence in report.details.warnings:
@@ -111,7 +111,7 @@ def _once(session: Session, question: Question) -> int:
     return int(ExitCode.PARTIAL if report.problems else ExitCode.DONE)
 
 
-class Exceeded:
+class ExceededLimits:
     """The rows beyond the limits, remembered as they go by."""
 
     NAMED = 5

@@ -38,7 +38,7 @@ def moving(command: F) -> F:
     return new_group(wait(mutation(command)))
 
 
-class Ordered(Command):
+class OrderedOptionsCommand(Command):
     """A command that remembers the order of its options: each strategy is for the topics before it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,7 +47,7 @@ class Ordered(Command):
         return super().parse_args(ctx, args)
 
 
-@click.command("reset", cls=Ordered)
+@click.command("reset", cls=OrderedOptionsCommand)
 @click.argument("names", metavar="[GROUP...]", nargs=-1)
 @click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
 @click.option("--all-groups", is_flag=True, help="Every group that has committed offsets.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from kops.cli.frame.session import Session
-from kops.cli.records.sinks import Shown, report, sink_for, write_values
+from kops.cli.records.sinks import DisplayOptions, report, sink_for, write_values
 from kops.core.errors import ExitCode, UsageProblem
 from kops.core.records.filters import parse_filter
 from kops.core.records.models import Record
@@ -59,7 +59,7 @@ def consume(
     if tombstones and not latest:
         raise UsageProblem("--tombstones belongs to --latest", hint="elsewhere tombstones are shown always")
     key, value = (format_for(session, name) if name else BYTES for name in (key_name, value_name))
-    shown = Shown(key, value, on_error == "skip", raw, template)
+    shown = DisplayOptions(key, value, on_error == "skip", raw, template)
     stream = Stream(selection.topic)
     sink = sink_for(session, shown, stream)
     if follow and session.markup:

@@ -18,7 +18,7 @@ from kops.core.records.models import Record
 from kops.core.stops import STOPS, exit_code, kept_stops
 from kops.operations.protocol.mutation import refuse_read_only
 from kops.operations.protocol.run import carry_out
-from kops.operations.records.consume import Stream, Wanted
+from kops.operations.records.consume import ReadRequest, Stream
 from kops.operations.records.group import ConsumeAsGroup, plan_consume
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ COMMIT_SECONDS = 1.0
 def consume_as_group(
     session: Session,
     group_id: str,
-    wanted: Wanted,
+    wanted: ReadRequest,
     choose: Callable[[Iterator[list[Record]]], Iterator[list[Record]]],
     *,
     sink: Sink,
@@ -41,7 +41,7 @@ def consume_as_group(
     """Join, write, and commit what was written; asked about in a protected context only, for ``--group`` says it."""
     refuse_read_only(session.connection)
     plan = plan_consume(session, group_id, wanted)
-    reading = _Reading(choose, sink, stream)
+    reading = _CommittingWriter(choose, sink, stream)
 
     def agreed(shown: Plan) -> None:
         approve_if_protected(session, shown, confirm)
@@ -62,7 +62,7 @@ def consume_as_group(
     return reading.code or int(result.exit_code)
 
 
-class _Reading:
+class _CommittingWriter:
     """Writes what a member of a group is given, and commits what is written."""
 
     def __init__(self, choose: Callable[[Iterator[list[Record]]], Iterator[list[Record]]], sink: Sink, stream: Stream) -> None:

@@ -24,8 +24,8 @@ from kops.operations.protocol.mutation import refuse_read_only
 from kops.operations.protocol.run import carry_out
 from kops.operations.records import input as records_input
 from kops.operations.records.formats import format_for
-from kops.operations.records.input import Given, Named
-from kops.operations.records.produce import Outgoing, ProduceRecords, count, plan_produce
+from kops.operations.records.input import Named, RecordOverrides
+from kops.operations.records.produce import ProduceRecords, ProduceRequest, count, plan_produce
 from kops.output.json_text import write_json
 from kops.output.yaml_text import write_yaml
 
@@ -68,7 +68,7 @@ def produce(
     named = cache(partial(_named, session, {"key": key_schema or f"{topic}-key", "value": value_schema or f"{topic}-value"}))
     key_form = named("key", key_format) if key_format else None
     value_form = named("value", value_format) if value_format else None
-    given = Given(
+    given = RecordOverrides(
         key=_typed(key, key_form),
         has_key=key is not None,
         headers=tuple(map(_header, headers)),
@@ -83,15 +83,15 @@ def produce(
     with ExitStack() as stack:
         if single:
             record = NewRecord(given.key, _typed(value, value_form), given.timestamp, partition, given.headers)
-            outgoing = Outgoing([("the record", record)], "the command line", partitioner, acks)
+            outgoing = ProduceRequest([("the record", record)], "the command line", partitioner, acks)
         else:
             inputs = [(name, _opened(stack, name)) for name in files or ["-"]]
             source = ", ".join("stdin" if name == "-" else name for name, _ in inputs)
-            outgoing = Outgoing(_entries(inputs, kind, given, named), source, partitioner, acks)
+            outgoing = ProduceRequest(_entries(inputs, kind, given, named), source, partitioner, acks)
         return _send(session, topic, outgoing, dry_run=dry_run, confirm=confirm, typing=not single and not files and sys.stdin.isatty())
 
 
-def _send(session: Session, topic: str, outgoing: Outgoing, *, dry_run: bool, confirm: str | None, typing: bool) -> int:
+def _send(session: Session, topic: str, outgoing: ProduceRequest, *, dry_run: bool, confirm: str | None, typing: bool) -> int:
     if dry_run:
         session.render(count(session, topic, outgoing), ["topic", "partition", "records", "tombstones"])
         session.note("dry run: nothing was produced")
@@ -140,7 +140,7 @@ def _named(session: Session, schemas: Mapping[str, str], part: str, name: str) -
     return format_for(session, name, schemas[part])
 
 
-def _entries(inputs: Sequence[tuple[str, BinaryIO]], kind: str, given: Given, named: Named) -> Iterator[records_input.Entry]:
+def _entries(inputs: Sequence[tuple[str, BinaryIO]], kind: str, given: RecordOverrides, named: Named) -> Iterator[records_input.Entry]:
     for name, file in inputs:
         if kind == "json":
             yield from records_input.from_json(name, file, given, named)

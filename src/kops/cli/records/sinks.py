@@ -23,7 +23,7 @@ from kops.output.records import as_cells, raw_lines, stream_columns
 
 
 @dataclass(frozen=True)
-class Shown:
+class DisplayOptions:
     """How records are shown.
 
     :param skip: pass over records that cannot be decoded
@@ -48,7 +48,7 @@ class Sink:
     form: RecordFormat | None = None
 
 
-def sink_for(session: Session, shown: Shown, stream: Stream) -> Sink:
+def sink_for(session: Session, shown: DisplayOptions, stream: Stream) -> Sink:
     """Return what writes records as they are to be shown.
 
     :raises UsageProblem: when that is given twice
@@ -68,7 +68,7 @@ def write_values(values: list[bytes | None]) -> None:
         write_bytes(raw_lines(values))
 
 
-def _format_sink(template: str, shown: Shown, stream: Stream) -> Sink:
+def _format_sink(template: str, shown: DisplayOptions, stream: Stream) -> Sink:
     form = compile_format(template)
 
     def text(record: Record, part: str, data: bytes | None, chosen: Format) -> bytes | None:
@@ -91,7 +91,7 @@ def _format_sink(template: str, shown: Shown, stream: Stream) -> Sink:
     return Sink(write, form=form if shown.key.name == shown.value.name == "bytes" else None)
 
 
-def _row_sink(session: Session, shown: Shown, stream: Stream) -> Sink:
+def _row_sink(session: Session, shown: DisplayOptions, stream: Stream) -> Sink:
     if session.output_format == "json":
         line = line_maker(shown.key, shown.value)
         return Sink(lambda batch: write_json_lines(decoded(batch, line, shown, stream), sys.stdout))
@@ -106,7 +106,7 @@ def _row_sink(session: Session, shown: Shown, stream: Stream) -> Sink:
     return Sink(lambda batch: lines.write(decoded(batch, row, shown, stream)), lines.finish)
 
 
-def decoded(batch: list[Record], make: Callable[[Record], Any], shown: Shown, stream: Stream) -> list[Any]:
+def decoded(batch: list[Record], make: Callable[[Record], Any], shown: DisplayOptions, stream: Stream) -> list[Any]:
     """Return what is made of each record; those that cannot be decoded are skipped, or end it after those before them."""
     made: list[Any] = []
     for record in batch:

@@ -16,7 +16,7 @@ from kops.cli.state.check import check
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
-from kops.cli.state.shadow import Shown, program_of_shadow, refuse_with_shadow, with_shadow, without_word
+from kops.cli.state.shadow import PlanShown, program_of_shadow, refuse_with_shadow, with_shadow, without_word
 from kops.cli.state.shared import (
     PROGRAM_DECIDES,
     chosen_stores,
@@ -211,7 +211,7 @@ def rebuild(
     else:
         try:
             plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
-        except Shown:
+        except PlanShown:
             return 0
     code = session.carry_out(plan, approval)
     if report:

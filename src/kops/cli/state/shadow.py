@@ -25,7 +25,7 @@ _STILL = "10m"
 _CAPTURE_MS = 120_000
 
 
-class Shown(Exception):
+class PlanShown(Exception):
     """The plan of a shadow was shown, which is all that was asked for."""
 
 
@@ -114,7 +114,7 @@ def _carry_out(session: Session, approval: Approval) -> Callable[[Plan[ShadowArg
         if approval.dry_run:
             show_plan_as_data(session, plan)
             session.note("what the shadow would find is not known before it runs")
-            raise Shown
+            raise PlanShown
         asks = sys.stdin.isatty() and sys.stderr.isatty()
         if not (asks or approval.yes or approval.plan_out or session.connection.protected):
             raise ApprovalRequired(

@@ -64,7 +64,7 @@ def total(parts: Iterable[Counts]) -> Counts:
 
 
 @dataclass(frozen=True, order=True)
-class Large:
+class LargeEntry:
     """A key or value that is larger than others; sorts largest first.
 
     :param negative_size: its size in bytes, negated
@@ -78,7 +78,7 @@ class Large:
 
 
 @dataclass(frozen=True, order=True)
-class Bad:
+class BadRecord:
     """A record that cannot be decoded.
 
     :param reason: which part it is, and what is wrong with it
@@ -98,7 +98,7 @@ class Stats:
     """
 
     partitions: dict[int, Counts]
-    largest_keys: tuple[Large, ...]
-    largest_values: tuple[Large, ...]
-    bad: tuple[Bad, ...]
+    largest_keys: tuple[LargeEntry, ...]
+    largest_values: tuple[LargeEntry, ...]
+    bad: tuple[BadRecord, ...]
     unstable: dict[int, int]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kops.core.cluster.models import LogDir, Quorum
-from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
+from kops.core.cluster.observed import ObservedCluster, PartitionTrouble, partition_trouble
 from kops.core.findings import Finding, Severity, command, counted, names_text, partitions_text
 from kops.core.models import Partition, Setting, Topic, TopicPartition
 from kops.core.topics.settings import MIN_IN_SYNC, UNCLEAN
@@ -22,7 +22,7 @@ SKEWED_ABOVE = 0.1
 (``leader.imbalance.per.broker.percentage``)."""
 
 
-def cluster_findings(observed: Observed) -> list[Finding]:
+def cluster_findings(observed: ObservedCluster) -> list[Finding]:
     """Return everything that is unhealthy or unsafe, in the order of the checks."""
     return [
         *partition_findings(observed, partition_trouble(observed)),
@@ -35,7 +35,7 @@ def cluster_findings(observed: Observed) -> list[Finding]:
     ]
 
 
-def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterator[Finding]:
+def partition_findings(observed: ObservedCluster, trouble: PartitionTrouble) -> Iterator[Finding]:
     """Yield what is wrong with partitions: one finding per kind, with all partitions of that kind."""
     offline, thin = set(trouble.offline), set(trouble.under_replicated)
     refusing = [place for place in trouble.under_min_isr if place not in offline]
@@ -76,7 +76,7 @@ def _about(severity: Severity, check: str, places: Iterable[TopicPartition], sum
     return Finding(severity, check, partitions_text(some), summary, commands, {"partitions": list(map(str, some)), **facts})
 
 
-def _lower_minimum(observed: Observed, topic: str) -> str:
+def _lower_minimum(observed: ObservedCluster, topic: str) -> str:
     copies = next(found.replication_factor for found in observed.topics if found.name == topic)
     return command("topics", "alter", topic, "--config", f"{MIN_IN_SYNC}={max(1, copies - 1)}")
 
@@ -89,7 +89,7 @@ def _out_of_sync(partition: Partition) -> set[int]:
     return set(partition.replicas) - set(partition.in_sync_replicas)
 
 
-def _who_could_lead(observed: Observed, offline: Iterable[TopicPartition]) -> str:
+def _who_could_lead(observed: ObservedCluster, offline: Iterable[TopicPartition]) -> str:
     brokers = {broker for place in offline for broker in observed.eligible.get(place, ())}
     brokers |= {broker for place, partition in observed.partitions() if place in set(offline) for broker in partition.in_sync_replicas}
     waiting = sorted(brokers - observed.live)
@@ -99,7 +99,7 @@ def _who_could_lead(observed: Observed, offline: Iterable[TopicPartition]) -> st
     return f"; {which} can lead without loss, once started"
 
 
-def _missing_brokers(observed: Observed) -> Iterator[Finding]:
+def _missing_brokers(observed: ObservedCluster) -> Iterator[Finding]:
     known = {broker.id: broker for broker in observed.registered}
     fenced = {broker.id for broker in observed.registered if broker.fenced}
     replicas: dict[int, int] = {}
@@ -156,7 +156,7 @@ def _disks(log_dirs: Iterable[LogDir]) -> Iterator[Finding]:
             yield Finding(Severity.WARNING, "disk_nearly_full", subject, text, ("kops cluster brokers",), facts)
 
 
-def _skew(observed: Observed) -> Iterator[Finding]:
+def _skew(observed: ObservedCluster) -> Iterator[Finding]:
     preferred: dict[int, int] = {}
     elsewhere: dict[int, int] = {}
     for _, partition in observed.partitions():

@@ -15,7 +15,7 @@ from kops.core.topics.settings import MIN_IN_SYNC
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedCluster:
     """A cluster as observed.
 
     :param brokers: those in service
@@ -66,7 +66,7 @@ class PartitionTrouble:
     not_preferred: tuple[TopicPartition, ...]
 
 
-def partition_trouble(observed: Observed) -> PartitionTrouble:
+def partition_trouble(observed: ObservedCluster) -> PartitionTrouble:
 
     def those(test: Callable[[TopicPartition, Partition], bool]) -> tuple[TopicPartition, ...]:
         return tuple(place for place, partition in observed.partitions() if test(place, partition))

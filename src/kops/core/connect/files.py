@@ -14,7 +14,7 @@ _WRAPPED = ("name", "config")
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredConnector:
     """A connector as declared in a file.
 
     :param file: absolute path of the declaring file
@@ -34,7 +34,7 @@ class Declaration:
     :param owns: globs of the names that belong to the files: undeclared connectors among them may be pruned
     """
 
-    connectors: tuple[Declared, ...] = ()
+    connectors: tuple[DeclaredConnector, ...] = ()
     owns: tuple[str, ...] = field(default=())
 
 
@@ -46,7 +46,7 @@ def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
     :param documents: file, place (for messages) and content of each
     :raises ConfigError: naming the file and the setting
     """
-    found: dict[str, Declared] = {}
+    found: dict[str, DeclaredConnector] = {}
     owns: list[str] = []
     for file, place, body in documents:
         if isinstance(body, Mapping) and "owns" in body:
@@ -60,7 +60,7 @@ def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
     return Declaration(tuple(found.values()), tuple(dict.fromkeys(owns)))
 
 
-def _connector(file: str, place: str, body: Any) -> Declared:
+def _connector(file: str, place: str, body: Any) -> DeclaredConnector:
     fields = Fields(place, "", body)
     name = fields.needed("name", "the name of the connector")
     if isinstance(fields.body.get("config"), Mapping):
@@ -74,7 +74,7 @@ def _connector(file: str, place: str, body: Any) -> Declared:
         raise fields.wrong("name", f"is {inner}, and the document's name is {name}", "remove it from config")
     if not config.get(CLASS):
         raise fields.wrong(CLASS, "is missing", "the class of the connector; `kops connect plugins list` shows the available ones")
-    return Declared(name, config, file, place)
+    return DeclaredConnector(name, config, file, place)
 
 
 def _text(fields: Fields, name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class CommitEvent:
     group: str
     partition: TopicPartition
     time: int
-    committed: Committed | None
+    committed: CommittedOffset | None
     log_offset: int
     topic_id: str | None = None
 
@@ -139,7 +139,7 @@ def moves_of_tools(history: GroupHistory) -> list[Jump]:
     epochs = history.knows_epochs
     found = []
     for partition, events in history.commits.items():
-        stood: Committed | None = None
+        stood: CommittedOffset | None = None
         for at, event in enumerate(events):
             now = event.committed
             if now and stood and now.offset != stood.offset and now.leader_epoch is None and (epochs or _was_empty(history, event.time)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from kops.core.groups.history import NO_HISTORY, GroupHistory
 from kops.core.groups.lag import Headroom, OpenTransaction, TimeLag
-from kops.core.models import Bounds, Committed, Group, Setting, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Group, Setting, TopicPartition
 
 BEHIND_MS = 60_000
 """A shorter wait is normal: it comes from batches, commits and fetches."""
@@ -38,7 +38,7 @@ class PartitionLook:
     """
 
     partition: TopicPartition
-    committed: Committed | None
+    committed: CommittedOffset | None
     bounds: Bounds | None
     owner: str | None = None
     waiting: TimeLag = NOT_KNOWN

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from kops.core.errors import UsageProblem
-from kops.core.models import Bounds, Committed
+from kops.core.models import Bounds, CommittedOffset
 from kops.core.times import time_text
 
 _STREAMS_MAGIC = (1, 2)
@@ -85,7 +85,7 @@ class Target:
     reason: str = ""
 
 
-def resolve(strategy: Strategy, committed: Committed | None, bounds: Bounds, at_time: int | None = None) -> Target:
+def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bounds, at_time: int | None = None) -> Target:
     """Return the offset that a strategy gives one partition, and why.
 
     :param committed: None if the group has no commit for the partition
@@ -138,7 +138,7 @@ class Lag(NamedTuple):
     note: str = ""
 
 
-def lag_of(committed: Committed | None, bounds: Bounds) -> Lag:
+def lag_of(committed: CommittedOffset | None, bounds: Bounds) -> Lag:
     """Return the lag: log end - max(committed, log start), as records below the log start are gone."""
     if committed is None:
         return Lag(None, "no commit yet")
@@ -157,7 +157,7 @@ def is_streams_metadata(metadata: str | None) -> bool:
     return len(content) >= _STREAMS_LEAST_BYTES and content[0] in _STREAMS_MAGIC
 
 
-def metadata_after(before: Committed | None, offset: int) -> str:
+def metadata_after(before: CommittedOffset | None, offset: int) -> str:
     """Return the metadata to store with an offset that is moved.
 
     Apache's tools always drop it. Kafka Streams keeps the partition's stream time and the windows it has emitted there: on a move

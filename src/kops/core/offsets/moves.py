@@ -12,7 +12,7 @@ from itertools import groupby, islice, repeat
 from operator import attrgetter, ne
 from typing import overload
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import DerivedItems, Item, Json
 
 ABSENT = "ABSENT"
@@ -37,9 +37,11 @@ class Column:
         metadata = {partition: self.metadata[partition] for partition in partitions if partition in self.metadata} if self.metadata else {}
         return Column(tuple(self.offsets[at] for at in places), epochs, metadata)
 
-    def committed(self, at: int, partition: int) -> Committed | None:
+    def committed(self, at: int, partition: int) -> CommittedOffset | None:
         offset = self.offsets[at]
-        return None if offset is None else Committed(offset, self.metadata.get(partition, ""), self.epochs[at] if self.epochs else None)
+        return (
+            None if offset is None else CommittedOffset(offset, self.metadata.get(partition, ""), self.epochs[at] if self.epochs else None)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class TopicMoves:
         count = range(len(self.partitions))
         return [at for at in count if self.whole or self.before.offsets[at] != self.after.offsets[at]]
 
-    def writes(self, *, inverse: bool = False) -> dict[TopicPartition, Committed | None]:
+    def writes(self, *, inverse: bool = False) -> dict[TopicPartition, CommittedOffset | None]:
         """Return what to commit for the partitions that move (None: delete the commit), or with ``inverse`` what was committed before."""
         side = self.before if inverse else self.after
         return {TopicPartition(self.topic, self.partitions[at]): side.committed(at, self.partitions[at]) for at in self.places()}
@@ -114,7 +116,7 @@ class GroupMoves:
         """Return what precedes the partition number in the targets of a topic's items."""
         return f"{topic}:" if self.alone else f"{self.group} {topic}:"
 
-    def writes(self, *, inverse: bool = False) -> dict[TopicPartition, Committed | None]:
+    def writes(self, *, inverse: bool = False) -> dict[TopicPartition, CommittedOffset | None]:
         """Return what to commit; see :meth:`TopicMoves.writes`."""
         return {partition: one for topic in self.topics for partition, one in topic.writes(inverse=inverse).items()}
 
@@ -164,8 +166,8 @@ class MoveItems(DerivedItems):
 def group_moves(
     group: str,
     state: str,
-    wanted: Mapping[TopicPartition, tuple[Committed | None, str]],
-    current: Mapping[TopicPartition, Committed | None],
+    wanted: Mapping[TopicPartition, tuple[CommittedOffset | None, str]],
+    current: Mapping[TopicPartition, CommittedOffset | None],
     *,
     whole: bool = False,
 ) -> GroupMoves:
@@ -185,7 +187,7 @@ def group_moves(
     return GroupMoves(group, state, tuple(topics), alone=True)
 
 
-def _column(commits: Mapping[int, Committed | None]) -> Column:
+def _column(commits: Mapping[int, CommittedOffset | None]) -> Column:
     offsets = tuple(None if one is None else one.offset for one in commits.values())
     epochs = tuple(None if one is None else one.leader_epoch for one in commits.values())
     metadata = {partition: one.metadata for partition, one in commits.items() if one is not None and one.metadata != ""}

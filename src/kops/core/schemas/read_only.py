@@ -13,7 +13,7 @@ _COMPATIBILITY = re.compile(r"/compatibility/subjects/[^/?#;]+/versions(/[^/?#;]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestVerdict:
     """What becomes of a request.
 
     :param passes: the registry gets it as it is
@@ -26,28 +26,28 @@ class Asked:
     subject: str = ""
 
 
-def asked(method: str, target: str, bases: Collection[str] = ("",)) -> Asked:
+def asked(method: str, target: str, bases: Collection[str] = ("",)) -> RequestVerdict:
     """Judge a request.
 
     :param target: path and query, as sent
     :param bases: what the paths of the API begin with, without a slash at their ends
     """
     if method in _READS:
-        return Asked(passes=target.startswith("/"))
+        return RequestVerdict(passes=target.startswith("/"))
     path, mark, query = target.partition("?")
     if method != "POST":
-        return Asked(passes=False)
+        return RequestVerdict(passes=False)
     for base in bases:
         inside = path.removeprefix(base) if path.startswith(base) else ""
         if _COMPATIBILITY.fullmatch(inside) and _is_plain(inside):
-            return Asked(passes=True)
+            return RequestVerdict(passes=True)
         found = _SUBJECT.fullmatch(inside)
         if found is None or not _is_plain(inside):
             continue
         if not found["registers"]:
-            return Asked(passes=True)
-        return Asked(passes=False, look_up=f"{base}/subjects/{found['subject']}{mark}{query}", subject=unquote(found["subject"]))
-    return Asked(passes=False)
+            return RequestVerdict(passes=True)
+        return RequestVerdict(passes=False, look_up=f"{base}/subjects/{found['subject']}{mark}{query}", subject=unquote(found["subject"]))
+    return RequestVerdict(passes=False)
 
 
 def _is_plain(path: str) -> bool:

@@ -35,7 +35,7 @@ _VERSION = open_entry("version", "the version of the application's kafka-streams
 _TIMES = "times are taken to be the records' own: where the application has a TimestampExtractor, say in `from` what `timestamp` it gives"
 
 
-class Drafting:
+class DraftBuilder:
     """Builds a draft from the traces of an application's stores.
 
     :param hidden: traces of tables that have no store, by the name of their processor
@@ -223,7 +223,7 @@ def drafted(application: str, traces: Mapping[str, Trace], hidden: Sequence[Trac
     :param traces: how each store is computed
     :param hidden: traces of tables without a store
     """
-    return Drafting(application, traces, {trace.writer.name: trace for trace in hidden}, facts).draft()
+    return DraftBuilder(application, traces, {trace.writer.name: trace for trace in hidden}, facts).draft()
 
 
 def form_entry(name: str, guess: FormatGuess) -> Entry:

@@ -119,7 +119,7 @@ def as_reducer(thing: Any, name: str) -> Reducer:
     )
 
 
-class Carried(str):
+class ReducerWithSource(str):
     """The ``module:attribute`` of a reducer with the source code of its module, because executors cannot import that module.
 
     :param source: source code of the module
@@ -128,18 +128,18 @@ class Carried(str):
     source: str
 
     @classmethod
-    def of(cls, reference: str, source: str) -> Carried:
+    def of(cls, reference: str, source: str) -> ReducerWithSource:
         made = cls(reference)
         made.source = source
         return made
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
-        return Carried.of, (str(self), self.source)
+        return ReducerWithSource.of, (str(self), self.source)
 
 
 def _module_of(reference: str, name: str) -> Any:
     """Return the module of a reducer; if its source is carried along, the module is built from it once."""
-    if not isinstance(reference, Carried):
+    if not isinstance(reference, ReducerWithSource):
         return import_module(name)
     own = f"kops_reducers_beside.{name}_{zlib.crc32(reference.source.encode()):08x}"
     if own not in sys.modules:

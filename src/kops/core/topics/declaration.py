@@ -22,7 +22,7 @@ _MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredTopic:
     """A topic as a file declares it; None: the brokers choose at creation, and any value is accepted afterwards.
 
     :param settings: by Kafka's name, in the form in which Kafka shows them
@@ -43,7 +43,7 @@ class Declaration:
     :param owns: globs of the names that belong to the files: undeclared topics among them may be pruned
     """
 
-    topics: tuple[Declared, ...] = ()
+    topics: tuple[DeclaredTopic, ...] = ()
     owns: tuple[str, ...] = ()
 
 
@@ -54,8 +54,8 @@ def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Calla
     :param also_known: returns the settings that the brokers know; called only for a name that kops does not know
     :raises ConfigError: naming the file and the field
     """
-    topics: dict[str, Declared] = {}
-    metrics: dict[str, Declared] = {}
+    topics: dict[str, DeclaredTopic] = {}
+    metrics: dict[str, DeclaredTopic] = {}
     owns: list[str] = []
     for place, body in documents:
         if isinstance(body, Mapping) and "owns" in body:
@@ -72,14 +72,14 @@ def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Calla
     return Declaration(tuple(topics.values()), tuple(dict.fromkeys(owns)))
 
 
-def _topic(place: str, body: Any, also_known: Callable[[], set[str]]) -> Declared:
+def _topic(place: str, body: Any, also_known: Callable[[], set[str]]) -> DeclaredTopic:
     fields = _fields(place, body, TOPIC_FIELDS)
     name = fields.needed("name", "the name of the topic")
     problem = name_problem(name)
     if problem:
         raise fields.wrong("name", f"cannot be: {problem}", "letters, digits, '.', '_' and '-' are allowed")
     settings = _settings(fields, also_known) if fields.body.get("config") is not None else {}
-    return Declared(name, _count(fields, "partitions"), _count(fields, "replication_factor", 2**15 - 1), settings, place)
+    return DeclaredTopic(name, _count(fields, "partitions"), _count(fields, "replication_factor", 2**15 - 1), settings, place)
 
 
 def _fields(place: str, body: Any, known: Sequence[str]) -> Fields:
@@ -157,7 +157,7 @@ class Difference:
     note: str = ""
 
 
-def compare(declared: Declared, topic: Topic | None, settings: Mapping[str, Setting], *, reset: bool = False) -> Iterator[Difference]:
+def compare(declared: DeclaredTopic, topic: Topic | None, settings: Mapping[str, Setting], *, reset: bool = False) -> Iterator[Difference]:
     """Yield the differences of one topic.
 
     :param topic: None if it does not exist

@@ -18,7 +18,7 @@ LONG_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeNumber:
     """A whole number: Java's INT or LONG.
 
     :param special: one value that is allowed outside the range
@@ -74,7 +74,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordList:
     """A list of known words; may be empty."""
 
     words: tuple[str, ...]
@@ -96,7 +96,7 @@ class Replicas:
         return text
 
 
-Kind = Whole | Ratio | Choice | Flag | Words | Replicas
+Kind = WholeNumber | Ratio | Choice | Flag | WordList | Replicas
 
 VENDOR_PREFIXES = ("confluent.", "redpanda.", "internal.")
 """Settings of other vendors' brokers; the broker itself checks them."""
@@ -107,38 +107,38 @@ MIN_IN_SYNC = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 
 SETTINGS: Mapping[str, Kind] = {
-    "cleanup.policy": Words(("compact", "delete")),
-    "compression.gzip.level": Whole(1, 9, special=-1),
-    "compression.lz4.level": Whole(1, 17),
+    "cleanup.policy": WordList(("compact", "delete")),
+    "compression.gzip.level": WholeNumber(1, 9, special=-1),
+    "compression.lz4.level": WholeNumber(1, 17),
     "compression.type": Choice(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
-    "compression.zstd.level": Whole(-131072, 22),
-    "delete.retention.ms": Whole(0),
-    "file.delete.delay.ms": Whole(0),
-    "flush.messages": Whole(1),
-    "flush.ms": Whole(0),
+    "compression.zstd.level": WholeNumber(-131072, 22),
+    "delete.retention.ms": WholeNumber(0),
+    "file.delete.delay.ms": WholeNumber(0),
+    "flush.messages": WholeNumber(1),
+    "flush.ms": WholeNumber(0),
     "follower.replication.throttled.replicas": Replicas(),
-    "index.interval.bytes": Whole(0, INT_MAX),
+    "index.interval.bytes": WholeNumber(0, INT_MAX),
     "leader.replication.throttled.replicas": Replicas(),
-    "local.retention.bytes": Whole(-2),
-    "local.retention.ms": Whole(-2),
-    "max.compaction.lag.ms": Whole(1),
-    "max.message.bytes": Whole(0, INT_MAX),
-    "message.timestamp.after.max.ms": Whole(0),
-    "message.timestamp.before.max.ms": Whole(0),
+    "local.retention.bytes": WholeNumber(-2),
+    "local.retention.ms": WholeNumber(-2),
+    "max.compaction.lag.ms": WholeNumber(1),
+    "max.message.bytes": WholeNumber(0, INT_MAX),
+    "message.timestamp.after.max.ms": WholeNumber(0),
+    "message.timestamp.before.max.ms": WholeNumber(0),
     "message.timestamp.type": Choice(("CreateTime", "LogAppendTime")),
     "min.cleanable.dirty.ratio": Ratio(),
-    "min.compaction.lag.ms": Whole(0),
-    "min.insync.replicas": Whole(1, INT_MAX),
+    "min.compaction.lag.ms": WholeNumber(0),
+    "min.insync.replicas": WholeNumber(1, INT_MAX),
     "preallocate": Flag(),
     "remote.log.copy.disable": Flag(),
     "remote.log.delete.on.disable": Flag(),
     "remote.storage.enable": Flag(),
-    "retention.bytes": Whole(-LONG_MAX - 1),
-    "retention.ms": Whole(-1),
-    "segment.bytes": Whole(1048576, INT_MAX),
-    "segment.index.bytes": Whole(4, INT_MAX),
-    "segment.jitter.ms": Whole(0),
-    "segment.ms": Whole(1),
+    "retention.bytes": WholeNumber(-LONG_MAX - 1),
+    "retention.ms": WholeNumber(-1),
+    "segment.bytes": WholeNumber(1048576, INT_MAX),
+    "segment.index.bytes": WholeNumber(4, INT_MAX),
+    "segment.jitter.ms": WholeNumber(0),
+    "segment.ms": WholeNumber(1),
     "unclean.leader.election.enable": Flag(),
 }
 

@@ -16,7 +16,7 @@ SHORT_RETENTION_MS = 3_600_000
 
 
 @dataclass(frozen=True)
-class Effective:
+class EffectiveSettings:
     """The effective settings of a topic, existing or planned.
 
     :param replication_factor: None if only the brokers know
@@ -30,14 +30,14 @@ class Effective:
     given: Mapping[str, str]
 
 
-def warnings_for(topics: Sequence[Effective], broker_count: int) -> list[str]:
+def warnings_for(topics: Sequence[EffectiveSettings], broker_count: int) -> list[str]:
     """Return what the approver should know, one sentence each; a sentence that is true of several topics comes once."""
     return grouped(
         (topic.name, text) for topic in topics for text in (*_settings(topic, broker_count), *_first_records(topic), *_name(topic.name))
     )
 
 
-def change_warnings(changes: Sequence[tuple[Effective, Effective]], broker_count: int) -> list[str]:
+def change_warnings(changes: Sequence[tuple[EffectiveSettings, EffectiveSettings]], broker_count: int) -> list[str]:
     """Return what becomes unsafe; ``changes`` holds each topic before and after its change."""
     return grouped((after.name, text) for before, after in changes for text in _change(before, after, broker_count))
 
@@ -53,7 +53,7 @@ def grouped(found: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{names_text(concerned)}: {text}" for text, concerned in names.items()]
 
 
-def _change(before: Effective, after: Effective, broker_count: int) -> Iterator[str]:
+def _change(before: EffectiveSettings, after: EffectiveSettings, broker_count: int) -> Iterator[str]:
     known = set(_settings(before, broker_count))
     yield from (text for text in _settings(after, broker_count) if text not in known)
     old, new = _policies(before), _policies(after)
@@ -70,21 +70,21 @@ def _change(before: Effective, after: Effective, broker_count: int) -> Iterator[
         yield f"{TOMBSTONES} shrinks: a consumer that reads for longer than that misses deletions of keys"
 
 
-def _policies(topic: Effective) -> set[str] | None:
+def _policies(topic: EffectiveSettings) -> set[str] | None:
     policy = topic.settings.get(POLICY)
     return None if policy is None else set(policy.split(",")) - {""}
 
 
-def _number(topic: Effective, name: str) -> int:
+def _number(topic: EffectiveSettings, name: str) -> int:
     value = topic.settings.get(name, "")
     return int(value) if value.isdigit() else 0
 
 
-def _settings(topic: Effective, broker_count: int) -> list[str]:
+def _settings(topic: EffectiveSettings, broker_count: int) -> list[str]:
     return [*_replication(topic, broker_count), *_cleanup(topic), *_unclean(topic)]
 
 
-def _replication(topic: Effective, broker_count: int) -> list[str]:
+def _replication(topic: EffectiveSettings, broker_count: int) -> list[str]:
     factor, minimum = topic.replication_factor, topic.settings.get(MIN_IN_SYNC)
     if factor is None:
         return []
@@ -102,7 +102,7 @@ def _replication(topic: Effective, broker_count: int) -> list[str]:
     return texts
 
 
-def _cleanup(topic: Effective) -> list[str]:
+def _cleanup(topic: EffectiveSettings) -> list[str]:
     policies = _policies(topic)
     if policies is None:
         return []
@@ -120,13 +120,13 @@ def _cleanup(topic: Effective) -> list[str]:
     return texts
 
 
-def _first_records(topic: Effective) -> list[str]:
+def _first_records(topic: EffectiveSettings) -> list[str]:
     if "compact" not in (_policies(topic) or ()):
         return []
     return ["compaction needs a key on every record, and none is in sight yet: producers that send no key are rejected"]
 
 
-def _unclean(topic: Effective) -> list[str]:
+def _unclean(topic: EffectiveSettings) -> list[str]:
     if topic.settings.get(UNCLEAN) != "true":
         return []
     return ["unclean.leader.election.enable=true: records that were acknowledged can be lost when brokers fail"]

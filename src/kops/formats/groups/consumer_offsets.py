@@ -15,7 +15,7 @@ import base64
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 
 TOPIC = "__consumer_offsets"
@@ -46,7 +46,7 @@ class OffsetValue:
     :param topic_id: of the topic that it was committed for, as Kafka writes ids; None where the brokers did not record it
     """
 
-    committed: Committed
+    committed: CommittedOffset
     time: int
     expires: int | None = None
     topic_id: str | None = None
@@ -103,7 +103,9 @@ def decode_value(data: bytes) -> OffsetValue:
     time = reader.number(LONG)
     expires = reader.number(LONG) if version == 1 else -1
     topic_id = _topic_id(reader) if version >= _FLEXIBLE else None
-    return OffsetValue(Committed(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, None if expires < 0 else expires, topic_id)
+    return OffsetValue(
+        CommittedOffset(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, None if expires < 0 else expires, topic_id
+    )
 
 
 def _topic_id(reader: Reader) -> str | None:

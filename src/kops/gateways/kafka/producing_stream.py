@@ -59,7 +59,7 @@ _POLL_EVERY = 1000
 
 
 @dataclass
-class Delivered:
+class AcknowledgedRecords:
     """Records that one partition acknowledged.
 
     :param first: the lowest offset; -1 if the broker reports none
@@ -106,7 +106,7 @@ class Sender:
         self.sent = 0
         self.refused = 0
         self.reasons: list[tuple[str, KopsError]] = []
-        self.delivered: dict[int, Delivered] = {}
+        self.delivered: dict[int, AcknowledgedRecords] = {}
 
     def send(self, record: NewRecord, where: str) -> None:
         """Hand a record over; blocks while too many are in flight.
@@ -156,7 +156,7 @@ class Sender:
         self._producer.poll(0)
 
     def _count(self, partition: int, offset: int | None) -> None:
-        each = self.delivered.setdefault(partition, Delivered())
+        each = self.delivered.setdefault(partition, AcknowledgedRecords())
         each.records += 1
         if offset is not None and offset >= 0:
             each.first = offset if each.first < 0 else min(each.first, offset)

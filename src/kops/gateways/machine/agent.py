@@ -200,7 +200,7 @@ def _lives(group: int) -> bool:
     return True
 
 
-class Ended(Protocol):
+class ProcessHandle(Protocol):
     """A process that is to end."""
 
     @property
@@ -211,7 +211,7 @@ class Ended(Protocol):
     def wait(self) -> int | None: ...
 
 
-def end_session(process: Ended) -> None:
+def end_session(process: ProcessHandle) -> None:
     """End the command with all that it started: they are a session, and so a group, of their own."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:

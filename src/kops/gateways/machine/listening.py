@@ -12,7 +12,7 @@ from enum import Enum
 _OK = 200
 
 
-class Listening(Enum):
+class ProbeResult(Enum):
     """What was found at an address; the value is a phrase about it."""
 
     UNKNOWN_HOST = "the host name of {} cannot be resolved"
@@ -21,7 +21,7 @@ class Listening(Enum):
     NO_TLS = "{} does not speak TLS"
 
 
-def probe_address(address: str, timeout: float) -> Listening:
+def probe_address(address: str, timeout: float) -> ProbeResult:
     """Connect to an address and offer TLS, without checking the certificate.
 
     :param address: ``host:port``, as brokers are written
@@ -31,9 +31,9 @@ def probe_address(address: str, timeout: float) -> Listening:
     try:
         connected = socket.create_connection((host.strip("[]"), int(port)), timeout=timeout)
     except socket.gaierror:
-        return Listening.UNKNOWN_HOST
+        return ProbeResult.UNKNOWN_HOST
     except OSError:
-        return Listening.NOTHING
+        return ProbeResult.NOTHING
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # nothing is sent
@@ -42,10 +42,10 @@ def probe_address(address: str, timeout: float) -> Listening:
             context.wrap_socket(connected, server_hostname=None).close()
         except ssl.SSLError as refused:
             # A TLS alert also means TLS: the server wants a client certificate, or another version.
-            return Listening.TLS if "ALERT" in (refused.reason or "") else Listening.NO_TLS
+            return ProbeResult.TLS if "ALERT" in (refused.reason or "") else ProbeResult.NO_TLS
         except OSError:
-            return Listening.NO_TLS
-    return Listening.TLS
+            return ProbeResult.NO_TLS
+    return ProbeResult.TLS
 
 
 def is_healthy(url: str, timeout: float = 5.0) -> bool:

@@ -35,8 +35,8 @@ from kops.gateways.machine.agent import (
     with_settings,
 )
 from kops.gateways.machine.program_ahead import TakenProcess, claimed, take
-from kops.gateways.machine.program_connection import Connection, Door, Loopback, Pipes
-from kops.gateways.machine.program_registries import Registries, RegistryDoors
+from kops.gateways.machine.program_connection import Connection, Listener, Loopback, Pipes
+from kops.gateways.machine.program_registries import Registries, RegistryProxies
 
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
@@ -91,17 +91,17 @@ class Program:
         ahead = None if start.alone else claimed(start.folder)
         self._folder = ahead or Path(tempfile.mkdtemp(dir=start.folder))
         token = secrets.token_hex(16)
-        self._doors = RegistryDoors(start.registries, alone=bool(start.alone), folder=self._folder)
-        with closing(Pipes(self._folder) if start.alone else Loopback()) as door:
-            way = {**door.settings, "token": token}
+        self._proxies = RegistryProxies(start.registries, alone=bool(start.alone), folder=self._folder)
+        with closing(Pipes(self._folder) if start.alone else Loopback()) as listener:
+            way = {**listener.settings, "token": token}
             try:
-                self._process = take(ahead, way) if ahead else launched(start, environment, self._folder, way, self._doors)
+                self._process = take(ahead, way) if ahead else launched(start, environment, self._folder, way, self._proxies)
             except BaseException:
-                self._doors.close()
+                self._proxies.close()
                 raise
             try:
-                self._doors.answer()
-                self._connection = self._accepted(door, token)
+                self._proxies.answer()
+                self._connection = self._accepted(listener, token)
                 found = read_note(self._folder / "class-path.json") or {}
                 refuse_another_class_path(start.class_path, start.class_path_sha256, found)
             except BaseException:
@@ -112,7 +112,7 @@ class Program:
     @property
     def settings(self) -> dict[str, str]:
         """Those of the program that kops gives it."""
-        return self._doors.settings
+        return self._proxies.settings
 
     @property
     def process_id(self) -> int:
@@ -137,9 +137,9 @@ class Program:
                     if take is not None:
                         take(frames.decoded_batch(content))
                 elif answer == frames.FAILED:
-                    raise self._doors.explained(thrown(frames.decoded_map(content), alone=bool(self.start.alone)))
-                elif self._doors.refusal is not None:  # what the program's handlers made of that is not known
-                    raise self._doors.refusal
+                    raise self._proxies.explained(thrown(frames.decoded_map(content), alone=bool(self.start.alone)))
+                elif self._proxies.refusal is not None:  # what the program's handlers made of that is not known
+                    raise self._proxies.refusal
                 else:
                     return frames.decoded_map(content)
         except (EOFError, ConnectionError) as error:
@@ -157,20 +157,20 @@ class Program:
             self._connection.close()
             self._connection = None
         end_session(self._process)
-        self._doors.close()
+        self._proxies.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _accepted(self, door: Door, token: str) -> Connection:
+    def _accepted(self, listener: Listener, token: str) -> Connection:
         """Wait for the runner."""
         deadline = time.monotonic() + self.start.seconds
         while True:
             ended = self._process.poll() is not None
-            connection = door.accepted(token, max(1.0, deadline - time.monotonic()))
+            connection = listener.accepted(token, max(1.0, deadline - time.monotonic()))
             if connection is not None:
                 return connection
             failure = read_note(self._folder / "failure.json")
             if failure is not None:
-                raise self._doors.explained(failure_of(failure, self._text))
+                raise self._proxies.explained(failure_of(failure, self._text))
             if ended:
                 raise self._ended()
             if time.monotonic() > deadline:
@@ -186,7 +186,7 @@ class Program:
 
     def _ended(self) -> KopsError:
         """Say how the JVM ended."""
-        return self._doors.explained(self._end())
+        return self._proxies.explained(self._end())
 
     def _end(self) -> KopsError:
         printed = self._printed
@@ -203,13 +203,13 @@ class Program:
 
 
 def launched(
-    start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str], doors: RegistryDoors | None = None
+    start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str], proxies: RegistryProxies | None = None
 ) -> subprocess.Popen[bytes]:
     """Start a program.
 
     :param folder: its own
     :param more: settings of the agent
-    :param doors: by which it asks registries, where it has no network
+    :param proxies: by which it asks registries, where it has no network
     :raises UsageProblem: when its command cannot be started
     """
     settings = {
@@ -219,13 +219,13 @@ def launched(
         "processes": f"{start.process},{os.getpid()}",
         **more,
     }
-    words = [*start.alone, *(doors.words if doors else ()), *with_settings(start.command, start.properties, folder)]
+    words = [*start.alone, *(proxies.words if proxies else ()), *with_settings(start.command, start.properties, folder)]
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
-    options += map(quoted, doors.java_options if doors else ())
+    options += map(quoted, proxies.java_options if proxies else ())
     if options:  # in front of the user's own, of which the last one counts
         environment = {**environment, "JAVA_TOOL_OPTIONS": f"{' '.join(options)} {environment.get('JAVA_TOOL_OPTIONS', '')}"}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
-    fds = doors.fds if doors else ()
+    fds = proxies.fds if proxies else ()
     return start_under_agent(words, folder, settings, environment=environment, directory=start.directory, fds=fds)
 
 

@@ -29,7 +29,7 @@ Launch = Callable[[Path, Mapping[str, str]], "subprocess.Popen[bytes]"]
 """Starts a program with its folder and further settings of the agent."""
 
 
-class StartedAhead:
+class ProgramPool:
     """Programs that wait to be taken.
 
     :param folder: of the run

@@ -38,8 +38,8 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-class Door(Protocol):
-    """Where a program that is started comes in."""
+class Listener(Protocol):
+    """Waits for a started program to connect."""
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -74,7 +74,7 @@ class Loopback:
         if _received(connection, len(token)) == token.encode():
             connection.settimeout(None)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return _OverSocket(connection)
+            return _SocketConnection(connection)
         connection.close()
         return None
 
@@ -82,7 +82,7 @@ class Loopback:
         self._server.close()
 
 
-class _OverSocket:
+class _SocketConnection:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
@@ -128,7 +128,7 @@ class Pipes:
             self._token += more
         if len(self._token) < len(token) or self._token != token.encode():
             return None
-        made = _Piped(self._reading, self._writing)
+        made = _PipeConnection(self._reading, self._writing)
         self._reading = self._writing = -1
         return made
 
@@ -139,7 +139,7 @@ class Pipes:
         self._reading = self._writing = -1
 
 
-class _Piped:
+class _PipeConnection:
     def __init__(self, reading: int, writing: int) -> None:
         for each in (reading, writing):
             os.set_blocking(each, True)

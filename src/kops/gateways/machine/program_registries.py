@@ -43,8 +43,8 @@ def words_inside(places: Sequence[str] = (), fd: int = -1) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", inside.__file__, str(fd), *places, "--")
 
 
-class RegistryDoors:
-    """The doors of one program.
+class RegistryProxies:
+    """The addresses at which one program asks its registries through kops.
 
     :param alone: it has no network
     :param folder: its own

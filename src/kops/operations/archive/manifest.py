@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from kops.core.errors import ConfigError
-from kops.core.models import Committed, NewTopic
+from kops.core.models import CommittedOffset, NewTopic
 from kops.operations.offsets.items import committed_json
 
 VERSION = 1
@@ -53,7 +53,7 @@ class Archive:
     taken: str
     kops: str
     runs: tuple[Run, ...] = ()
-    groups: Mapping[str, Mapping[int, Committed]] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[int, CommittedOffset]] = field(default_factory=dict)
 
     def span(self, partition: int) -> tuple[int, int] | None:
         """Return the archived range of offsets of a partition; None before the first run that included it."""
@@ -121,7 +121,7 @@ def archive_of_json(body: Mapping[str, Any], path: str) -> Archive:
             for run in body["runs"]
         )
         groups = {
-            group: {int(number): Committed(found["offset"], found.get("metadata", "")) for number, found in offsets.items()}
+            group: {int(number): CommittedOffset(found["offset"], found.get("metadata", "")) for number, found in offsets.items()}
             for group, offsets in body["groups"].items()
         }
         return Archive(**{name: body[name] for name in _FIELDS}, runs=runs, groups=groups)

@@ -10,7 +10,7 @@ from typing import Any
 import kops
 from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
-from kops.core.models import Committed
+from kops.core.models import CommittedOffset
 from kops.core.own_names import is_own_group
 from kops.core.selection import parse_selection
 from kops.core.times import time_text, to_milliseconds
@@ -150,7 +150,7 @@ def _empty_run(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run
     return Run("", time_text(to_milliseconds(services.now())), dict(ranges), {})
 
 
-def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, Committed]], list[str]]:
+def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, CommittedOffset]], list[str]]:
     """Return what groups have committed for a topic, and the groups whose offsets could not be read."""
     ids = [each.group_id for each in services.kafka.groups.listed() if each.type != "share" and not is_own_group(each.group_id)]
     answers = services.kafka.groups.committed_or_errors(ids) if ids else {}

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.changelog.filters import Times
-from kops.core.changelog.stats import LARGEST, NAMED, Bad, Counts, Large, Stats
+from kops.core.changelog.stats import LARGEST, NAMED, BadRecord, Counts, LargeEntry, Stats
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
 from kops.core.records.models import OffsetRange, Record
@@ -20,7 +20,7 @@ from kops.operations.changelog.check import Check, checker_named, ids_seen, wron
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import Shape
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import Compacted, KeyQuery, RowFilter, Version, Versions, View
+from kops.operations.changelog.view import CompactedView, KeyQuery, RowFilter, Version, Versions, View
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Read:
+class SparkRead:
     """Some partitions, as Spark reads them.
 
     :param ranges: up to where it can read: an open transaction ends the reading
@@ -61,22 +61,22 @@ class Read:
             yield
 
 
-def reading(services: Services, engine: Engine, target: Target, partitions: Sequence[int] | None = None) -> Read:
+def reading(services: Services, engine: Engine, target: Target, partitions: Sequence[int] | None = None) -> SparkRead:
     """Return some partitions as Spark is to read them; it would wait in vain for uncommitted records."""
     ranges = target.ranges_of(partitions)
     services.progress.step(f"reading {target.topic} with Spark")
     if target.isolation != "read_committed":
-        return Read(engine, target, ranges, {})
+        return SparkRead(engine, target, ranges, {})
     stable = services.kafka.offsets.bounds(ranges, isolation="read_committed")
     ends = {place: min(wanted.end, stable[place].log_end_offset) for place, wanted in ranges.items()}
     unstable = {place: end for place, end in ends.items() if end < ranges[place].end}
-    return Read(
+    return SparkRead(
         engine, target, {place: OffsetRange(wanted.start, max(wanted.start, ends[place])) for place, wanted in ranges.items()}, unstable
     )
 
 
 @contextmanager
-def big_view(read: Read, layout: Layout, wanted: RowFilter, limit: int | None) -> Iterator[Compacted]:
+def big_view(read: SparkRead, layout: Layout, wanted: RowFilter, limit: int | None) -> Iterator[CompactedView]:
     """Compact with Spark, where the view stays: it has no records, and those that are wanted come one by one."""
     records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
     from kops.spark.driver.observing import watched
@@ -101,10 +101,10 @@ def big_view(read: Read, layout: Layout, wanted: RowFilter, limit: int | None) -
         rows = shown.limit(limit).collect() if limit else shown.toLocalIterator()
         seen = counts.get if read.topic_range.records else {"read": 0, "unkeyed": 0}
         view = View(read.target, layout, (), seen["unkeyed"], seen["read"], read.unstable)
-        yield Compacted(view, found.keys, found.tombstones, found.misplaced, (as_record(row, read.target.topic) for row in rows))
+        yield CompactedView(view, found.keys, found.tombstones, found.misplaced, (as_record(row, read.target.topic) for row in rows))
 
 
-def versions_by_spark(read: Read, layout: Layout, query: KeyQuery, limit: int | None) -> Versions:
+def versions_by_spark(read: SparkRead, layout: Layout, query: KeyQuery, limit: int | None) -> Versions:
     """Return all that is left of a key, as ``find.read_versions`` does."""
     from kops.spark.stores.changelog import as_record, in_between, matching
 
@@ -132,7 +132,7 @@ def versions_by_spark(read: Read, layout: Layout, query: KeyQuery, limit: int | 
     return Versions(tuple(versions), dict(read.ranges), missing, read.unstable)
 
 
-def count_by_spark(read: Read, shape: Shape) -> Stats:
+def count_by_spark(read: SparkRead, shape: Shape) -> Stats:
     """Return what ``stats.count`` does."""
     layout = shape.layout
     names = (shape.key.name, shape.value.name, shape.right.name)
@@ -148,7 +148,7 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
         by_key, by_value = (
             live.orderBy(live[column].desc(), "partition", "offset").limit(LARGEST).collect() for column in ("key_bytes", "bytes")
         )
-    bad: tuple[Bad, ...] = ()
+    bad: tuple[BadRecord, ...] = ()
     if any(row.undecodable for row in sums.values()):
         check = checker_named(layout.name, *forms)
         rows = records.where("wrong").orderBy("partition", "offset").limit(NAMED).collect()
@@ -158,8 +158,8 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
         counts[place.partition] = _counts(sums.get(place.partition), wanted)
     return Stats(
         counts,
-        tuple(Large(-row.key_bytes, row.partition, row.offset, bytes(row.key)) for row in by_key),
-        tuple(Large(-row.bytes, row.partition, row.offset, bytes(row.key)) for row in by_value),
+        tuple(LargeEntry(-row.key_bytes, row.partition, row.offset, bytes(row.key)) for row in by_key),
+        tuple(LargeEntry(-row.bytes, row.partition, row.offset, bytes(row.key)) for row in by_value),
         bad,
         {place.partition: offset for place, offset in read.unstable.items()},
     )
@@ -167,11 +167,11 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
 
 def _forms(records: DataFrame, shape: Shape) -> list[Form]:
     """Return the formats of a changelog with the schemas that its records have, since tasks cannot query a registry."""
-    from kops.formats.confluent import Registered
+    from kops.formats.confluent import RegistryFormat
     from kops.spark.stores.changelog import ids_in
 
     formats = (shape.key, shape.value, shape.right)
-    registered = tuple(isinstance(one, Registered) for one in formats)
+    registered = tuple(isinstance(one, RegistryFormat) for one in formats)
     seen = ids_in(records, partial(ids_seen, shape.layout.name, registered)) if any(registered) else {}
     return [Form(one.name, registered=_known(one, seen.get(part, ()))) for part, one in enumerate(formats)]
 
@@ -184,9 +184,9 @@ def _known(form: Format, ids: Iterable[int]) -> tuple[RegisteredSchema, ...]:
     return tuple(found)
 
 
-def _bad(record: Record, check: Check) -> Bad:
+def _bad(record: Record, check: Check) -> BadRecord:
     part, reason = check(record.key or b"", record.value, record.headers) or ("value", "is not of its format")
-    return Bad(record.partition, record.offset, part, reason)
+    return BadRecord(record.partition, record.offset, part, reason)
 
 
 def _counts(row: Any, wanted: OffsetRange) -> Counts:

@@ -15,7 +15,7 @@ from kops.core.records.models import OffsetRange, Record, timestamp_text
 from kops.formats.base import Format, readable_text
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.rows import NamedFormats, Skipped, choose_shape, key_bytes, key_format, rows_of
+from kops.operations.changelog.rows import NamedFormats, SkippedRecords, choose_shape, key_bytes, key_format, rows_of
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, KeyQuery, Version, Versions, compacted, require_times
 from kops.operations.records.rows import unstable_notes
@@ -150,7 +150,7 @@ def history(target: Target, detected: Detection, query: KeyQuery, versions: Vers
 
 def _shown(records: Sequence[Record], detected: Detection, named: NamedFormats, *, skip: bool) -> tuple[list[dict[str, Any]], list[str]]:
     shape, sentence = choose_shape(records, detected, named)
-    skipped = Skipped()
+    skipped = SkippedRecords()
     rows = list(rows_of(records, shape, skipped, skip=skip))
     if skipped.first is not None and not rows:
         raise skipped.first

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.findings import counted
 from kops.operations.changelog.detect import Detection
-from kops.operations.changelog.rows import NamedFormats, Shape, Skipped, choose_shape, rows_of
+from kops.operations.changelog.rows import NamedFormats, Shape, SkippedRecords, choose_shape, rows_of
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import Compacted, RowFilter, misplaced, misplaced_note, read_view, require_times, warnings_of
+from kops.operations.changelog.view import CompactedView, RowFilter, misplaced, misplaced_note, read_view, require_times, warnings_of
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ FEW = 50_000
 
 
 @dataclass
-class Inspected:
+class ChangelogInspection:
     """Rows to iterate over once, and sentences about them, complete after that.
 
     :ivar notes: one sentence each
     """
 
     rows: Iterable[dict[str, Any]]
-    skipped: Skipped
+    skipped: SkippedRecords
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -50,7 +50,7 @@ def inspecting(
     limit: int | None,
     skip: bool,
     engine: Engine | None = None,
-) -> Iterator[Inspected]:
+) -> Iterator[ChangelogInspection]:
     """Open the requested part of the compacted view.
 
     :param skip: skip what cannot be decoded
@@ -62,7 +62,7 @@ def inspecting(
         view = read_view(services, target, detected.layout, wanted)
         live = [record for record in view.latest if wanted.tombstones or record.value is not None]
         wrong = misplaced(view.latest, detected.layout, target.partitions) if wanted.is_all else 0
-        found = Compacted(view, len(view.latest) - view.tombstones, view.tombstones, wrong, live[:limit])
+        found = CompactedView(view, len(view.latest) - view.tombstones, view.tombstones, wrong, live[:limit])
         yield _inspected(found, *choose_shape(view.latest, detected, named), wanted=wanted, limit=limit, skip=skip)
         return
     from kops.operations.changelog.by_spark import big_view, reading
@@ -71,20 +71,22 @@ def inspecting(
         yield _inspected(big, *choose_shape(detected.sample, detected, named), wanted=wanted, limit=limit, skip=skip)
 
 
-def _inspected(found: Compacted, shape: Shape, sentence: str, *, wanted: RowFilter, limit: int | None, skip: bool) -> Inspected:
+def _inspected(
+    found: CompactedView, shape: Shape, sentence: str, *, wanted: RowFilter, limit: int | None, skip: bool
+) -> ChangelogInspection:
     notes = [summary(found, shown=wanted.tombstones, limit=limit), *(f"note: {each}" for each in warnings_of(found.view))]
     if found.misplaced:
         notes.append(f"note: {misplaced_note(found.misplaced, found.keys)}")
     if sentence:
         notes.append(f"note: {sentence}")
-    skipped = Skipped()
+    skipped = SkippedRecords()
     rows = rows_of(found.records, shape, skipped, skip=skip)
     # A few rows are all decoded before the first is written, so that an error leaves no partial answer.
     few = isinstance(found.records, Sequence) and len(found.records) <= FEW
-    return Inspected(list(rows) if few else rows, skipped, notes)
+    return ChangelogInspection(list(rows) if few else rows, skipped, notes)
 
 
-def summary(found: Compacted, *, shown: bool, limit: int | None) -> str:
+def summary(found: CompactedView, *, shown: bool, limit: int | None) -> str:
     """Return a sentence on what was read and what of it is shown.
 
     :param shown: whether deleted keys are shown

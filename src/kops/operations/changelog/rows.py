@@ -89,7 +89,7 @@ def _at(record: Record, part: str, layout: Layout) -> Iterator[None]:
 
 
 @dataclass
-class Skipped:
+class SkippedRecords:
     """Records that were skipped, counted.
 
     :ivar shown: rows that were not skipped
@@ -107,7 +107,7 @@ class Skipped:
         return f"warning: undecodable and left out: {self.count:,} of {self.count + self.shown:,}; the first: {self.first.message}"
 
 
-def rows_of(records: Iterable[Record], shape: Shape, skipped: Skipped, *, skip: bool = False) -> Iterator[dict[str, Any]]:
+def rows_of(records: Iterable[Record], shape: Shape, skipped: SkippedRecords, *, skip: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the rows of the JSON contract.
 
     :param skipped: counts the skipped records

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from kops.core.changelog.stats import LARGEST, NAMED, Bad, Counts, Large, Stats, total
+from kops.core.changelog.stats import LARGEST, NAMED, BadRecord, Counts, LargeEntry, Stats, total
 from kops.core.records.models import Record
 from kops.formats.base import as_text_or_base64
 from kops.operations.changelog.check import Check, checker
@@ -41,7 +41,7 @@ class _Tally:
     oldest: int | None = None
     newest: int | None = None
     last: dict[Any, tuple[int, int]] = field(default_factory=dict)
-    bad: list[Bad] = field(default_factory=list)
+    bad: list[BadRecord] = field(default_factory=list)
 
 
 def count(services: Services, target: Target, shape: Shape, engine: Engine | None = None) -> Stats:
@@ -99,7 +99,7 @@ def _count_batch(batch: Iterable[Record], tallies: Mapping[int, _Tally], check: 
         if wrong is not None:
             tally.undecodable += 1
             if len(tally.bad) < NAMED:
-                tally.bad.append(Bad(record.partition, record.offset, *wrong))
+                tally.bad.append(BadRecord(record.partition, record.offset, *wrong))
     return more
 
 
@@ -121,15 +121,15 @@ def _counts(tally: _Tally, offsets: int, partitions: int, number: int, layout: L
     )
 
 
-def _largest(tallies: Mapping[int, _Tally], layout: Layout) -> tuple[tuple[Large, ...], tuple[Large, ...]]:
+def _largest(tallies: Mapping[int, _Tally], layout: Layout) -> tuple[tuple[LargeEntry, ...], tuple[LargeEntry, ...]]:
     live = [
         (number, key[0] if layout.versions else key, offset, size)
         for number, tally in tallies.items()
         for key, (offset, size) in tally.last.items()
         if size >= 0
     ]
-    by_key = nsmallest(LARGEST, (Large(-len(key), number, offset, key) for number, key, offset, _ in live))
-    by_value = nsmallest(LARGEST, (Large(-size, number, offset, key) for number, key, offset, size in live))
+    by_key = nsmallest(LARGEST, (LargeEntry(-len(key), number, offset, key) for number, key, offset, _ in live))
+    by_value = nsmallest(LARGEST, (LargeEntry(-size, number, offset, key) for number, key, offset, size in live))
     return tuple(by_key), tuple(by_value)
 
 
@@ -170,7 +170,7 @@ def notes_of(target: Target, detected: Detection, stats: Stats) -> list[str]:
     return found
 
 
-def _large(one: Large, name: str, shape: Shape) -> dict[str, Any]:
+def _large(one: LargeEntry, name: str, shape: Shape) -> dict[str, Any]:
     inner = shape.layout.inner(one.key)
     shown = as_text_or_base64(one.key if inner is None else inner)
     return {

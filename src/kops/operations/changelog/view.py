@@ -79,7 +79,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Compacted:
+class CompactedView:
     """A compacted view, and the records of it that are shown.
 
     :param misplaced: keys in another partition than murmur2 of the key gives

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.cluster.health import cluster_findings
-from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
+from kops.core.cluster.observed import ObservedCluster, PartitionTrouble, partition_trouble
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, any_at_least, by_severity, counted, for_connection
 from kops.operations.cluster.observe import observe
@@ -23,7 +23,7 @@ class Health:
     """
 
     cluster_id: str
-    observed: Observed
+    observed: ObservedCluster
     trouble: PartitionTrouble
     findings: tuple[Finding, ...]
     gaps: Mapping[str, KopsError]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kops.core.cluster.models import LogDir
-from kops.core.cluster.observed import Observed, is_under_replicated
+from kops.core.cluster.observed import ObservedCluster, is_under_replicated
 from kops.core.errors import AuthorizationFailed, KopsError, TimedOut, Unreachable
 from kops.core.models import Topic, TopicPartition
 from kops.operations.services import Services
@@ -55,7 +55,7 @@ class Gaps:
 class Observation:
     """A cluster as it was observed, and what could not be observed."""
 
-    observed: Observed
+    observed: ObservedCluster
     gaps: Mapping[str, KopsError]
     lacking: Mapping[str, KopsError] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Observati
     kafka, gaps = services.kafka, Gaps()
     cluster = kafka.cluster()
     topics = tuple(kafka.topics.describe().values()) if names is None else _existing(services, names, gaps)
-    seen = Observed(
+    seen = ObservedCluster(
         topics,
         cluster.brokers,
         settings=gaps.ask("topic settings", lambda: kafka.topics.settings([one.name for one in topics], missing_ok=True)) or {},
@@ -95,7 +95,7 @@ def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Top
         return tuple(topic for found in answers if found for topic in found.values())
 
 
-def _with_details(services: Services, seen: Observed, gaps: Gaps) -> Observed:
+def _with_details(services: Services, seen: ObservedCluster, gaps: Gaps) -> ObservedCluster:
     """Add reassignments and eligible leaders, which matter only where partitions are under-replicated or offline."""
     details = services.kafka.details
     offline = sorted({place.topic for place, partition in seen.partitions() if partition.leader is None})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kops.core.connect.files import Declared
+from kops.core.connect.files import DeclaredConnector
 from kops.core.connect.models import own_config
 from kops.core.connect.secrets import hidden_names
 from kops.core.errors import UsageProblem
@@ -65,7 +65,7 @@ def plan_alter_settings(
         if after == before:
             same[connector.name] = "already set"
             continue
-        rows = list(problems(services, Declared(connector.name, after, "", "--config")))
+        rows = list(problems(services, DeclaredConnector(connector.name, after, "", "--config")))
         refuse_wrong(rows)
         warnings += [_warning(row) for row in rows if row["setting"] in settings]
         passwords = frozenset(password_settings(services, connector.plugin))

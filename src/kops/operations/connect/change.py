@@ -13,7 +13,7 @@ from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, changed_settings, read_declaration
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
-from kops.operations.connect.redaction import Sealed, config_digest, digest_key, seal
+from kops.operations.connect.redaction import RedactedConfig, config_digest, digest_key, seal
 from kops.operations.connect.restart import Watch
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
@@ -60,8 +60,8 @@ class Step:
     file: str
     state: str
     passwords: tuple[str, ...]
-    after: Sealed | None
-    before: Sealed | None
+    after: RedactedConfig | None
+    before: RedactedConfig | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Steps(Arguments):
 
 
 def _step_of(body: Json) -> Step:
-    sealed = {when: None if body[when] is None else Sealed(**body[when]) for when in ("after", "before")}
+    sealed = {when: None if body[when] is None else RedactedConfig(**body[when]) for when in ("after", "before")}
     return Step(**{**body, **sealed, "passwords": tuple(body["passwords"])})
 
 
@@ -240,7 +240,7 @@ def _changed_since(steps: Sequence[Step], found: Mapping[str, Connector], not_do
     return tuple(losses)
 
 
-def _matches_sealed(config: Mapping[str, str] | None, sealed: Sealed | None, key: bytes) -> bool:
+def _matches_sealed(config: Mapping[str, str] | None, sealed: RedactedConfig | None, key: bytes) -> bool:
     """Whether a configuration is the one that a plan holds without its secrets."""
     if config is None or sealed is None:
         return config is None and sealed is None

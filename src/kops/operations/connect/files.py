@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect.files import Declaration, Declared, parse_declaration
+from kops.core.connect.files import Declaration, DeclaredConnector, parse_declaration
 from kops.core.connect.models import Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
@@ -31,7 +31,7 @@ class Difference:
     """
 
     name: str
-    wanted: Declared | None
+    wanted: DeclaredConnector | None
     actual: Connector | None
     passwords: frozenset[str] = frozenset()
 
@@ -85,7 +85,7 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     if prune and not declaration.owns:
         raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
     found = {connector.name: connector for connector in services.connect.connectors()}
-    pairs: list[tuple[Declared | None, Connector | None]] = [(one, found.get(one.name)) for one in declaration.connectors]
+    pairs: list[tuple[DeclaredConnector | None, Connector | None]] = [(one, found.get(one.name)) for one in declaration.connectors]
     pairs = [(one, actual) for one, actual in pairs if one and (actual is None or own_config(actual.config) != dict(one.config))]
     pairs += [(None, found[name]) for name in (_undeclared(declaration, list(found)) if prune else [])]
     plugins = {config.get("connector.class", "") for pair in pairs for config in _configs(*pair)}
@@ -93,11 +93,11 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     return Comparison(declaration, tuple(_difference(*pair, passwords) for pair in pairs))
 
 
-def _configs(wanted: Declared | None, actual: Connector | None) -> list[Mapping[str, str]]:
+def _configs(wanted: DeclaredConnector | None, actual: Connector | None) -> list[Mapping[str, str]]:
     return [one.config for one in (wanted, actual) if one is not None]
 
 
-def _difference(wanted: Declared | None, actual: Connector | None, passwords: Mapping[str, frozenset[str]]) -> Difference:
+def _difference(wanted: DeclaredConnector | None, actual: Connector | None, passwords: Mapping[str, frozenset[str]]) -> Difference:
     known = frozenset().union(*(passwords[config.get("connector.class", "")] for config in _configs(wanted, actual)))
     name = wanted.name if wanted is not None else actual.name if actual is not None else ""
     return Difference(name, wanted, actual, known)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kops.core.connect.models import Connector
 from kops.core.errors import NotFound, Refused, UsageProblem
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, SkipRecords, Strategy, ToCurrent, resolve
 from kops.core.plan import Plan
 from kops.core.selection import parse_selection
@@ -124,7 +124,7 @@ def _positions(services: Services, texts: Sequence[str], current: Mapping[str, P
         here = position_of(before)
         if here is None and isinstance(strategy, (ShiftBy, ToCurrent)):
             raise Refused(f"the connector has no offset for {partition} to count from", hint="name an offset, start, end or a time")
-        target = resolve(strategy, None if here is None else Committed(here), bounds[partition], times.get(partition))
+        target = resolve(strategy, None if here is None else CommittedOffset(here), bounds[partition], times.get(partition))
         pairs.append(({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: target.offset}))
     return pairs
 

@@ -22,7 +22,7 @@ _KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Sealed:
+class RedactedConfig:
     """A configuration without its secrets.
 
     :param shown: all settings, secrets hidden
@@ -33,7 +33,7 @@ class Sealed:
     digests: Mapping[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """``Sealed(**body)`` reads it back."""
+        """``RedactedConfig(**body)`` reads it back."""
         return {"shown": dict(self.shown), "digests": dict(self.digests)}
 
     def opened(self, sources: Sequence[Mapping[str, str]], key: bytes) -> tuple[dict[str, str], list[str]]:
@@ -48,13 +48,13 @@ class Sealed:
         return config, missing
 
 
-def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> Sealed:
+def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> RedactedConfig:
     """Remove the secrets from a configuration.
 
     :param passwords: settings that the plugin declares as secrets
     """
     own = own_config(config)
-    return Sealed(masked(own, passwords), {name: digest(own[name], key) for name in sorted(own) if is_masked(name, own, passwords)})
+    return RedactedConfig(masked(own, passwords), {name: digest(own[name], key) for name in sorted(own) if is_masked(name, own, passwords)})
 
 
 def config_digest(config: Mapping[str, str] | None, key: bytes) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from kops.core.connect.files import CLASS, Declared
+from kops.core.connect.files import CLASS, DeclaredConnector
 from kops.core.connect.secrets import has_reference, masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.gateways.machine.jars import KAFKA_VERSION
@@ -31,7 +31,7 @@ def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[
     return len(declared), [row for one in declared for row in problems(services, one)]
 
 
-def problems(services: Services, declared: Declared) -> Iterator[Row]:
+def problems(services: Services, declared: DeclaredConnector) -> Iterator[Row]:
     """Yield each invalid setting of a connector, with its plugin's message and recommended values."""
     try:
         plugin_class(services, declared.config[CLASS])
@@ -63,7 +63,7 @@ def problems(services: Services, declared: Declared) -> Iterator[Row]:
     yield from _unknown(declared, known)
 
 
-def _unresolved(declared: Declared, message: str) -> str | None:
+def _unresolved(declared: DeclaredConnector, message: str) -> str | None:
     """Return the setting whose reference (``${file:...}``) a worker could not resolve, if that is what the message says."""
     named = [name for name, value in declared.config.items() if has_reference(value)]
     if not named or "ConfigException" not in message:
@@ -71,7 +71,7 @@ def _unresolved(declared: Declared, message: str) -> str | None:
     return next((name for name in named for place in declared.config[name].split(":")[1:2] if place and place in message), named[0])
 
 
-def _unknown(declared: Declared, known: set[str]) -> Iterator[Row]:
+def _unknown(declared: DeclaredConnector, known: set[str]) -> Iterator[Row]:
     """Yield the settings that neither the plugin nor Connect knows: most of them are typos."""
     for name in declared.config:
         if name not in known and not name.startswith((*_PASSED_ON, *_CONVERTERS)):
@@ -82,7 +82,7 @@ def _unknown(declared: Declared, known: set[str]) -> Iterator[Row]:
                 )
 
 
-def _row(declared: Declared, setting: str, level: str, message: str, hint: str | None = None) -> Row:
+def _row(declared: DeclaredConnector, setting: str, level: str, message: str, hint: str | None = None) -> Row:
     return {
         "connector": declared.name,
         "setting": setting,

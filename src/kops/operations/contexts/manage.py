@@ -11,7 +11,7 @@ from typing import Any
 from kops.config import layers
 from kops.config.connection import Connection, Secret
 from kops.config.contexts import require_context, save_context, secret_file, write_secret
-from kops.config.layers import Layer, Sourced
+from kops.config.layers import Layer, SourcedValue
 from kops.config.load import read_config
 from kops.config.paths import Directories
 from kops.config.schema import SETTINGS, Kind, Setting, check_context_name
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedContext:
     """The outcome of saving a context.
 
     :param notes: sentences for the user
@@ -86,7 +86,7 @@ def show_resolved(connection: Connection) -> Row:
 
 def add_context(
     directories: Directories, environ: Mapping[str, str], name: str, table: Mapping[str, Any], *, current: bool, replace: bool
-) -> Saved:
+) -> SavedContext:
     """Save a context after checking that its settings fit together.
 
     :param table: keys as in the file
@@ -110,7 +110,7 @@ def import_context(
     bootstrap_servers: Sequence[str] = (),
     current: bool,
     replace: bool,
-) -> Saved:
+) -> SavedContext:
     """Create a context from a Java ``client.properties``. Secrets in it go into files that only this user can read.
 
     :param bootstrap_servers: for files that name no brokers
@@ -123,7 +123,7 @@ def import_context(
     found = read_client_properties(file)
     layer = found.layer(str(file))
     if bootstrap_servers:
-        layer["bootstrap_servers"] = Sourced(tuple(bootstrap_servers), "flag")
+        layer["bootstrap_servers"] = SourcedValue(tuple(bootstrap_servers), "flag")
     if "bootstrap_servers" not in layer:
         raise ConfigError(f"{file} names no brokers", hint="add --bootstrap-servers host:9092")
     connection = _checked(layer, name, environ)
@@ -158,9 +158,9 @@ def _is_first(directories: Directories) -> bool:
     return not file.contexts and file.current is None
 
 
-def _saved(directories: Directories, name: str, notes: Sequence[str]) -> Saved:
+def _saved(directories: Directories, name: str, notes: Sequence[str]) -> SavedContext:
     file = read_config(directories)
-    return Saved(name, file.path, file.current == name, tuple(notes))
+    return SavedContext(name, file.path, file.current == name, tuple(notes))
 
 
 def _files(layer: Layer) -> list[str]:

@@ -49,16 +49,16 @@ def authenticated_as(connection: Connection) -> str:
 
 def _explained(error: Unreachable, connection: Connection) -> Unreachable:
     """Probe each address, to distinguish a broker that is down from one that expects another protocol."""
-    from kops.gateways.machine.listening import Listening, probe_address
+    from kops.gateways.machine.listening import ProbeResult, probe_address
 
     found = {server: probe_address(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}
     said = "; ".join(one.value.format(server) for server, one in found.items())
     hint = error.hint
-    if Listening.TLS in found.values() and not connection.uses_tls:
+    if ProbeResult.TLS in found.values() and not connection.uses_tls:
         hint = f"security_protocol is {connection.security_protocol}; with TLS it is SSL or SASL_SSL"
-    elif Listening.NO_TLS in found.values() and connection.uses_tls:
+    elif ProbeResult.NO_TLS in found.values() and connection.uses_tls:
         hint = f"security_protocol is {connection.security_protocol}; without TLS it is PLAINTEXT or SASL_PLAINTEXT"
-    elif Listening.TLS in found.values() or Listening.NO_TLS in found.values():
+    elif ProbeResult.TLS in found.values() or ProbeResult.NO_TLS in found.values():
         login = "a login (SASL)" if not connection.uses_sasl else "no login"
         hint = f"security_protocol is {connection.security_protocol}; the brokers may require {login}, or this is another service"
     return Unreachable(f"{error.message}: {said}", hint=hint, **error.details)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.cluster.health import cluster_findings, partition_findings
-from kops.core.cluster.observed import Observed, partition_trouble
+from kops.core.cluster.observed import ObservedCluster, partition_trouble
 from kops.core.connect.models import Connector, concerns, connector_findings
 from kops.core.diagnosis.groups import group_findings
 from kops.core.diagnosis.programs import program_findings
@@ -24,7 +24,7 @@ from kops.core.times import time_text, to_milliseconds
 from kops.operations.cluster.observe import Gaps, observe
 from kops.operations.diagnose.looks import COMMIT_HISTORY, look_at_groups, with_transactions
 from kops.operations.diagnose.scope import Scope, scope_of
-from kops.operations.groups.open_transactions import HeldBack, held_back, stable_offsets
+from kops.operations.groups.open_transactions import OpenTransactions, held_back, stable_offsets
 from kops.operations.services import Services
 from kops.operations.streams.capture import load_capture, program_differences
 from kops.operations.streams.inspection import inspect_application
@@ -189,7 +189,7 @@ def _topics_of(services: Services, scope: Scope) -> list[str]:
     return sorted({*used, *scope.topics, *INTERNAL_TOPICS})
 
 
-def _of_scope(seen: Observed) -> list[Finding]:
+def _of_scope(seen: ObservedCluster) -> list[Finding]:
     """Return the findings about the partitions that were examined, and those about brokers and controllers that are worse than a note."""
     everything = cluster_findings(seen)
     of_partitions = {finding.check for finding in partition_findings(seen, partition_trouble(seen))}
@@ -201,7 +201,7 @@ def _most_behind_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (finding.check, -finding.facts.get("lag", 0)))
 
 
-def _held_back(services: Services, seen: Observed, gaps: Gaps) -> HeldBack:
+def _held_back(services: Services, seen: ObservedCluster, gaps: Gaps) -> OpenTransactions:
     """Return the open transactions that hold back a last stable offset, of partitions where it is below the high watermark."""
     places = [place for place, partition in seen.partitions() if partition.leader is not None and place.topic not in INTERNAL_TOPICS]
     stable = stable_offsets(services, places)

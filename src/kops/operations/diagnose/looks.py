@@ -11,7 +11,7 @@ from kops.core.errors import AuthorizationFailed, KopsError, NotFound
 from kops.core.groups.history import GroupHistory, deletions
 from kops.core.groups.lag import Place
 from kops.core.groups.look import NOT_KNOWN, GroupLook, PartitionLook, Skew, skew_of
-from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, Committed, Setting, TopicPartition
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, CommittedOffset, Setting, TopicPartition
 from kops.core.records.models import Record
 from kops.core.times import to_milliseconds
 from kops.gateways.kafka.records_ends import read_first
@@ -19,7 +19,7 @@ from kops.operations.cluster.observe import Gaps
 from kops.operations.diagnose.scope import Scope
 from kops.operations.groups.lag import LagReport, lag
 from kops.operations.groups.matching import is_live_streams
-from kops.operations.groups.open_transactions import HeldBack
+from kops.operations.groups.open_transactions import OpenTransactions
 from kops.operations.groups.unread import MOST_PLACES, headrooms, time_lags
 from kops.operations.records.rows import BYTES, stream_row
 from kops.operations.services import Services
@@ -122,14 +122,14 @@ def _second_look(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> 
     return again
 
 
-def _moved(look: PartitionLook, committed: Committed | None, ends: Bounds | KopsError | None) -> PartitionLook:
+def _moved(look: PartitionLook, committed: CommittedOffset | None, ends: Bounds | KopsError | None) -> PartitionLook:
     if look.committed is None or committed is None:
         return look
     arrived = ends.log_end_offset - look.bounds.log_end_offset if isinstance(ends, Bounds) and look.bounds is not None else 0
     return replace(look, moved=committed.offset - look.committed.offset, arrived=max(0, arrived))
 
 
-def with_transactions(services: Services, looks: Sequence[GroupLook], held: HeldBack, gaps: Gaps) -> tuple[GroupLook, ...]:
+def with_transactions(services: Services, looks: Sequence[GroupLook], held: OpenTransactions, gaps: Gaps) -> tuple[GroupLook, ...]:
     """Add the open transactions of the partitions that groups read, and whether they leave a group nothing to read.
 
     Between a commit and the first open transaction there may be offsets without a record for ``read_committed`` consumers: transaction
@@ -155,7 +155,7 @@ def with_transactions(services: Services, looks: Sequence[GroupLook], held: Held
     return tuple(replace(look, partitions=tuple(map(complete, look.partitions))) for look in looks)
 
 
-def _open(one: PartitionLook, held: HeldBack) -> bool:
+def _open(one: PartitionLook, held: OpenTransactions) -> bool:
     return one.partition in held.open or one.partition in held.unknown
 
 

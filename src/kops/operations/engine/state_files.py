@@ -91,14 +91,14 @@ def _with_module_source(reference: str, path: str) -> str:
     """Return a reducer with its module's source if that is next to the state file; an installed module takes precedence."""
     from importlib.util import find_spec
 
-    from kops.core.statefile.reducers import Carried
+    from kops.core.statefile.reducers import ReducerWithSource
 
     module = reference.partition(":")[0]
     beside = Path(path).parent / f"{module}.py"
     if "." in module or not beside.is_file() or find_spec(module) is not None:
         return reference
     try:
-        return Carried.of(reference, beside.read_text(encoding="utf-8"))
+        return ReducerWithSource.of(reference, beside.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {beside}: {error}", hint="save it as UTF-8") from error
 

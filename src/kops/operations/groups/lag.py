@@ -12,7 +12,7 @@ from typing import Any
 from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.findings import counted
-from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, Committed, Group, GroupOffsets, TopicPartition
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, CommittedOffset, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import lag_of
 from kops.core.rights import reason
 from kops.core.selection import is_glob
@@ -140,7 +140,7 @@ class LagRows:
             return row
         row |= {"log_start_offset": ends.log_start_offset, "log_end_offset": ends.log_end_offset}
         limits = _until_stable(ends, stable, offset) if self._to_stable and stable is not None else ends
-        row["lag"], row["note"] = lag_of(None if offset is None else Committed(offset), limits)
+        row["lag"], row["note"] = lag_of(None if offset is None else CommittedOffset(offset), limits)
         if row["lag"] == 0:
             row["time_lag_ms"] = 0
         if details.known and offset is not None:

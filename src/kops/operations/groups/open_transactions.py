@@ -12,7 +12,7 @@ from kops.operations.services import Services
 
 
 @dataclass(frozen=True)
-class HeldBack:
+class OpenTransactions:
     """Open transactions in some partitions.
 
     :param stable: the last stable offsets of the partitions that answered
@@ -37,7 +37,7 @@ def stable_offsets(services: Services, partitions: Iterable[TopicPartition]) -> 
 
 def held_back(
     services: Services, stable: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, Bounds | KopsError]
-) -> tuple[HeldBack, KopsError | None]:
+) -> tuple[OpenTransactions, KopsError | None]:
     """Return the open transactions of partitions whose last stable offset is below their end.
 
     :param stable: last stable offsets
@@ -46,11 +46,11 @@ def held_back(
     """
     below = [p for p, offset in stable.items() if isinstance(found := ends.get(p), Bounds) and offset < found.log_end_offset]
     if not below:
-        return HeldBack(stable), None
+        return OpenTransactions(stable), None
     try:
         answers = services.kafka.transactions.open_in(below)
     except KopsError as problem:
-        return HeldBack(stable, unknown=dict.fromkeys(below, problem)), problem
+        return OpenTransactions(stable, unknown=dict.fromkeys(below, problem)), problem
     opened: dict[TopicPartition, OpenTransaction] = {}
     unknown: dict[TopicPartition, KopsError] = {}
     for partition, answer in answers.items():
@@ -59,10 +59,10 @@ def held_back(
                 unknown[partition] = answer
         elif answer:
             opened[partition] = answer[0]
-    return HeldBack(stable, opened, unknown), None
+    return OpenTransactions(stable, opened, unknown), None
 
 
-def transactions_in(services: Services, partitions: Iterable[TopicPartition]) -> HeldBack:
+def transactions_in(services: Services, partitions: Iterable[TopicPartition]) -> OpenTransactions:
     """Return the open transactions of some partitions: two requests, and a third one if any are open."""
     places = sorted(set(partitions))
     stable = stable_offsets(services, places)

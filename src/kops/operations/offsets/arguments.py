@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.moves import ABSENT, Column, GroupMoves, MoveItems, TopicMoves, group_moves
 from kops.core.plan import Arguments, Json
 from kops.operations.offsets.items import committed_json, committed_of_json
@@ -51,12 +51,12 @@ class OneMove(Moves):
         return self.groups[0].group
 
     @property
-    def write(self) -> dict[TopicPartition, Committed | None]:
+    def write(self) -> dict[TopicPartition, CommittedOffset | None]:
         """Return what to commit per partition; None: delete the commit."""
         return self.groups[0].writes()
 
     @property
-    def prior(self) -> dict[TopicPartition, Committed | None]:
+    def prior(self) -> dict[TopicPartition, CommittedOffset | None]:
         """Return the previous commit per partition; None: there was none."""
         return self.groups[0].writes(inverse=True)
 
@@ -77,7 +77,9 @@ class OneMove(Moves):
         empty = cls((GroupMoves(group, state, alone=True),), body["within_log"], (group,) if body.get("delete_group") else ())
         return empty.with_commits(committed_of_json(body["write"]), committed_of_json(body["prior"]))
 
-    def with_commits(self, write: Mapping[TopicPartition, Committed | None], prior: Mapping[TopicPartition, Committed | None]) -> OneMove:
+    def with_commits(
+        self, write: Mapping[TopicPartition, CommittedOffset | None], prior: Mapping[TopicPartition, CommittedOffset | None]
+    ) -> OneMove:
         """Return the moves of the same group with other commits; see ``write`` and ``prior``."""
         wanted = {partition: (after, "") for partition, after in write.items()}
         return replace(self, groups=(group_moves(self.group, self.groups[0].state, wanted, prior, whole=True),))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, TimedOut
-from kops.core.models import Bounds, Committed, Group, GroupOffsets, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import ABSENT, Column, GroupMoves, TopicMoves
 from kops.core.plan import ItemResult, Status
@@ -71,7 +71,7 @@ def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadat
                 continue
             offset = found.offsets.get(topic.topic, {}).get(partition)
             text = found.metadata.get(topic.topic, {}).get(partition, "") if metadata else None
-            actual = None if offset is None else Committed(offset, text)
+            actual = None if offset is None else CommittedOffset(offset, text)
             error = not_as_written(target, topic.after.committed(at, partition), actual)
             if error is not None:
                 yield ItemResult(target, Status.FAILED, error.as_json(), offset)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kops.core.durations import parse_duration
 from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
 from kops.core.findings import counted
-from kops.core.models import Committed, Group, TopicPartition
+from kops.core.models import CommittedOffset, Group, TopicPartition
 from kops.core.own_names import may_match
 from kops.core.selection import is_glob, names_matching
 from kops.operations.groups.matching import POLL_SECONDS, WITH_OFFSETS, find_group, matching_groups, refuse_active, wait_until_empty
@@ -17,7 +17,7 @@ from kops.operations.services import Services
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenGroups:
     """Groups to move.
 
     :param groups: None: a group that is to be created
@@ -40,7 +40,7 @@ def choose_groups(
     every: bool = False,
     new_group: bool = False,
     wait_milliseconds: int = 0,
-) -> Chosen:
+) -> ChosenGroups:
     """Resolve names and patterns to groups, and check whether they may be moved.
 
     :param every: all groups of the cluster except those that kops keeps for itself
@@ -73,12 +73,12 @@ def choose_groups(
         time.sleep(POLL_SECONDS)
     for name in sorted(plain & active.keys()):
         raise active[name]
-    return Chosen({**found, **dict.fromkeys(absent)}, plain, active, len(matched) - len(found))
+    return ChosenGroups({**found, **dict.fromkeys(absent)}, plain, active, len(matched) - len(found))
 
 
 def ready_group(
     services: Services, group_id: str, *, new_group: bool = False, wait_empty: str | None = None
-) -> tuple[Group | None, dict[TopicPartition, Committed]]:
+) -> tuple[Group | None, dict[TopicPartition, CommittedOffset]]:
     """Return a group whose offsets may be moved, None if it is to be created, and its commits.
 
     :param wait_empty: how long to wait for its members to leave
@@ -89,7 +89,7 @@ def ready_group(
     return group_to_move(services, group_id, new_group=new_group), committed_now(services, group_id)
 
 
-def committed_now(services: Services, group_id: str) -> dict[TopicPartition, Committed]:
+def committed_now(services: Services, group_id: str) -> dict[TopicPartition, CommittedOffset]:
     """Return the group's commits with their metadata, once its pending transactional commits are completed."""
     return services.kafka.groups.committed([group_id], stable=True)[group_id]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
-from kops.core.models import READ_UNCOMMITTED, Bounds, Committed, TopicPartition
+from kops.core.models import READ_UNCOMMITTED, Bounds, CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
 from kops.core.offsets.moves import group_moves
 from kops.core.plan import Plan
@@ -54,7 +54,7 @@ def plan_copy(
     strategies = _by_time(services, commits) if by == BY_TIME else {p: ToOffset(found.offset) for p, found in commits.items()}
     bounds = services.kafka.offsets.bounds_or_errors(places.values())
     times = at_times(services, {places[p]: strategy for p, strategy in strategies.items() if isinstance(bounds[places[p]], Bounds)})
-    wanted: dict[TopicPartition, tuple[Committed | None, str]] = {}
+    wanted: dict[TopicPartition, tuple[CommittedOffset | None, str]] = {}
     unchanged: dict[TopicPartition, str] = {}
     for partition, committed in commits.items():
         place = places[partition]
@@ -66,7 +66,7 @@ def plan_copy(
             raise ends
         found = resolve(strategies[partition], None, ends, times.get(place))
         same = place == partition and by == BY_OFFSET and found.offset == committed.offset
-        wanted[place] = (committed if same else Committed(found.offset), _reason(found, partition, place, committed.offset))
+        wanted[place] = (committed if same else CommittedOffset(found.offset), _reason(found, partition, place, committed.offset))
     if not wanted:
         missing_place = min(unchanged)
         raise Refused(f"there is no partition {missing_place}", hint="`kops topics create` makes topics", topic=missing_place.topic)
@@ -90,7 +90,7 @@ def parse_renames(texts: Sequence[str]) -> dict[str, str]:
     return renames
 
 
-def _chosen(services: Services, source: str, topics: Sequence[str], renames: Mapping[str, str]) -> dict[TopicPartition, Committed]:
+def _chosen(services: Services, source: str, topics: Sequence[str], renames: Mapping[str, str]) -> dict[TopicPartition, CommittedOffset]:
     commits = committed_now(services, source)
     narrow = narrowing(topics or sorted(renames))
     chosen = {partition: committed for partition, committed in commits.items() if included(partition, narrow)}
@@ -111,7 +111,7 @@ def _refuse_twice(places: Mapping[TopicPartition, TopicPartition]) -> None:
         seen[place] = partition
 
 
-def _by_time(services: Services, commits: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, Strategy]:
+def _by_time(services: Services, commits: Mapping[TopicPartition, CommittedOffset]) -> dict[TopicPartition, Strategy]:
     """Return per partition the timestamp of the record that the source would read next; the log end if there is none."""
     bounds = services.kafka.offsets.bounds(commits)
     starts = {partition: max(found.offset, bounds[partition].log_start_offset) for partition, found in commits.items()}

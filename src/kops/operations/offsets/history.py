@@ -12,7 +12,7 @@ from typing import Any
 
 from kops.core.errors import NotFound, Refused
 from kops.core.groups.history import CommitEvent, GroupHistory, moves_of_tools
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy, ToOffset
 from kops.core.times import parse_time, time_text
 from kops.formats.groups.consumer_offsets import TOPIC
@@ -150,7 +150,7 @@ def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow:
     return rules
 
 
-def _strategy(committed: Committed, time: int) -> Strategy:
+def _strategy(committed: CommittedOffset, time: int) -> Strategy:
     return ToOffset(committed.offset, reason=f"committed {time_text(time)}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kops.core.errors import VerificationFailed
 from kops.core.findings import names_text
-from kops.core.models import Committed, TopicPartition, numbers_by_topic
+from kops.core.models import CommittedOffset, TopicPartition, numbers_by_topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.selection import Selection
 
@@ -15,14 +15,16 @@ _NAMED = 8
 _TOPICS = 3
 
 
-def move_item(partition: TopicPartition, before: Committed | None, after: Committed | None, reason: str) -> Item:
+def move_item(partition: TopicPartition, before: CommittedOffset | None, after: CommittedOffset | None, reason: str) -> Item:
     if offset_of(before) == offset_of(after):
         return Item(str(partition), "none", offset_of(before), offset_of(after), reason or "already there")
     action = "delete" if after is None else "commit" if before is None else "move"
     return Item(str(partition), action, offset_of(before), offset_of(after), reason)
 
 
-def verified(result: ItemResult, write: Mapping[TopicPartition, Committed | None], found: Mapping[TopicPartition, Committed]) -> ItemResult:
+def verified(
+    result: ItemResult, write: Mapping[TopicPartition, CommittedOffset | None], found: Mapping[TopicPartition, CommittedOffset]
+) -> ItemResult:
     """Return a result after reading back: failed if offset or metadata differ from what was written."""
     if result.status is not Status.DONE:
         return result
@@ -34,7 +36,7 @@ def verified(result: ItemResult, write: Mapping[TopicPartition, Committed | None
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=offset_of(actual))
 
 
-def not_as_written(target: str, wanted: Committed | None, actual: Committed | None) -> VerificationFailed | None:
+def not_as_written(target: str, wanted: CommittedOffset | None, actual: CommittedOffset | None) -> VerificationFailed | None:
     """Return an error if the offset or metadata read back differ; metadata that could not be read counts as equal."""
     same = offset_of(wanted) == offset_of(actual)
     if same and (wanted is None or actual is None or actual.metadata is None or (wanted.metadata or "") == actual.metadata):
@@ -46,18 +48,18 @@ def not_as_written(target: str, wanted: Committed | None, actual: Committed | No
     )
 
 
-def offset_of(committed: Committed | None) -> int | None:
+def offset_of(committed: CommittedOffset | None) -> int | None:
     return None if committed is None else committed.offset
 
 
-def committed_json(committed: Committed | None) -> dict[str, Any] | None:
+def committed_json(committed: CommittedOffset | None) -> dict[str, Any] | None:
     if committed is None:
         return None
     return {"offset": committed.offset, "metadata": committed.metadata, "leader_epoch": committed.leader_epoch}
 
 
-def committed_of_json(body: Mapping[str, Any]) -> dict[TopicPartition, Committed | None]:
-    return {partition_of(target): None if value is None else Committed(**value) for target, value in body.items()}
+def committed_of_json(body: Mapping[str, Any]) -> dict[TopicPartition, CommittedOffset | None]:
+    return {partition_of(target): None if value is None else CommittedOffset(**value) for target, value in body.items()}
 
 
 def partition_of(target: str) -> TopicPartition:

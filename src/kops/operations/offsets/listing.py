@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.apache_csv import OffsetRow
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.times import time_text
@@ -48,7 +48,7 @@ def export_table(rows: Iterable[OffsetRow]) -> list[dict[str, Any]]:
     ]
 
 
-def _shown(partition: TopicPartition, committed: Committed) -> dict[str, Any]:
+def _shown(partition: TopicPartition, committed: CommittedOffset) -> dict[str, Any]:
     stream_time = None
     if is_streams_metadata(committed.metadata):
         milliseconds = int.from_bytes(base64.b64decode(committed.metadata or "")[1:9], "big", signed=True)

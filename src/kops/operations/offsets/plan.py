@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.findings import counted, names_text
-from kops.core.models import Committed, Group, GroupOffsets, TopicPartition
+from kops.core.models import CommittedOffset, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy
 from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
@@ -22,7 +22,7 @@ from kops.core.streams.topics import looks_like_streams
 from kops.operations.groups.matching import unlisted
 from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.checks import state_of
-from kops.operations.offsets.choose import Chosen
+from kops.operations.offsets.choose import ChosenGroups
 from kops.operations.offsets.move import plan_move, plan_moves
 from kops.operations.offsets.rules import Places, Rule, existing_partitions, places_of
 from kops.operations.offsets.skip import passed_transactions
@@ -31,7 +31,7 @@ from kops.operations.services import Services
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestedMove:
     """What is to move in one group.
 
     :param group: None: it is to be created
@@ -50,7 +50,7 @@ def plan_group(
     group_id: str,
     group: Group | None,
     strategies: Mapping[TopicPartition, Strategy | Stay],
-    current: Mapping[TopicPartition, Committed],
+    current: Mapping[TopicPartition, CommittedOffset],
     *,
     summary: str,
     skip_gone: bool = False,
@@ -65,7 +65,7 @@ def plan_group(
     for topic, some in groupby(sorted(strategies), attrgetter("topic")):
         partitions = tuple(some)
         places[topic] = Places(tuple(one.partition for one in partitions), tuple(numbers[strategies[one]] for one in partitions))
-    wanted = {group_id: Wanted(group, GroupOffsets.of(current), places)}
+    wanted = {group_id: RequestedMove(group, GroupOffsets.of(current), places)}
     targets = read_targets(services, rules, places.items(), skip_gone=skip_gone)
     (moves,) = _resolved(wanted, targets)
     after = {partition: committed.offset for partition, committed in moves.writes().items() if committed is not None}
@@ -73,7 +73,7 @@ def plan_group(
     return plan_move(services, moves, summary=summary, warnings=warnings)
 
 
-def plan_groups(services: Services, chosen: Chosen, rules: Sequence[Rule], *, summary: str) -> Plan[Moves]:
+def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule], *, summary: str) -> Plan[Moves]:
     """Plan to move groups by rules.
 
     :raises Refused: when a topic or partition that is named does not exist, or every group has members
@@ -99,12 +99,12 @@ def plan_groups(services: Services, chosen: Chosen, rules: Sequence[Rule], *, su
     for number, rule in enumerate(rules):
         if rule.group is not None:
             own.setdefault(rule.group, []).append((number, rule))
-    wanted: dict[str, Wanted] = {}
+    wanted: dict[str, RequestedMove] = {}
     for name, offsets in sorted(committed.items()):
         named = name in chosen.named
         places = places_of([*common, *own.get(name, ())], offsets.offsets, existing, named=named)
         if places:
-            wanted[name] = Wanted(idle[name], offsets, places, strict=named)
+            wanted[name] = RequestedMove(idle[name], offsets, places, strict=named)
         elif named:
             raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
     every = (place for one in wanted.values() for place in one.places.items())
@@ -120,7 +120,7 @@ def plan_groups(services: Services, chosen: Chosen, rules: Sequence[Rule], *, su
     return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings)
 
 
-def _resolved(wanted: Mapping[str, Wanted], targets: Targets) -> list[GroupMoves]:
+def _resolved(wanted: Mapping[str, RequestedMove], targets: Targets) -> list[GroupMoves]:
     return [
         GroupMoves(
             name,
@@ -151,7 +151,7 @@ def _collect_less() -> None:
     gc.set_threshold(200_000, 50, 100)
 
 
-def _kept_behind(wanted: Mapping[str, Wanted], groups: Sequence[GroupMoves]) -> list[str]:
+def _kept_behind(wanted: Mapping[str, RequestedMove], groups: Sequence[GroupMoves]) -> list[str]:
     """Warn about what does not move with offsets: stores of Kafka Streams, and metadata that cannot be read."""
     streams, unread = [], 0
     for moves in groups:
@@ -172,7 +172,7 @@ def _kept_behind(wanted: Mapping[str, Wanted], groups: Sequence[GroupMoves]) -> 
     return warnings
 
 
-def _left_alone(chosen: Chosen, left: Sequence[GroupMoves]) -> list[str]:
+def _left_alone(chosen: ChosenGroups, left: Sequence[GroupMoves]) -> list[str]:
     warnings = []
     if left:
         warnings.append(f"left alone, as they have members or cannot be read: {names_text([group.group for group in left])}")

@@ -12,7 +12,7 @@ from kops.core.models import TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy, ToCurrent
 from kops.core.plan import Plan
 from kops.core.selection import Selection, is_glob, parse_selection
-from kops.operations.offsets.choose import Chosen, choose_groups, ready_group
+from kops.operations.offsets.choose import ChosenGroups, choose_groups, ready_group
 from kops.operations.offsets.files import file_offsets, file_rules
 from kops.operations.offsets.history import history_rules, history_strategies, history_time
 from kops.operations.offsets.plan import plan_group, plan_groups, selected
@@ -95,7 +95,7 @@ def _plan_one(services: Services, group_id: str, topics: Sequence[str], choice: 
     return plan_group(services, group_id, group, strategies, current, summary=summary, skip_gone=scope.all_topics)
 
 
-def _rules(services: Services, topics: Sequence[str], choice: Choice, scope: Scope, chosen: Chosen) -> list[Rule]:
+def _rules(services: Services, topics: Sequence[str], choice: Choice, scope: Scope, chosen: ChosenGroups) -> list[Rule]:
     _refuse_scope(choice, topics, scope)
     if choice.from_file is not None:
         return file_rules(choice.from_file, services.now(), narrowing(topics, regex=scope.regex))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kops.core.errors import Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.groups.lag import held_text
-from kops.core.models import READ_COMMITTED, Bounds, Committed, TopicPartition
+from kops.core.models import READ_COMMITTED, Bounds, CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import SkipRecords, Strategy, ToOffset
 from kops.core.records.models import OffsetRange
 from kops.core.times import to_milliseconds
@@ -17,7 +17,7 @@ from kops.operations.services import Services
 
 
 def behind_records(
-    services: Services, seeks: Mapping[TopicPartition, Seek], current: Mapping[TopicPartition, Committed]
+    services: Services, seeks: Mapping[TopicPartition, Seek], current: Mapping[TopicPartition, CommittedOffset]
 ) -> dict[TopicPartition, Strategy]:
     """Replace each skip among the seeks by the offset that it leads to.
 
@@ -76,7 +76,7 @@ def _refuse_in_transaction(services: Services, partition: TopicPartition, count:
 def passed_transactions(
     services: Services,
     after: Mapping[TopicPartition, int],
-    before: Mapping[TopicPartition, Committed],
+    before: Mapping[TopicPartition, CommittedOffset],
     ends: Mapping[TopicPartition, Bounds],
 ) -> list[str]:
     """Return a warning per partition that would move forward past the beginning of an open transaction.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kops.core.errors import NotFound, UsageProblem
-from kops.core.models import Bounds, Committed, GroupOffsets, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
 from kops.core.offsets.moves import Column, TopicMoves
 from kops.operations.offsets.checks import current_column
@@ -50,7 +50,7 @@ class Targets:
         if bounds is None or isinstance(strategy, Stay):
             return None
         if isinstance(strategy, OF_THE_GROUP):
-            return resolve(strategy, None if committed is None else Committed(committed), bounds)
+            return resolve(strategy, None if committed is None else CommittedOffset(committed), bounds)
         found = self._known.get((topic, partition, rule))
         if found is None:
             at_time = self._times[strategy.milliseconds][topic, partition] if isinstance(strategy, ToTime) else None

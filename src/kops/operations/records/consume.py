@@ -27,7 +27,7 @@ MOST_LAST = 10_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReadRequest:
     """Which records to read.
 
     :param span: FROM..TO; None: the last records
@@ -79,7 +79,7 @@ def choose(
     latest: bool,
     filtered: bool,
     isolation: str,
-) -> Wanted:
+) -> ReadRequest:
     """Return which records to read, with defaults.
 
     Without a range: the last ten records of the topic, or ``limit`` of them; all records if a filter searches or the last record of each
@@ -98,10 +98,10 @@ def choose(
     if span is None and last is None and (latest or (filtered and not follow)):
         span = Span()
     chosen = last if last is not None else min(limit, MOST_LAST) if limit else DEFAULT_LAST
-    return Wanted(selection, span, chosen, follow, isolation)
+    return ReadRequest(selection, span, chosen, follow, isolation)
 
 
-def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Record]]:
+def read(services: Services, wanted: ReadRequest, stream: Stream) -> Iterator[list[Record]]:
     """Yield the wanted records in batches; empty ones while no records arrive.
 
     :raises NotFound: when the topic or partition does not exist
@@ -125,7 +125,7 @@ def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Re
             yield batch
 
 
-def read_values(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[bytes | None]]:
+def read_values(services: Services, wanted: ReadRequest, stream: Stream) -> Iterator[list[bytes | None]]:
     """Yield only the values of the wanted records: for a range, several times as fast as :func:`read`."""
     if wanted.span is None or wanted.follow:
         for batch in read(services, wanted, stream):
@@ -135,7 +135,7 @@ def read_values(services: Services, wanted: Wanted, stream: Stream) -> Iterator[
     yield from _ranges(services.kafka.records.values(ranges, isolation=wanted.isolation), stream)
 
 
-def read_parts(services: Services, wanted: Wanted, names: Sequence[str], stream: Stream) -> Iterator[list[tuple[Any, ...]]]:
+def read_parts(services: Services, wanted: ReadRequest, names: Sequence[str], stream: Stream) -> Iterator[list[tuple[Any, ...]]]:
     """Yield some fields of the wanted records: for a range, up to three times as fast as :func:`read`."""
     if wanted.span is None or wanted.follow:
         for batch in read(services, wanted, stream):
@@ -145,7 +145,7 @@ def read_parts(services: Services, wanted: Wanted, names: Sequence[str], stream:
     yield from _ranges(services.kafka.records.parts(ranges, names, isolation=wanted.isolation), stream)
 
 
-def ranges_of(services: Services, wanted: Wanted, stream: Stream) -> tuple[Ranges, dict[TopicPartition, Bounds]]:
+def ranges_of(services: Services, wanted: ReadRequest, stream: Stream) -> tuple[Ranges, dict[TopicPartition, Bounds]]:
     """Return the offset ranges to read, and the current bounds of their partitions, including open transactions."""
     topic = wanted.selection.topic
     partitions = partitions_selected([wanted.selection], services.kafka.offsets.partitions_of([topic]))
@@ -226,6 +226,6 @@ def _held_back(ends: Mapping[TopicPartition, Bounds], bounds: Mapping[TopicParti
     return unstable_notes({partition: stable[partition] for partition, bound in bounds.items() if stable[partition] < bound.log_end_offset})
 
 
-def _older_records_note(wanted: Wanted, bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
+def _older_records_note(wanted: ReadRequest, bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
     offsets = sum(bound.offsets for bound in bounds.values())
     return [f"the newest of {offsets:,} offsets; a range such as start..end or @-1h.. shows others"] if offsets > wanted.last else []

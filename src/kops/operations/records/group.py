@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import GroupActive, Refused, UsageProblem, VerificationFailed
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.moves import ABSENT, GroupMoves
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.groups.matching import refuse_active
@@ -16,7 +16,7 @@ from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.items import committed_json, committed_of_json, offset_of, partition_of
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.mutation import Mutation
-from kops.operations.records.consume import Wanted
+from kops.operations.records.consume import ReadRequest
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Drain = Callable[["GroupReader"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupReading(Arguments):
+class ConsumeArguments(Arguments):
     """The arguments of ``records.consume``.
 
     :param ends: the offset at which to stop, per partition; None: continue with new records
@@ -38,7 +38,7 @@ class GroupReading(Arguments):
     topic: str
     isolation: str
     ends: Mapping[TopicPartition, int] | None
-    prior: Mapping[TopicPartition, Committed | None]
+    prior: Mapping[TopicPartition, CommittedOffset | None]
     new_group: bool
 
     def as_json(self) -> Json:
@@ -52,12 +52,12 @@ class GroupReading(Arguments):
         }
 
     @classmethod
-    def of_json(cls, body: Json) -> GroupReading:
+    def of_json(cls, body: Json) -> ConsumeArguments:
         ends = None if body["ends"] is None else {partition_of(name): end for name, end in body["ends"].items()}
         return cls(body["group"], body["topic"], body["isolation"], ends, committed_of_json(body["prior"]), body["new_group"])
 
 
-def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan[GroupReading]:
+def plan_consume(services: Services, group_id: str, wanted: ReadRequest) -> Plan[ConsumeArguments]:
     """Plan to read a topic as a group.
 
     :raises GroupActive: when the group has members, from which reading would take partitions
@@ -76,7 +76,7 @@ def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan[Grou
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(Item(str(partition), "read", offset_of(prior.get(partition)), None, "") for partition in sorted(bounds)),
-        arguments=GroupReading(
+        arguments=ConsumeArguments(
             group_id,
             topic,
             wanted.isolation,
@@ -87,7 +87,7 @@ def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan[Grou
     )
 
 
-class ConsumeAsGroup(Mutation[GroupReading]):
+class ConsumeAsGroup(Mutation[ConsumeArguments]):
     """Joins a group without members, reads, and commits what was written out.
 
     :param drain: None in the registry of mutations, which needs it for undo only
@@ -95,21 +95,21 @@ class ConsumeAsGroup(Mutation[GroupReading]):
     """
 
     name: ClassVar[str] = "records.consume"
-    arguments = GroupReading
+    arguments = ConsumeArguments
 
     def __init__(self, drain: Drain | None = None, *, single: bool = False) -> None:
         self._drain = drain
         self._single = single
 
-    def locks(self, plan: Plan[GroupReading]) -> Iterable[str]:
+    def locks(self, plan: Plan[ConsumeArguments]) -> Iterable[str]:
         return (plan.arguments.group,)
 
-    def check(self, services: Services, plan: Plan[GroupReading]) -> None:
+    def check(self, services: Services, plan: Plan[ConsumeArguments]) -> None:
         if self._drain is None:
             raise Refused("records are read by their own command", hint="`kops records consume TOPIC --group GROUP`")
         _refuse_members(services, plan.arguments.group)
 
-    def apply(self, services: Services, plan: Plan[GroupReading]) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[ConsumeArguments]) -> Iterator[ItemResult]:
         """Read until the drain returns, leave the group, and yield what was committed."""
         given = plan.arguments
         reader = services.kafka.records.as_group(given.group, given.topic, given.ends, isolation=given.isolation, single=self._single)
@@ -122,17 +122,17 @@ class ConsumeAsGroup(Mutation[GroupReading]):
             offset = reader.committed.get(partition_of(item.target))
             yield ItemResult(item.target, Status.UNCHANGED if offset in (None, item.before) else Status.DONE, value=offset)
 
-    def verify(self, services: Services, plan: Plan[GroupReading], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[ConsumeArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         found = services.kafka.groups.committed([plan.arguments.group])[plan.arguments.group]
         return tuple(_verified(result, offset_of(found.get(partition_of(result.target)))) for result in results)
 
-    def invert(self, services: Services, plan: Plan[GroupReading], results: Sequence[ItemResult]) -> Plan[Any]:
+    def invert(self, services: Services, plan: Plan[ConsumeArguments], results: Sequence[ItemResult]) -> Plan[Any]:
         """Plan to restore the group's previous offsets; for a partition without a result, whatever its current commit is."""
         given = plan.arguments
-        done = {partition_of(result.target): Committed(result.value) for result in results if result.status is Status.DONE}
+        done = {partition_of(result.target): CommittedOffset(result.value) for result in results if result.status is Status.DONE}
         known = {partition_of(result.target) for result in results}
         found = services.kafka.groups.committed([given.group])[given.group]
-        unsure = {partition: Committed(found[partition].offset) for partition in given.prior.keys() - known if partition in found}
+        unsure = {partition: CommittedOffset(found[partition].offset) for partition in given.prior.keys() - known if partition in found}
         done |= unsure
         empty = OneMove((GroupMoves(given.group, ABSENT if given.new_group else "", alone=True),))
         moved = empty.with_commits(done, {partition: given.prior[partition] for partition in done})

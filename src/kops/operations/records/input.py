@@ -20,7 +20,7 @@ _HINT = 'a line is an object such as {"key": "a", "value": "b"}; "value": null i
 
 
 @dataclass(frozen=True)
-class Given:
+class RecordOverrides:
     """What the command line sets for every record.
 
     :param key: replaces the key of the input
@@ -49,7 +49,7 @@ Named = Callable[[str, str], Format]
 """Returns a format by ``key`` or ``value`` and its name."""
 
 
-def from_lines(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
+def from_lines(name: str, file: BinaryIO, given: RecordOverrides) -> Iterator[Entry]:
     """Yield a record per line, with its bytes unchanged but for the line end.
 
     :raises UsageProblem: naming the line, if the key separator is missing or a text does not match its format
@@ -67,7 +67,7 @@ def from_lines(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
         yield where, _record(given, key, _encoded(where, value, given.value_format, given.null))
 
 
-def from_whole(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
+def from_whole(name: str, file: BinaryIO, given: RecordOverrides) -> Iterator[Entry]:
     """Yield one record with the whole file as its value."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -75,7 +75,7 @@ def from_whole(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
     yield name, _record(given, given.key, _encoded(name, data, given.value_format, given.null))
 
 
-def from_json(name: str, file: BinaryIO, given: Given, named: Named) -> Iterator[Entry]:
+def from_json(name: str, file: BinaryIO, given: RecordOverrides, named: Named) -> Iterator[Entry]:
     """Yield a record per line of JSON.
 
     Keys of a line: ``key``, ``value`` (required; null is a tombstone), ``key_encoding`` and ``value_encoding`` (``text``, ``base64`` or a
@@ -98,7 +98,7 @@ def from_json(name: str, file: BinaryIO, given: Given, named: Named) -> Iterator
             raise UsageProblem(f"{where}: {wrong.message}", hint=wrong.hint) from wrong
 
 
-def _from_object(body: Mapping[str, Any], given: Given, named: Named) -> NewRecord:
+def _from_object(body: Mapping[str, Any], given: RecordOverrides, named: Named) -> NewRecord:
     key = given.key if given.has_key else part_bytes(body.get("key"), body.get("key_encoding"), given.key_format, partial(named, "key"))
     value = part_bytes(body["value"], body.get("value_encoding"), given.value_format, partial(named, "value"))
     timestamp, partition = (_whole_number(body, name) for name in ("timestamp_ms", "partition"))
@@ -168,7 +168,7 @@ def _whole_number(body: Mapping[str, Any], name: str) -> int | None:
     raise UsageProblem(f"{name} is {json.dumps(found)[:60]}, which is not a whole number from 0 on")
 
 
-def _record(given: Given, key: bytes | None, value: bytes | None) -> NewRecord:
+def _record(given: RecordOverrides, key: bytes | None, value: bytes | None) -> NewRecord:
     return NewRecord(key, value, given.timestamp, given.partition, given.headers)
 
 

@@ -19,7 +19,7 @@ from kops.operations.services import Services
 
 
 @dataclass(frozen=True)
-class Peeked:
+class PeekResult:
     """The surroundings of a group's committed offset in one partition.
 
     :param committed: the offset that it reads next
@@ -38,7 +38,7 @@ class Peeked:
 
 def peek(
     services: Services, group_id: str, topics: Sequence[str] = (), *, before: int = 2, after: int = 3, isolation: str = "read_committed"
-) -> list[Peeked]:
+) -> list[PeekResult]:
     """Return the records around the committed offsets of a group.
 
     :param topics: only these: ``orders``, ``orders:0,1``
@@ -66,7 +66,7 @@ def peek(
     unread = {p: Bounds(nexts[p], ends[p]) for p in committed}
     records_after = read_first(services.kafka.records, unread, after, isolation, stream.count)
     return [
-        Peeked(
+        PeekResult(
             partition,
             found.offset,
             bounds[partition],
@@ -78,7 +78,7 @@ def peek(
     ]
 
 
-def rows(group_id: str, peeked: Peeked, key: Format, value: Format, problems: list[str]) -> list[dict[str, Any]]:
+def rows(group_id: str, peeked: PeekResult, key: Format, value: Format, problems: list[str]) -> list[dict[str, Any]]:
     """Return the rows of one partition; what cannot be decoded is shown as bytes.
 
     :param problems: receives a sentence per such record

@@ -26,7 +26,7 @@ LARGEST = 1_048_588
 
 
 @dataclass
-class Outgoing:
+class ProduceRequest:
     """Records to produce, and how to send them.
 
     :param entries: read once
@@ -43,7 +43,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Sending(Arguments):
+class ProduceArguments(Arguments):
     """The arguments of ``records.produce``: how the records were sent; the records themselves are not part of a plan."""
 
     source: str
@@ -54,11 +54,11 @@ class Sending(Arguments):
         return {"source": self.source, "partitioner": self.partitioner, "acks": self.acks}
 
     @classmethod
-    def of_json(cls, body: Json) -> Sending:
+    def of_json(cls, body: Json) -> ProduceArguments:
         return cls(body["source"], body["partitioner"], body["acks"])
 
 
-def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan[Sending]:
+def plan_produce(services: Services, topic: str, outgoing: ProduceRequest) -> Plan[ProduceArguments]:
     """Plan to produce the records of an input.
 
     :raises NotFound: when the topic does not exist
@@ -74,11 +74,11 @@ def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan[Sen
         context=services.connection.label,
         items=(Item(topic, "produce", None, None, f"from {outgoing.source}"),),
         guard={topic: found.topic_id},
-        arguments=Sending(outgoing.source, outgoing.partitioner, outgoing.acks),
+        arguments=ProduceArguments(outgoing.source, outgoing.partitioner, outgoing.acks),
     )
 
 
-def count(services: Services, topic: str, outgoing: Outgoing) -> list[dict[str, Any]]:
+def count(services: Services, topic: str, outgoing: ProduceRequest) -> list[dict[str, Any]]:
     """Read the whole input and return how many records would go to which partition, without producing anything.
 
     :raises UsageProblem: when the input is broken
@@ -97,26 +97,26 @@ def count(services: Services, topic: str, outgoing: Outgoing) -> list[dict[str, 
     return [{"topic": topic, "partition": p, "records": counts[p], "tombstones": tombstones[p]} for p in order]
 
 
-class ProduceRecords(Mutation[Sending]):
+class ProduceRecords(Mutation[ProduceArguments]):
     """Produces the records of an input, once.
 
     :param outgoing: None in the registry of mutations: a saved plan has no records
     """
 
     name: ClassVar[str] = "records.produce"
-    arguments = Sending
+    arguments = ProduceArguments
 
-    def __init__(self, outgoing: Outgoing | None = None) -> None:
+    def __init__(self, outgoing: ProduceRequest | None = None) -> None:
         self._outgoing = outgoing
 
-    def check(self, services: Services, plan: Plan[Sending]) -> None:
+    def check(self, services: Services, plan: Plan[ProduceArguments]) -> None:
         if self._outgoing is None:
             raise Refused("a plan has no records to produce", hint="`kops records produce` reads them and sends them")
         for topic, topic_id in plan.guard.items():
             if _described(services, topic).topic_id != topic_id:
                 raise StateMoved(f"{topic} was recreated since the plan was made", hint="run the command again")
 
-    def apply(self, services: Services, plan: Plan[Sending]) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[ProduceArguments]) -> Iterator[ItemResult]:
         """Send the whole input, wait for the acknowledgements, and yield a result per partition."""
         outgoing, topic = self._outgoing, plan.items[0].target
         assert outgoing is not None  # noqa: S101 - check() has refused
@@ -139,7 +139,7 @@ class ProduceRecords(Mutation[Sending]):
         if outgoing.stopped is not None:
             yield ItemResult(topic, Status.FAILED, error=_reason(outgoing.stopped, sender.sent))
 
-    def verify(self, services: Services, plan: Plan[Sending], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[ProduceArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Check that each log reaches the last acknowledged offset."""
         topic = plan.items[0].target
         ends = {
@@ -150,10 +150,10 @@ class ProduceRecords(Mutation[Sending]):
         bounds = services.kafka.offsets.bounds_or_errors(ends.values())
         return tuple(_verified(result, bounds.get(ends[result.target])) if result.target in ends else result for result in results)
 
-    def can_be_undone(self, plan: Plan[Sending]) -> bool:  # noqa: ARG002 - never
+    def can_be_undone(self, plan: Plan[ProduceArguments]) -> bool:  # noqa: ARG002 - never
         return False
 
-    def invert(self, services: Services, plan: Plan[Sending], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
+    def invert(self, services: Services, plan: Plan[ProduceArguments], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
         """Refuse: a log only grows."""
         raise Refused(
             "records that were produced cannot be undone: a log only grows",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.durations import duration_text
 from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, OperationFailed, Refused
 from kops.core.findings import counted, names_text
-from kops.core.models import Committed, NewRecord, NewTopic, TopicPartition
+from kops.core.models import CommittedOffset, NewRecord, NewTopic, TopicPartition
 from kops.core.plan import Plan, Status
 from kops.core.records.models import OffsetRange
 from kops.core.topics.names import PROGRESS_TOPIC
@@ -84,7 +84,7 @@ def begin_progress(services: Services, plan: Plan[Given], partitions: Iterable[i
         write_notes(services, {group: {"offset": sent.offset, "note": sent.position().note} for group, sent in starts.items()})
     place = TopicPartition(given.anchor, 0)
     for group, sent in starts.items():
-        error = services.kafka.groups.commit(group, {place: Committed(sent.offset, sent.position().note)})[place]
+        error = services.kafka.groups.commit(group, {place: CommittedOffset(sent.offset, sent.position().note)})[place]
         if error is not None:
             hint = error.hint or "nothing was sent; run it again"
             raise OperationFailed(f"cannot note how far the replay is: {error.message}", hint=hint)

@@ -19,7 +19,7 @@ from kops.operations.replay.work import Work
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.replay.tasks import Found
+    from kops.spark.replay.tasks import PartitionTotals
 
 OTHERS = "records_of_others"
 """Key for the number of records that others wrote to the targets since the plan was made."""
@@ -54,7 +54,7 @@ def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult])
     return _with_others(tuple(_judged(result, wanted, total, plan, shown=sent.get(result.target)) for result in results), found)
 
 
-def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition, Found]) -> tuple[ItemResult, ...]:
+def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition, PartitionTotals]) -> tuple[ItemResult, ...]:
     """Return the results; if others have written to the targets since the plan was made, the first that is done has their count."""
     others = sum(each.others for each in found.values())
     first = next((at for at, result in enumerate(results) if result.status is Status.DONE and isinstance(result.value, dict)), None)
@@ -71,7 +71,7 @@ class TargetContents:
     :param ends: of all their partitions: everything before these offsets was read, and nothing after them
     """
 
-    found: Mapping[TopicPartition, Found]
+    found: Mapping[TopicPartition, PartitionTotals]
     ends: Mapping[TopicPartition, int]
 
 
@@ -116,7 +116,7 @@ def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) 
         raise
 
 
-def _sum_of(found: Found | None) -> Totals:
+def _sum_of(found: PartitionTotals | None) -> Totals:
     return Totals(found.records, found.fingerprint) if found else Totals()
 
 

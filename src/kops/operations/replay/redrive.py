@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved
 from kops.core.findings import counted
 from kops.core.intervals import Intervals, below, intervals_of, intervals_text, joined
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Arguments, ItemResult, Plan, Status
 from kops.core.topics.names import PROGRESS_TOPIC, no_topics
 from kops.operations.archive.source import settings_of
@@ -32,7 +32,7 @@ LARGEST_NOTE = 900_000
 
 
 @dataclass(frozen=True)
-class Done:
+class RedriveProgress:
     """What was sent back from a partition.
 
     :param claim: what the redrive of that name sends
@@ -51,19 +51,19 @@ class Done:
         note = {"done": intervals_text(self.done), "claim": intervals_text(self.claim), "replay": self.replay}
         return {name: text for name, text in note.items() if text}
 
-    def folded(self, reached: int | None) -> Done:
+    def folded(self, reached: int | None) -> RedriveProgress:
         """Return it with what the redrive has sent, up to the offset it reached; None when it was not begun."""
-        return Done(joined(self.done, below(self.claim, reached)) if reached is not None else self.done)
+        return RedriveProgress(joined(self.done, below(self.claim, reached)) if reached is not None else self.done)
 
 
-def done_of(body: Any) -> Done:
-    """Read what ``Done.as_json`` returned.
+def done_of(body: Any) -> RedriveProgress:
+    """Read what ``RedriveProgress.as_json`` returned.
 
     :raises ValueError: when it is not valid
     """
     try:
         done, claim = (intervals_of(body.get(name, "")) for name in ("done", "claim"))
-        return Done(done, claim, str(body.get("replay", "")))
+        return RedriveProgress(done, claim, str(body.get("replay", "")))
     except AttributeError as broken:
         raise ValueError(f"{body!r} does not say which dead letters were sent back") from broken
 
@@ -83,7 +83,7 @@ def require_progress_topic(services: Services) -> list[str]:
     return [f"creates {PROGRESS_TOPIC}, a compacted topic that holds which dead letters were sent back"] if progress_topic.create else []
 
 
-def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict[int, Done]:
+def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict[int, RedriveProgress]:
     """Return what was sent back from some partitions.
 
     Records of open transactions are read too, since this is written outside of transactions. Where nothing is recorded, the committed
@@ -106,7 +106,7 @@ def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict
         ) from broken
 
 
-def write_done(services: Services, topic: str, now: Mapping[int, Done]) -> None:
+def write_done(services: Services, topic: str, now: Mapping[int, RedriveProgress]) -> None:
     """Store what was sent back.
 
     :raises OperationFailed: when the brokers reject it
@@ -120,14 +120,14 @@ def write_done(services: Services, topic: str, now: Mapping[int, Done]) -> None:
         raise OperationFailed(why, hint=failure.hint) from failure
 
 
-def refuse_forgotten(services: Services, topic: str, known: Mapping[int, Done], starts: Mapping[int, int]) -> None:
+def refuse_forgotten(services: Services, topic: str, known: Mapping[int, RedriveProgress], starts: Mapping[int, int]) -> None:
     """Refuse where the journal shows dead letters that were sent back, and the cluster does not.
 
     :param starts: first requested offset by partition
     :raises Refused: naming the entry
     """
     topic_id = services.kafka.topics.existing([topic])[topic].topic_id
-    unknown = {f"{topic}:{number}": starts[number] for number, one in known.items() if one == Done()}
+    unknown = {f"{topic}:{number}": starts[number] for number, one in known.items() if one == RedriveProgress()}
     for entry in Journal(services.directories.state / "journal").entries(lambda _damaged: None, mentioning=topic):
         given = entry.plan.arguments
         if (entry.plan.operation, given.get("source"), entry.plan.cluster_id) != (OPERATION, topic, services.kafka.cluster().cluster_id):
@@ -145,11 +145,11 @@ def refuse_forgotten(services: Services, topic: str, known: Mapping[int, Done], 
             )
 
 
-def fits(done: Done) -> bool:
+def fits(done: RedriveProgress) -> bool:
     return len(json.dumps(done.as_json())) <= LARGEST_NOTE
 
 
-def folded(services: Services, known: Mapping[int, Done], *, stable: bool = True) -> dict[int, Done]:
+def folded(services: Services, known: Mapping[int, RedriveProgress], *, stable: bool = True) -> dict[int, RedriveProgress]:
     """Return what was sent back, with what redrives under way have sent so far.
 
     :param stable: wait for their open transactions to end; otherwise those count as aborted
@@ -162,7 +162,7 @@ def folded(services: Services, known: Mapping[int, Done], *, stable: bool = True
     return {number: one.folded(reached.get((one.replay, number))) for number, one in known.items()}
 
 
-def refuse_under_way(topic: str, known: Mapping[int, Done]) -> None:
+def refuse_under_way(topic: str, known: Mapping[int, RedriveProgress]) -> None:
     """Refuse while another redrive has unfinished dead letters to send.
 
     :raises Refused: naming it
@@ -176,7 +176,7 @@ def refuse_under_way(topic: str, known: Mapping[int, Done]) -> None:
         )
 
 
-def done_json(known: Mapping[int, Done]) -> dict[str, Any]:
+def done_json(known: Mapping[int, RedriveProgress]) -> dict[str, Any]:
     return {str(number): done.as_json() for number, done in sorted(known.items())}
 
 
@@ -187,11 +187,11 @@ def _prefix(services: Services, topic: str) -> str:
     return f"redrive {topic} {found[topic].topic_id or '-'} "
 
 
-def _before(found: Committed | None) -> Done:
+def _before(found: CommittedOffset | None) -> RedriveProgress:
     if found is None:
-        return Done()
+        return RedriveProgress()
     body = done_of(json.loads(found.metadata or "{}"))
-    return Done(joined([(0, found.offset)], body.done), body.claim, body.replay)
+    return RedriveProgress(joined([(0, found.offset)], body.done), body.claim, body.replay)
 
 
 class Redrive(Replay[RedriveArguments]):
@@ -220,7 +220,7 @@ class Redrive(Replay[RedriveArguments]):
                 abort_open(services, given.source, given.anchor)
             before = folded(services, read_done(services, given.source, given.claims))
             _refuse_sent(plan, before)  # a transaction may have been committing when the plan was made
-            now = {number: Done(before[number].done, claim, given.replay) for number, claim in given.claims.items()}
+            now = {number: RedriveProgress(before[number].done, claim, given.replay) for number, claim in given.claims.items()}
             write_done(services, given.source, now)
         yield from super().apply(services, plan)
 
@@ -232,7 +232,7 @@ class Redrive(Replay[RedriveArguments]):
             if ours:
                 empty = {int(number): joined(some) for number, some in given.without_records.items()}
                 after = folded(services, ours)
-                write_done(services, given.source, {n: Done(joined(one.done, empty.get(n, ()))) for n, one in after.items()})
+                write_done(services, given.source, {n: RedriveProgress(joined(one.done, empty.get(n, ()))) for n, one in after.items()})
         return super().verify(services, plan, results)
 
     def can_be_undone(self, plan: Plan[RedriveArguments]) -> bool:  # noqa: ARG002 - the contract
@@ -253,7 +253,7 @@ class Redrive(Replay[RedriveArguments]):
 REDRIVE = Redrive()
 
 
-def _refuse_sent(plan: Plan[RedriveArguments], now: Mapping[int, Done]) -> None:
+def _refuse_sent(plan: Plan[RedriveArguments], now: Mapping[int, RedriveProgress]) -> None:
     """Refuse when more has been sent back than when the plan was made.
 
     :raises StateMoved: when it has
@@ -280,13 +280,13 @@ def abort_open(services: Services, topic: str, anchor: str) -> None:
     fence(settings_of(connection, "target"), (Names(name, anchor, 0, name) for name in writers), connection.bootstrap_servers)
 
 
-def taken_over(known: Mapping[int, Done]) -> list[str]:
+def taken_over(known: Mapping[int, RedriveProgress]) -> list[str]:
     return [
         f"takes over from {replay}: what that one has in open transactions is aborted, and sent by this one"
         for replay in sorted({*_unfinished(known).values()})
     ]
 
 
-def _unfinished(known: Mapping[int, Done]) -> dict[int, str]:
+def _unfinished(known: Mapping[int, RedriveProgress]) -> dict[int, str]:
     """Return the redrives that have dead letters left to send, by partition of the dead-letter topic."""
     return {number: one.replay for number, one in known.items() if one.replay}

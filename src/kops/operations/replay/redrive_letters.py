@@ -33,13 +33,13 @@ def letters_of(
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.replay.expressions import changed, decoded
-    from kops.spark.replay.redrive import SCHEMA, Letters, judged
+    from kops.spark.replay.redrive import SCHEMA, DeadLetterRowBuilder, judged
 
     given, changes = work.arguments, work.changes
     key, value = parse_form(changes.key), parse_form(changes.value)
     wanted = TopicRange(given.source, {p.partition: (p.start, p.end) for p in parts}, read_committed=True, headers=True, split=False)
     session = work.engine.session
-    records = BatchSource(session, work.source_settings()).reduced(wanted, SCHEMA, Letters(offsets, inside))
+    records = BatchSource(session, work.source_settings()).reduced(wanted, SCHEMA, DeadLetterRowBuilder(offsets, inside))
     seen = decoded(records, given.source, key, value, skip=changes.skip, more=("dead_letter", "attempts"))
     changed(seen, where, assignments={}, headers={}, key=key, value=value)  # let Spark check the condition
     causes = () if inside else given.causes

@@ -18,7 +18,7 @@ from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.arguments import RedriveArguments, new_name
 from kops.operations.replay.redrive import (
     OPERATION,
-    Done,
+    RedriveProgress,
     done_json,
     fits,
     folded,
@@ -91,7 +91,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
     if not request.again:
         refuse_forgotten(services, found.topic, known, {number: some.start for number, some in found.ranges.items()})
     noted = folded(services, known, stable=not request.take_over)
-    done = dict.fromkeys(noted, Done()) if request.again else noted
+    done = dict.fromkeys(noted, RedriveProgress()) if request.again else noted
     arguments = _arguments(services, request, found.topic, chosen_master(services, request.master))
     work = Work(services, arguments)
     work.begin()
@@ -144,7 +144,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
 
 
 def _read(
-    work: Work[RedriveArguments], found: Range, done: Mapping[int, Done], request: RedriveRequest
+    work: Work[RedriveArguments], found: Range, done: Mapping[int, RedriveProgress], request: RedriveRequest
 ) -> tuple[list[Group], dict[int, Intervals], int]:
     """Return what was found by cause, the offsets to send, and how many records were read."""
     session = work.engine.session  # must have started before anything else imports pyspark
@@ -187,13 +187,16 @@ def _arguments(services: Services, request: RedriveRequest, topic: str, master: 
     )
 
 
-def _refuse_scattered(topic: str, done: Mapping[int, Done], chosen: Mapping[int, Intervals]) -> None:
+def _refuse_scattered(topic: str, done: Mapping[int, RedriveProgress], chosen: Mapping[int, Intervals]) -> None:
     """Refuse when brokers would not accept the record of what was sent, before and after.
 
     :raises Refused: naming the partition
     """
     for number, some in chosen.items():
-        during, after = Done(done[number].done, some, "kops-redrive-20260101T000000-000000"), Done(joined(done[number].done, some))
+        during, after = (
+            RedriveProgress(done[number].done, some, "kops-redrive-20260101T000000-000000"),
+            RedriveProgress(joined(done[number].done, some)),
+        )
         if not (fits(during) and fits(after)):
             raise Refused(
                 f"what is chosen of {topic}:{number} is too scattered to be noted: {len(some):,} pieces",
@@ -233,7 +236,7 @@ def _placement(sent: Sequence[Group], targets: Targets, changes: Changes) -> tup
     return BY_KEY, "partitions by murmur2 of the key, without a key by that of the dead letter"
 
 
-def _items(found: Range, done: Mapping[int, Done], claims: Mapping[int, Intervals]) -> list[Item]:
+def _items(found: Range, done: Mapping[int, RedriveProgress], claims: Mapping[int, Intervals]) -> list[Item]:
     items = []
     for number, some in sorted(found.ranges.items()):
         target = f"{found.topic}:{number}"
@@ -247,7 +250,7 @@ def _items(found: Range, done: Mapping[int, Done], claims: Mapping[int, Interval
     return items
 
 
-def _without_records(found: Range, done: Mapping[int, Done], claims: Mapping[int, Intervals]) -> dict[int, Intervals]:
+def _without_records(found: Range, done: Mapping[int, RedriveProgress], claims: Mapping[int, Intervals]) -> dict[int, Intervals]:
     """Return the offsets between the dead letters when all are sent: markers, and what was aborted or compacted away."""
     spans: dict[int, Intervals] = {}
     for number in claims:

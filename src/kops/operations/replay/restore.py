@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.errors import KopsError, NotFound, OperationFailed, StateMoved
 from kops.core.findings import counted
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Arguments, Item, ItemResult, Plan, Status
 from kops.gateways.wire.connections import patiently
 from kops.operations.archive.manifest import Archive
@@ -134,12 +134,12 @@ def rows_of_archive(work: Work[RestoreArguments], parts: Sequence[PartitionRange
 MOVE = "commit"
 
 
-def groups_wanted(archive: Archive, patterns: Sequence[str]) -> dict[str, Mapping[int, Committed]]:
+def groups_wanted(archive: Archive, patterns: Sequence[str]) -> dict[str, Mapping[int, CommittedOffset]]:
     """Return the archived groups that patterns name.
 
     :raises NotFound: when a pattern matches none
     """
-    found: dict[str, Mapping[int, Committed]] = {}
+    found: dict[str, Mapping[int, CommittedOffset]] = {}
     for pattern in patterns:
         named = {group: offsets for group, offsets in archive.groups.items() if fnmatch.fnmatchcase(group, pattern)}
         if not named:
@@ -151,7 +151,7 @@ def groups_wanted(archive: Archive, patterns: Sequence[str]) -> dict[str, Mappin
 
 
 def translated(
-    archive: Archive, rows: DataFrame | None, groups: Mapping[str, Mapping[int, Committed]]
+    archive: Archive, rows: DataFrame | None, groups: Mapping[str, Mapping[int, CommittedOffset]]
 ) -> dict[str, dict[int, ArchivedOffset]]:
     """Return for each group and partition: its archived offset, how many archived records are before it, and how many there are.
 
@@ -207,7 +207,7 @@ def commit_groups(services: Services, plan: Plan[RestoreArguments], producers: S
     places = new_offsets(services, plan, producers)
     for group, partitions in given.groups.items():
         wanted = {number: places.get((number, before)) for number, (_, before, _) in partitions.items()}
-        commits = {TopicPartition(given.anchor, number): Committed(offset) for number, offset in wanted.items() if offset is not None}
+        commits = {TopicPartition(given.anchor, number): CommittedOffset(offset) for number, offset in wanted.items() if offset is not None}
         try:
             outcome = services.kafka.groups.commit(group, commits)
         except KopsError as refusal:
@@ -229,7 +229,7 @@ def verified_groups(services: Services, plan: Plan[RestoreArguments], results: S
             return result
         group, _, where = result.target.rpartition(" ")
         topic, _, number = where.rpartition(":")
-        error = not_as_written(result.target, Committed(result.value), found[group].get(TopicPartition(topic, int(number))))
+        error = not_as_written(result.target, CommittedOffset(result.value), found[group].get(TopicPartition(topic, int(number))))
         return result if error is None else ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
 
     return tuple(judged(result) for result in results)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Archived:
+class ArchivedInput:
     """An archive of an input topic.
 
     :param spans: partition -> ranges of offsets that the archive has, for partitions where it counts
@@ -40,13 +40,13 @@ class Archived:
         return sum(end - start for start, end in ranges) - sum(self.archive.records(number) for number in self.spans)
 
 
-def open_archives(engine: Engine, state_file: StateFile, paths: Sequence[str]) -> dict[str, Archived]:
+def open_archives(engine: Engine, state_file: StateFile, paths: Sequence[str]) -> dict[str, ArchivedInput]:
     """Return archives by topic, after checking that they belong to the input as it is now.
 
     :raises NotFound: when there is no archive at a path
     :raises UsageProblem: when an archive is of something else
     """
-    found: dict[str, Archived] = {}
+    found: dict[str, ArchivedInput] = {}
     for path in paths:
         place, archive = open_archive(engine, path)
         if archive.topic in found:
@@ -74,7 +74,7 @@ def _refuse_unused(state_file: StateFile, place: Place, archive: Archive) -> Non
             )
 
 
-def _archived(services: Services, place: Place, archive: Archive, topic: Topic) -> Archived:
+def _archived(services: Services, place: Place, archive: Archive, topic: Topic) -> ArchivedInput:
     """Compare an archive with the topic as it is now.
 
     :raises UsageProblem: when its offsets are not those of the topic
@@ -100,10 +100,10 @@ def _archived(services: Services, place: Place, archive: Archive, topic: Topic) 
             notes.append(f"{place_} itself has more than the archive, which begins at offset {span[0]}: it is read from the topic alone")
         else:
             spans[place_.partition] = span
-    return Archived(place, archive, spans, {place_.partition: log for place_, log in logs.items()}, tuple(notes))
+    return ArchivedInput(place, archive, spans, {place_.partition: log for place_, log in logs.items()}, tuple(notes))
 
 
-def with_archives(bounds: Mapping[TopicPartition, Bounds], archived: Mapping[str, Archived]) -> dict[TopicPartition, Bounds]:
+def with_archives(bounds: Mapping[TopicPartition, Bounds], archived: Mapping[str, ArchivedInput]) -> dict[TopicPartition, Bounds]:
     """Return the bounds of partitions, extended by the records that archives have before them."""
     return {
         place: replace(bound, log_start_offset=min(bound.log_start_offset, archived[place.topic].spans[place.partition][0]))
@@ -113,13 +113,13 @@ def with_archives(bounds: Mapping[TopicPartition, Bounds], archived: Mapping[str
     }
 
 
-def cleanup_policy(now: str, archived: Archived | None) -> str:
+def cleanup_policy(now: str, archived: ArchivedInput | None) -> str:
     """Return how records of a topic may have been deleted, since it was archived or before."""
     before = archived.archive.settings.get("cleanup.policy", "") if archived else ""
     return f"{now},{before}" if "compact" in before.split(",") and "compact" not in now.split(",") else now
 
 
-def of_archives(state_file: StateFile, store: Store, archived: Mapping[str, Archived]) -> Exactness:
+def of_archives(state_file: StateFile, store: Store, archived: Mapping[str, ArchivedInput]) -> Exactness:
     """Judge by what archives leave out: they have committed records only; an at-least-once application reads the others too."""
     if state_file.reads_committed:
         return Exactness("A")

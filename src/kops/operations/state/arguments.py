@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Arguments, Json, Plan
 from kops.operations.offsets.items import committed_json, committed_of_json, offset_of, partition_of
 from kops.operations.state.internal_topics import TopicChange, changes_json, changes_of_json
@@ -104,9 +104,9 @@ class StateArguments(Arguments):
     stores: Mapping[str, StoreWrite]
     topics: tuple[TopicChange, ...] = ()
     grow: Mapping[str, int] = field(default_factory=dict)
-    commit: Mapping[TopicPartition, Committed | None] = field(default_factory=dict)
-    prior: Mapping[TopicPartition, Committed | None] = field(default_factory=dict)
-    committed_before: Mapping[TopicPartition, Committed] = field(default_factory=dict)
+    commit: Mapping[TopicPartition, CommittedOffset | None] = field(default_factory=dict)
+    prior: Mapping[TopicPartition, CommittedOffset | None] = field(default_factory=dict)
+    committed_before: Mapping[TopicPartition, CommittedOffset] = field(default_factory=dict)
     repartitions: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
     is_undo: bool = False
@@ -124,7 +124,9 @@ class StateArguments(Arguments):
         """The topics that are still to be created, recreated or deleted."""
         return {change.name for change in self.topics if not change.done}
 
-    def with_commits(self, wanted: Mapping[TopicPartition, Committed], committed: Mapping[TopicPartition, Committed]) -> StateArguments:
+    def with_commits(
+        self, wanted: Mapping[TopicPartition, CommittedOffset], committed: Mapping[TopicPartition, CommittedOffset]
+    ) -> StateArguments:
         """Return the same change with the offsets to commit, except those that are committed already."""
         commit = {at: found for at, found in wanted.items() if offset_of(committed.get(at)) != found.offset}
         return replace(self, commit=commit, prior={at: committed.get(at) for at in commit})
@@ -184,7 +186,7 @@ def arguments_of(plan: Plan) -> StateArguments:
     return arguments
 
 
-def commits_json(commits: Mapping[TopicPartition, Committed | None]) -> dict[str, Any]:
+def commits_json(commits: Mapping[TopicPartition, CommittedOffset | None]) -> dict[str, Any]:
     return {str(partition): committed_json(found) for partition, found in commits.items()}
 
 

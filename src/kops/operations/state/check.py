@@ -17,7 +17,7 @@ from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_en
 from kops.operations.services import Services
 from kops.operations.state.compare import Comparison
 from kops.operations.state.computation import ComputeOptions, compute_whole
-from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
+from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, ComputedStore
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import InputOffsets, application_group, begins, find_cut
 from kops.operations.state.own_code.start import ProgramRun
@@ -144,7 +144,7 @@ def _unlike(by_program: Store, stated: Store) -> Iterator[str]:
         yield f"store {stated.name} keeps windows for {kept:,} ms in the program, and by the file for {said:,} ms"
 
 
-def _row(engine: Engine, by_program: Computed, stated: Computed, stage: str, limit: int) -> dict[str, Any]:
+def _row(engine: Engine, by_program: ComputedStore, stated: ComputedStore, stage: str, limit: int) -> dict[str, Any]:
     """Compare a store: what is expected is the program's."""
     from kops.spark.driver.failures import explained
     from kops.spark.stores.agreement import stage_disagreement

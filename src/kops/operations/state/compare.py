@@ -16,7 +16,7 @@ from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_en
 from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
-from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
+from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, ComputedStore
 from kops.operations.state.evidence_doubts import counted
 from kops.operations.state.input_offsets import application_group
 from kops.operations.state.into import renamed
@@ -48,7 +48,7 @@ def verify(
     state_file: StateFile,
     options: ComputeOptions,
     *,
-    look: Callable[[Engine, list[Computed]], None] | None = None,
+    look: Callable[[Engine, list[ComputedStore]], None] | None = None,
 ) -> Comparison:
     """Compare every store with its changelog and count.
 
@@ -71,14 +71,16 @@ def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, 
         return Comparison(rows, differing, notes, status_of(computed))
 
 
-def status_of(computed: Sequence[Computed]) -> str:
+def status_of(computed: Sequence[ComputedStore]) -> str:
     """Return the status of several stores: different if any is, otherwise unclear if any is."""
     found = {one.status for one in computed}
     return next((status for status in (DIFFERENT, UNCLEAR) if status in found), EQUAL)
 
 
 @contextmanager
-def _computed(services: Services, state_file: StateFile, options: ComputeOptions) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
+def _computed(
+    services: Services, state_file: StateFile, options: ComputeOptions
+) -> Iterator[tuple[Engine, list[str], list[ComputedStore]]]:
     try:
         yield from _compared(services, state_file, options)
     except KopsError as error:
@@ -87,7 +89,9 @@ def _computed(services: Services, state_file: StateFile, options: ComputeOptions
         raise CouldNotTell(error.message, hint=error.hint, **error.details) from error
 
 
-def _compared(services: Services, state_file: StateFile, options: ComputeOptions) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
+def _compared(
+    services: Services, state_file: StateFile, options: ComputeOptions
+) -> Iterator[tuple[Engine, list[str], list[ComputedStore]]]:
     engine = start_engine(services, options.master)
     group = application_group(services, state_file, options.at)
     notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
@@ -104,7 +108,7 @@ def _compared(services: Services, state_file: StateFile, options: ComputeOptions
         drop_stage(*(found.stage for found in computed))
 
 
-def _store_row(found: Computed) -> dict[str, Any]:
+def _store_row(found: ComputedStore) -> dict[str, Any]:
     totals = {name: sum(actions.get(name, 0) for actions in found.actions.values()) for name in WORDS}
     return {
         "store": found.facts.store.name,

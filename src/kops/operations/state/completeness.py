@@ -11,7 +11,7 @@ from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.names import streams_application
 from kops.operations.services import Services
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence import partitions_text
 
 CHANGELOG = "-changelog"
@@ -19,7 +19,7 @@ _NAMED = 8
 
 
 @dataclass(frozen=True)
-class Uncovered:
+class UncoveredChangelog:
     """A changelog of the application that was not checked.
 
     :param emptied: its partitions without records that once had some; all of them where the whole topic is empty
@@ -41,7 +41,7 @@ class Uncovered:
         return f"{self.topic} ({partitions_text(self.emptied)} {was} emptied)" if self.emptied else self.topic
 
 
-def uncovered_changelogs(services: Services, state_file: StateFile) -> list[Uncovered]:
+def uncovered_changelogs(services: Services, state_file: StateFile) -> list[UncoveredChangelog]:
     """Return the changelogs of the application that no chosen store of its state file has, empty ones first."""
     application = state_file.application
     covered = {store.changelog for store in state_file.stores} | {
@@ -55,7 +55,9 @@ def uncovered_changelogs(services: Services, state_file: StateFile) -> list[Unco
     ]
     described = services.kafka.topics.existing(names)
     bounds = services.kafka.offsets.bounds([at for topic in described.values() for at in topic.places])
-    found = [Uncovered(topic.name, len(topic.places), _emptied([bounds[at] for at in topic.places])) for topic in described.values()]
+    found = [
+        UncoveredChangelog(topic.name, len(topic.places), _emptied([bounds[at] for at in topic.places])) for topic in described.values()
+    ]
     return sorted(found, key=lambda each: (not each.is_empty, not each.emptied, each.topic))
 
 
@@ -66,14 +68,14 @@ def _emptied(bounds: Sequence[Bounds]) -> tuple[int, ...]:
     return tuple(number for number in empty if bounds[number].log_end_offset > 0)
 
 
-def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> list[str]:
+def uncovered_note(state_file: StateFile, uncovered: Sequence[UncoveredChangelog]) -> list[str]:
     if not uncovered:
         return []
     some = names_text((each.text for each in uncovered), _NAMED)
     return [f"not looked at, since no chosen store of {state_file.path} has it: {some}"]
 
 
-def stale_local_state(application: str, computed: Iterable[Computed]) -> list[str]:
+def stale_local_state(application: str, computed: Iterable[ComputedStore]) -> list[str]:
     """Return where local stores would not follow: a log that was emptied or recreated does not delete old keys."""
     lost: dict[str, list[int]] = {}
     for found in computed:
@@ -89,13 +91,13 @@ def stale_local_state(application: str, computed: Iterable[Computed]) -> list[st
     return [delete_local_state(application, why=f"{', '.join(lost)} {verb} empty, or without most of the keys")]
 
 
-def _lacks_most(found: Computed, number: int) -> bool:
+def _lacks_most(found: ComputedStore, number: int) -> bool:
     bound = found.facts.changelog_bounds[number]
     held = bound.offsets
     return held <= found.actions.get(number, {}).get("added", 0) + found.actions.get(number, {}).get("erased", 0)
 
 
-def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wipes: Sequence[str]) -> list[str]:
+def still_open(computed: Sequence[ComputedStore], uncovered: Sequence[UncoveredChangelog], wipes: Sequence[str]) -> list[str]:
     judged: Mapping[str, str] = {found.facts.store.name: found.grade for found in computed if found.grade not in ("A", "B")}
     emptied = [each for each in uncovered if each.emptied]
     unseen = [each.text for each in uncovered if not each.emptied]

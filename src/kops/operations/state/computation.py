@@ -12,7 +12,7 @@ from kops.core.times import Position
 from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
-from kops.operations.state.compute import Computed, compute_stores
+from kops.operations.state.compute import ComputedStore, compute_stores
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_commits import Commits, read_commits
 from kops.operations.state.evidence_journal import OwnHistory, read_past
@@ -20,7 +20,7 @@ from kops.operations.state.evidence_layout import doubts_of_layout
 from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
-from kops.operations.state.from_snapshot import Base, check_base, open_base, refuse_older
+from kops.operations.state.from_snapshot import BaseSnapshot, check_base, open_base, refuse_older
 from kops.operations.state.input_offsets import (
     COMMITTED,
     InputOffsets,
@@ -79,7 +79,7 @@ class Computation:
 
     facts: list[StoreFacts]
     cut: InputOffsets
-    computed: list[Computed]
+    computed: list[ComputedStore]
     memory: str = ""
 
     @property
@@ -158,7 +158,7 @@ def _damaged(facts: StoreFacts, options: ComputeOptions) -> frozenset[int]:
     return frozenset(facts.changelog_bounds) if chosen is None else chosen
 
 
-def _unproven(found: Computed) -> Computed:
+def _unproven(found: ComputedStore) -> ComputedStore:
     """Return a store without the evidence of its changelog, which reflects other offsets, or another state, than what was computed."""
     return replace(found, proof=found.proof and Proof(found.counts.keys))
 
@@ -179,7 +179,7 @@ def _of_program(options: ComputeOptions) -> tuple[str, ...]:
     return (f"the program was run without a network: {reached}",)
 
 
-def _opened(services: Services, state_file: StateFile, options: ComputeOptions) -> Base | None:
+def _opened(services: Services, state_file: StateFile, options: ComputeOptions) -> BaseSnapshot | None:
     """Return the snapshot that the computation starts from, which has all that is needed for it."""
     base = open_base(services, state_file, options.snapshot, restores=options.program is not None)
     if options.program is not None and base is not None:
@@ -187,7 +187,7 @@ def _opened(services: Services, state_file: StateFile, options: ComputeOptions) 
     return base
 
 
-def _check(engine: Engine, state_file: StateFile, options: ComputeOptions, base: Base | None, then: Base | None) -> None:
+def _check(engine: Engine, state_file: StateFile, options: ComputeOptions, base: BaseSnapshot | None, then: BaseSnapshot | None) -> None:
     for used in (base, then):
         check_base(engine, state_file, used)
     if options.program is not None and base is not None:
@@ -202,7 +202,7 @@ def compute_whole(
     *,
     skip_undecodable: bool = False,
     program: ProgramRun | None = None,
-) -> list[Computed]:
+) -> list[ComputedStore]:
     """Compute stores as if their changelogs held nothing, so that their stages have all of their keys."""
     bare = [found.without_changelog() for found in facts]
     if program is not None:
@@ -235,7 +235,7 @@ def with_history(
 
 
 def _cut(
-    services: Services, state_file: StateFile, facts: list[StoreFacts], options: ComputeOptions, then: Base | None
+    services: Services, state_file: StateFile, facts: list[StoreFacts], options: ComputeOptions, then: BaseSnapshot | None
 ) -> tuple[list[StoreFacts], InputOffsets]:
     """Return where the input is cut: now, or at the offsets of the snapshot that is compared instead of the changelogs."""
     if then is None:
@@ -244,7 +244,7 @@ def _cut(
     return facts, replace(cut_of_snapshot(state_file, facts, then.manifest.committed), taken=then.manifest.taken)
 
 
-def _refuse_all(computed: Sequence[Computed], refuse: Callable[[Computed], None]) -> None:
+def _refuse_all(computed: Sequence[ComputedStore], refuse: Callable[[ComputedStore], None]) -> None:
     try:
         for done in computed:
             refuse(done)

@@ -21,7 +21,7 @@ from kops.operations.state.evidence_doubts import (
     of_windows,
     window_warnings,
 )
-from kops.operations.state.evidence_proven import Proven
+from kops.operations.state.evidence_proven import PastProof
 from kops.operations.state.exactness import Exactness, of_cached_sessions, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
@@ -49,7 +49,7 @@ DROPPED = {
 
 
 @dataclass(frozen=True)
-class Computed:
+class ComputedStore:
     """A store that was computed.
 
     :param stage: path of its differences
@@ -67,7 +67,7 @@ class Computed:
     exactness: Exactness
     computed_as: str
     proof: Proof | None = None
-    proven: Proven | None = None
+    proven: PastProof | None = None
     heap: int = 0
     on_disk: int = 0
 
@@ -163,7 +163,7 @@ class Computed:
         return [*([text] if dropped else []), *([waiting] if count else []), *spare, *short, *behind, *(disk if self.on_disk else [])]
 
 
-def unrestorable_text(found: Computed) -> str:
+def unrestorable_text(found: ComputedStore) -> str:
     topic = found.facts.store.changelog
     return (
         f"{found.counts.unrestorable:,} records of {topic} have keys too short for such a store: Kafka Streams ends when it restores them"
@@ -177,7 +177,7 @@ def compute_stores(
     cut: InputOffsets,
     *,
     skip_undecodable: bool,
-) -> list[Computed]:
+) -> list[ComputedStore]:
     """Compute stores, several at a time, and stage what their changelogs lack.
 
     An application with many small stores waits for Spark's planning more than for its tasks. The first error, or Ctrl-C, ends
@@ -241,7 +241,7 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_
     )
 
 
-def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_ms: int) -> Computed:
+def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_ms: int) -> ComputedStore:
     from kops.spark.driver.failures import explained
     from kops.spark.stores.jobs import count_table, stage_difference
 
@@ -261,7 +261,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
         proof = proof_of(live=counts.live, expected=keys, actions=actions, damaged=facts.damaged, whole=facts.whole, lossy=facts.lossy)
         seen.append(of_emptied(store, [number for number in facts.emptied if not actions.get(number)]))
     exactness = worst([facts.exactness, *seen])
-    return Computed(facts, stage, counts, worst([exactness, places]), exactness.grade, proof)
+    return ComputedStore(facts, stage, counts, worst([exactness, places]), exactness.grade, proof)
 
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from kops.core.errors import KopsError
 from kops.core.groups.history import CommitEvent
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import FAUST
@@ -21,7 +21,7 @@ from kops.operations.groups.log import read_group_log
 from kops.operations.services import Services
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_journal import OwnHistory
-from kops.operations.state.evidence_proven import Proven
+from kops.operations.state.evidence_proven import PastProof
 from kops.operations.state.exactness import Exactness, contradicted
 from kops.operations.state.facts import StoreFacts
 
@@ -41,7 +41,7 @@ class Doubt:
     reason: str
     shows: bool = False
 
-    def settled(self, proof: Proof, proven: Proven | None) -> bool:
+    def settled(self, proof: Proof, proven: PastProof | None) -> bool:
         """Whether the keys of the changelog, as they are now or as they were proven after it, show that it made no difference."""
         if proof.suffices and (self.shows or proof.equal >= proof.expected):
             return True
@@ -65,7 +65,7 @@ class Commits:
         """Return these with further doubts about stores."""
         return replace(self, doubts={name: (*self.doubts.get(name, ()), *doubts.get(name, ())) for name in {**self.doubts, **doubts}})
 
-    def judge(self, store: str, proof: Proof, proven: Proven | None, more: Sequence[Doubt] = ()) -> list[Exactness]:
+    def judge(self, store: str, proof: Proof, proven: PastProof | None, more: Sequence[Doubt] = ()) -> list[Exactness]:
         """Return C for each doubt that nothing settles."""
         open_ = [doubt.reason for doubt in (*self.doubts.get(store, ()), *more) if not doubt.settled(proof, proven)]
         return [contradicted(open_)] if open_ else []
@@ -75,7 +75,7 @@ def read_commits(
     services: Services,
     state_file: StateFile,
     facts: Sequence[StoreFacts],
-    committed: Mapping[TopicPartition, Committed],
+    committed: Mapping[TopicPartition, CommittedOffset],
     *,
     starts: Mapping[TopicPartition, int],
     past: OwnHistory,
@@ -157,7 +157,7 @@ def _without_passing(events: Sequence[CommitEvent]) -> Iterator[CommitEvent]:
             yield event
 
 
-def _is_of_tool(committed: Committed | None) -> bool:
+def _is_of_tool(committed: CommittedOffset | None) -> bool:
     """Whether a commit was not made by Kafka Streams; one whose metadata could not be read may have been."""
     return committed is not None and committed.metadata is not None and not is_streams_metadata(committed.metadata)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from kops.core.errors import UndecodableRecord
 from kops.core.findings import names_text
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
@@ -23,7 +23,7 @@ from kops.core.times import time_text
 from kops.formats.streams.offset_metadata import UNKNOWN_TIME, decode
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence import ENOUGH
 from kops.operations.state.evidence_commits import Doubt
 from kops.operations.state.exactness import SURE, Exactness, contradicted, of_gaps, worst
@@ -34,7 +34,7 @@ _MOST = 1_000
 """Records that are read per partition, the oldest ones."""
 
 
-def with_input(engine: Engine, found: Computed, cut: InputOffsets) -> Computed:
+def with_input(engine: Engine, found: ComputedStore, cut: InputOffsets) -> ComputedStore:
     """Return a store judged by the gaps in its input."""
     facts = found.facts
     if not facts.store.reuses_source and _lacks_some(found, cut):
@@ -56,7 +56,7 @@ def with_input(engine: Engine, found: Computed, cut: InputOffsets) -> Computed:
     return replace(found, exactness=worst([found.exactness, *judged]), computed_as=max(found.computed_as, grade))
 
 
-def _lacks_some(found: Computed, cut: InputOffsets) -> bool:
+def _lacks_some(found: ComputedStore, cut: InputOffsets) -> bool:
     """Whether fewer records were read than there are offsets: because of transaction markers, aborted records, or gaps."""
     facts = found.facts
     offsets = sum(end - start for source in facts.store.inputs for start, end in cut.ranges(facts, source.topic).values())
@@ -68,7 +68,7 @@ def _offsets(gaps: tuple[tuple[int, int], ...]) -> str:
     return (f"at offset {first}" if first == last else f"among the offsets {first} to {last}") + (" and others" if len(gaps) > 1 else "")
 
 
-def doubts_of_aborts(engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets) -> list[Doubt]:
+def doubts_of_aborts(engine: Engine, state_file: StateFile, found: ComputedStore, cut: InputOffsets) -> list[Doubt]:
     """Return where transactions were aborted and the state file does not say whether their records counted."""
     if state_file.says_isolation or state_file.library == FAUST:
         return []
@@ -86,7 +86,7 @@ def doubts_of_aborts(engine: Engine, state_file: StateFile, found: Computed, cut
 
 
 def doubts_of_times(
-    engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, made: Mapping[TopicPartition, object]
+    engine: Engine, state_file: StateFile, found: ComputedStore, cut: InputOffsets, made: Mapping[TopicPartition, object]
 ) -> list[Doubt]:
     """Return where the partition times that the application has committed are not those of what was computed.
 
@@ -121,7 +121,7 @@ def doubts_of_times(
     return doubts
 
 
-def _partition_time(committed: Committed | None) -> int:
+def _partition_time(committed: CommittedOffset | None) -> int:
     try:
         return decode(committed.metadata or "").partition_time_ms if committed else UNKNOWN_TIME
     except UndecodableRecord:
@@ -156,7 +156,7 @@ class KeyPlacement:
     is_shown: bool = False
 
 
-def placing_of(services: Services, state_file: StateFile, found: Computed) -> KeyPlacement:
+def placing_of(services: Services, state_file: StateFile, found: ComputedStore) -> KeyPlacement:
     """Return what is known about where a store's keys go, by its surviving keys, or otherwise by its repartition topic."""
     store = found.facts.store
     if not store.moves or store.custom_partitioner:
@@ -197,7 +197,7 @@ def _held(services: Services, state_file: StateFile, bounds: Mapping[TopicPartit
     return len(keys), ""
 
 
-def _too_few(found: Computed, ends: Mapping[int, int]) -> Iterator[str]:
+def _too_few(found: ComputedStore, ends: Mapping[int, int]) -> Iterator[str]:
     """Find partitions that had fewer records than the default partitioner puts keys there, in a topic that had all records."""
     facts, counts = found.facts, found.counts
     store = facts.store

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.statefile import Store
@@ -38,7 +38,7 @@ Steps = Mapping[TopicPartition, "tuple[int | None, int | None]"]
 
 
 @dataclass(frozen=True)
-class _Done:
+class _JournalledChange:
     """An entry of the journal.
 
     :param change: what it did to the state of the application; None: it did something else
@@ -50,7 +50,7 @@ class _Done:
     steps: Steps
 
     @classmethod
-    def of(cls, entry: Entry, application: str) -> _Done:
+    def of(cls, entry: Entry, application: str) -> _JournalledChange:
         """Read an entry.
 
         :raises UsageProblem: when the arguments of a change of state are damaged
@@ -84,7 +84,7 @@ class _Move:
 
 
 @dataclass
-class _OfStore:
+class _StoreHistory:
     """What happened to one store since kops last computed it whole.
 
     :param since: when kops did so, ISO-8601 UTC; empty: never
@@ -117,7 +117,7 @@ def read_past(
     services: Services,
     application: str,
     stores: Iterable[Store],
-    committed: Mapping[TopicPartition, Committed],
+    committed: Mapping[TopicPartition, CommittedOffset],
     starts: Mapping[TopicPartition, int],
     *,
     since: str = "",
@@ -132,7 +132,7 @@ def read_past(
     """
     journal, cluster = Journal(services.directories.state / "journal"), services.kafka.cluster().cluster_id
     entries = [
-        _Done.of(entry, application)
+        _JournalledChange.of(entry, application)
         for entry in journal.entries(lambda _damaged: None, mentioning=application)
         if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE and (not until or entry.started <= until)
     ]
@@ -159,9 +159,9 @@ def read_past(
     return OwnHistory(_written(entries), frozenset(apart), judged, computed, _made(entries))
 
 
-def _of_store(entries: Iterable[_Done], store: Store) -> _OfStore:
+def _of_store(entries: Iterable[_JournalledChange], store: Store) -> _StoreHistory:
     """Follow one store through the entries, oldest first."""
-    found, topics = _OfStore(), {source.topic for source in store.inputs}
+    found, topics = _StoreHistory(), {source.topic for source in store.inputs}
     for done in entries:
         entry, change, steps = done.entry, done.change, _only(topics, done.steps)
         if change is not None:
@@ -171,19 +171,19 @@ def _of_store(entries: Iterable[_Done], store: Store) -> _OfStore:
                 if _is_carried(entry.plan, change, store):
                     found.carried.append(entry)
             elif store.name in change.stores:
-                found = _OfStore(since=entry.started)
+                found = _StoreHistory(since=entry.started)
             else:
                 _note(found, entry, steps)
             continue
         if entry.plan.operation == RESET:
             begun = {at: [_Move(entry, before, after, begins=True)] for at, (before, after) in steps.items()}
-            found = _OfStore(begun, since=found.since) if steps else found
+            found = _StoreHistory(begun, since=found.since) if steps else found
         else:
             _note(found, entry, steps)
     return found
 
 
-def _note(found: _OfStore, entry: Entry, steps: Steps) -> None:
+def _note(found: _StoreHistory, entry: Entry, steps: Steps) -> None:
     """Record a move, merged with the previous one if the application has not continued between them."""
     for at, (before, after) in steps.items():
         moves = found.moves.setdefault(at, [])
@@ -219,7 +219,7 @@ def _steps(plan: Plan, application: str) -> Steps:
     return found
 
 
-def _made(entries: Iterable[_Done]) -> dict[TopicPartition, frozenset[int | None]]:
+def _made(entries: Iterable[_JournalledChange]) -> dict[TopicPartition, frozenset[int | None]]:
     """Return all offsets that kops ever moved the application to, or from, by partition: an undo moves it to the latter."""
     found: dict[TopicPartition, set[int | None]] = {}
     for done in entries:
@@ -229,7 +229,7 @@ def _made(entries: Iterable[_Done]) -> dict[TopicPartition, frozenset[int | None
 
 
 def _between(
-    prior: Mapping[TopicPartition, Committed | None], write: Mapping[TopicPartition, Committed | None]
+    prior: Mapping[TopicPartition, CommittedOffset | None], write: Mapping[TopicPartition, CommittedOffset | None]
 ) -> dict[TopicPartition, tuple[int | None, int | None]]:
     return {at: (offset_of(prior.get(at)), offset_of(one)) for at, one in write.items()}
 
@@ -263,7 +263,7 @@ def _moved(at: TopicPartition, move: _Move) -> str:
     )
 
 
-def _written(entries: Iterable[_Done]) -> dict[str, dict[int, int]]:
+def _written(entries: Iterable[_JournalledChange]) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for done in entries:
         if done.change is None or done.entry.plan.operation not in COMPUTED or not done.lasts:

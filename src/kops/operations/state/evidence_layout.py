@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.findings import names_text
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.murmur2 import positive_hash
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
@@ -28,7 +28,7 @@ _COMPARED, _NAMED = 2_000, 3
 
 
 @dataclass(frozen=True)
-class _Away:
+class _MisplacedRecord:
     """A record that is not where the default partitioner puts its key among the partitions that there are now."""
 
     partition: int
@@ -68,7 +68,7 @@ def _keyed(store: Store) -> list[str]:
     return sorted({source.topic for source in store.inputs}) if store.table is not None or not store.moves else []
 
 
-def _of_other_topics(capture: Capture, committed: Mapping[TopicPartition, Committed]) -> list[Doubt]:
+def _of_other_topics(capture: Capture, committed: Mapping[TopicPartition, CommittedOffset]) -> list[Doubt]:
     """Find topics that the application has read, and the program does not."""
     read = {topic for each in capture.subtopologies for topic in each.source_topics or ()}
     read |= {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
@@ -100,7 +100,7 @@ def _of_growth(services: Services, state_file: StateFile, topic: str, ranges: Ma
     )
 
 
-def _away(services: Services, state_file: StateFile, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[_Away]:
+def _away(services: Services, state_file: StateFile, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[_MisplacedRecord]:
     places = {TopicPartition(topic, number): limits for number, limits in ranges.items()}
     bounds: Mapping[TopicPartition, Bounds] = services.kafka.offsets.bounds(places, isolation=state_file.isolation)
     most = max(_LEAST, _MOST // len(ranges))
@@ -112,7 +112,7 @@ def _away(services: Services, state_file: StateFile, topic: str, ranges: Mapping
     for batch in services.kafka.records.read(wanted, isolation=state_file.isolation) if wanted else ():
         for record in batch:
             if record.key is not None and (number := positive_hash(record.key)) % len(ranges) != record.partition:
-                yield _Away(record.partition, record.offset, number)
+                yield _MisplacedRecord(record.partition, record.offset, number)
 
 
 def older_sizes(away: Sequence[tuple[int, int]], now: int) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ FOLDER = "proven"
 
 
 @dataclass(frozen=True)
-class Proven:
+class PastProof:
     """A ``verify`` in which every surviving key of a store was equal, and there were enough of them to prove it.
 
     :param at: when, ISO 8601 in UTC
@@ -39,18 +39,18 @@ class Proven:
         return f"proven on {self.at[:10]} over {self.keys:,} keys"
 
 
-def remembered(services: Services, state_file: StateFile, store: Store) -> Proven | None:
+def remembered(services: Services, state_file: StateFile, store: Store) -> PastProof | None:
     """Return the last proof of a store with exactly this state file; None: it was never proven on this machine."""
     try:
         body = json.loads(_path(services, state_file, store).read_text(encoding="utf-8"))
-        return Proven(body["at"], body["keys"], body["offsets"])
+        return PastProof(body["at"], body["keys"], body["offsets"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def remember(
     services: Services, state_file: StateFile, store: Store, keys: int, offsets: Mapping[TopicPartition, int], *, at: str = ""
-) -> Proven:
+) -> PastProof:
     """Record that a store was proven, unless a later proof is known, and return the last proof.
 
     :param at: when what it was compared with was taken, ISO-8601 UTC; empty: now
@@ -59,7 +59,7 @@ def remember(
     path = _path(services, state_file, store)
     topics = {source.topic for source in store.inputs}
     ends = {str(at): offset for at, offset in sorted(offsets.items()) if at.topic in topics}
-    proven = Proven(at or time_text(to_milliseconds(services.now())), keys, ends)
+    proven = PastProof(at or time_text(to_milliseconds(services.now())), keys, ends)
     before = remembered(services, state_file, store)
     if before is not None and before.at > proven.at:
         return before

@@ -11,7 +11,7 @@ from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.core.topics.names import no_topics
 from kops.operations.services import Services
-from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
+from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
 from kops.operations.state.input_starts import find_starts, start_since
 from kops.operations.state.lost_records import judge_buffers, lossy
@@ -104,7 +104,7 @@ def read_facts(
     state_file: StateFile,
     *,
     replacing: bool = False,
-    archived: Mapping[str, Archived] | None = None,
+    archived: Mapping[str, ArchivedInput] | None = None,
     since: Mapping[TopicPartition, int] | None = None,
 ) -> list[StoreFacts]:
     """Read what is needed about every store's topics.

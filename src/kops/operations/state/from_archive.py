@@ -12,7 +12,7 @@ from kops.core.models import TopicPartition
 from kops.core.times import Position
 from kops.operations.archive.read import paths_of, rows_compared
 from kops.operations.engine.spark import Engine
-from kops.operations.state.archived_input import Archived
+from kops.operations.state.archived_input import ArchivedInput
 from kops.operations.state.input_offsets import ArchiveShare, InputOffsets, bytes_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _NAMED = 5
 
 
 def with_shares(
-    engine: Engine, archived: Mapping[str, Archived], cut: InputOffsets, at: Position, begins: Mapping[TopicPartition, int]
+    engine: Engine, archived: Mapping[str, ArchivedInput], cut: InputOffsets, at: Position, begins: Mapping[TopicPartition, int]
 ) -> InputOffsets:
     """Let the engine read archives up to their ends, then the topics; return the cut with the shares of both.
 
@@ -45,7 +45,7 @@ def with_shares(
     return replace(cut, notes=(*cut.notes, *notes), archived=tuple(shares))
 
 
-def _refuse_gaps(archived: Mapping[str, Archived], cut: InputOffsets, begins: Mapping[TopicPartition, int]) -> None:
+def _refuse_gaps(archived: Mapping[str, ArchivedInput], cut: InputOffsets, begins: Mapping[TopicPartition, int]) -> None:
     found = [
         (TopicPartition(topic, number), start, end)
         for topic, one in archived.items()
@@ -63,7 +63,7 @@ def _refuse_gaps(archived: Mapping[str, Archived], cut: InputOffsets, begins: Ma
     )
 
 
-def _gaps(one: Archived, number: int) -> Iterator[tuple[int, int]]:
+def _gaps(one: ArchivedInput, number: int) -> Iterator[tuple[int, int]]:
     """Yield what is missing in a partition: between runs, and from the end of the archive to the start of the topic's log."""
     begins, end = one.logs[number].log_start_offset, one.spans[number][1]
     yield from one.archive.gaps(number)
@@ -71,7 +71,7 @@ def _gaps(one: Archived, number: int) -> Iterator[tuple[int, int]]:
         yield end, begins
 
 
-def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> None:
+def _refuse_time(topic: str, one: ArchivedInput, rows: DataFrame, at: Position) -> None:
     """Refuse a time whose first record is only in the archive: the application could not resume there."""
     if at.kind != "time":
         return
@@ -89,7 +89,7 @@ def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> No
         )
 
 
-def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
+def _left_behind(topic: str, one: ArchivedInput, cut: InputOffsets) -> list[str]:
     return [
         f"{place}: the committed offset {cut.offsets[place]} lies before the log start {log.log_start_offset}: the application will not see"
         " what is between, which only the archive has"
@@ -100,7 +100,7 @@ def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
     ]
 
 
-def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: InputOffsets) -> ArchiveShare:
+def _share(engine: Engine, topic: str, one: ArchivedInput, rows: DataFrame | None, cut: InputOffsets) -> ArchiveShare:
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import file_bytes, records_before
     from kops.spark.reading.ranges import TopicRange

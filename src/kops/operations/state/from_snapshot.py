@@ -23,7 +23,7 @@ _TAKES = (KEY_VALUE, PLAIN)
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseSnapshot:
     """A snapshot that a computation starts from.
 
     :param folder: of the snapshot
@@ -79,7 +79,7 @@ class Base:
         return str(store_folder(self.folder, self.store(store)))
 
 
-def open_base(services: Services, state_file: StateFile, path: str | None, *, restores: bool = False) -> Base | None:
+def open_base(services: Services, state_file: StateFile, path: str | None, *, restores: bool = False) -> BaseSnapshot | None:
     """Return a snapshot after checking that it is of this application and of its input as it is now.
 
     :param path: None: the computation starts from nothing
@@ -90,7 +90,7 @@ def open_base(services: Services, state_file: StateFile, path: str | None, *, re
     """
     if path is None:
         return None
-    base = Base(Path(path).absolute(), read_manifest(Path(path)))
+    base = BaseSnapshot(Path(path).absolute(), read_manifest(Path(path)))
     manifest = base.manifest
     cluster_id = services.kafka.cluster().cluster_id
     for what, theirs, ours in (
@@ -125,7 +125,7 @@ def _refuse_kind(store: Store) -> None:
         )
 
 
-def _refuse_moved(services: Services, state_file: StateFile, base: Base) -> None:
+def _refuse_moved(services: Services, state_file: StateFile, base: BaseSnapshot) -> None:
     """Refuse a snapshot from before a topic's number of partitions changed: keys are in other partitions now."""
     manifest = base.manifest
     topics = {source.topic: manifest.inputs.get(source.topic) for store in state_file.stores for source in store.inputs}
@@ -146,7 +146,7 @@ def _refuse_moved(services: Services, state_file: StateFile, base: Base) -> None
             )
 
 
-def refuse_older(base: Base | None, facts: Sequence[StoreFacts], cut: InputOffsets) -> None:
+def refuse_older(base: BaseSnapshot | None, facts: Sequence[StoreFacts], cut: InputOffsets) -> None:
     """Refuse a snapshot that has more of the input than counts."""
     for place in sorted({place for found in facts for place in found.input_bounds} if base else ()):
         if base and base.offsets.get(place, 0) > cut.offsets[place]:
@@ -156,7 +156,7 @@ def refuse_older(base: Base | None, facts: Sequence[StoreFacts], cut: InputOffse
             )
 
 
-def check_base(engine: Engine, state_file: StateFile, base: Base | None) -> None:
+def check_base(engine: Engine, state_file: StateFile, base: BaseSnapshot | None) -> None:
     """Read what is used of a snapshot, and compare it with what was written.
 
     :raises ConfigError: when files are not what was written, or not in the formats of the state file
@@ -178,7 +178,7 @@ def check_base(engine: Engine, state_file: StateFile, base: Base | None) -> None
             )
 
 
-def check_copy(engine: Engine, base: Base, changelog: str) -> None:
+def check_copy(engine: Engine, base: BaseSnapshot, changelog: str) -> None:
     """Read what a snapshot has of a changelog, and compare it with what was written.
 
     :raises ConfigError: when it is something else

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.cluster.models import sizes_by_replica
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, Group, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Group, TopicPartition
 from kops.core.sizes import size_text
 from kops.core.statefile import StateFile
 from kops.core.times import Position, parse_position
@@ -62,7 +62,7 @@ class InputOffsets:
     """
 
     offsets: Mapping[TopicPartition, int]
-    committed: Mapping[TopicPartition, Committed]
+    committed: Mapping[TopicPartition, CommittedOffset]
     notes: tuple[str, ...] = ()
     is_new: bool = False
     archived: tuple[ArchiveShare, ...] = ()
@@ -168,7 +168,7 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
     return _at_committed(state_file, bounds, committed)
 
 
-def cut_of_snapshot(state_file: StateFile, facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> InputOffsets:
+def cut_of_snapshot(state_file: StateFile, facts: list[StoreFacts], committed: Mapping[TopicPartition, CommittedOffset]) -> InputOffsets:
     """Return where the input was cut when a snapshot was taken.
 
     :param committed: of the snapshot
@@ -178,7 +178,7 @@ def cut_of_snapshot(state_file: StateFile, facts: list[StoreFacts], committed: M
     return _at_committed(state_file, {partition: bound for found in facts for partition, bound in found.input_bounds.items()}, committed)
 
 
-def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> None:
+def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartition, CommittedOffset]) -> None:
     for found in facts:
         for partition, start in sorted(found.starts.items() if found.base is None else ()):
             if partition in committed and committed[partition].offset < start:
@@ -190,7 +190,7 @@ def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartit
 
 
 def _at_committed(
-    state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], committed: Mapping[TopicPartition, Committed]
+    state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], committed: Mapping[TopicPartition, CommittedOffset]
 ) -> InputOffsets:
     if not any(partition in committed for partition in bounds):
         topics = ", ".join(sorted({partition.topic for partition in bounds}))

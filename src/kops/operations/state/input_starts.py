@@ -15,7 +15,7 @@ from kops.operations.state.exactness import Exactness, worst
 
 
 @dataclass(frozen=True)
-class Starts:
+class InputStarts:
     """Where a store's input began.
 
     :param offsets: the first offset that the application read, for partitions where the state file says it
@@ -29,7 +29,7 @@ class Starts:
         return {place.partition: offset for place, offset in self.offsets.items() if place.topic == topic}
 
 
-def find_starts(services: Services, state_file: StateFile, store: Store, bounds: Mapping[TopicPartition, Bounds]) -> Starts:
+def find_starts(services: Services, state_file: StateFile, store: Store, bounds: Mapping[TopicPartition, Bounds]) -> InputStarts:
     """Return where a store's input began.
 
     :param bounds: of the partitions of all its topics
@@ -52,15 +52,15 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
             judged.append(doubt)
         else:
             offsets |= _at_offsets(state_file, store, source, here)
-    return Starts(offsets, worst(judged))
+    return InputStarts(offsets, worst(judged))
 
 
-def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> Starts:
+def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> InputStarts:
     """Return where a store's input continues after a snapshot, which has what came before.
 
     :param offsets: up to where the snapshot has it; from a partition that is not included, nothing was read
     """
-    return Starts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
+    return InputStarts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
 
 
 def _at_offsets(state_file: StateFile, store: Store, source: Source, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import Bounds, Committed, NewTopic, Partition, Setting, Topic, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, NewTopic, Partition, Setting, Topic, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
@@ -22,7 +22,7 @@ from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
-from kops.operations.state.compute import Computed, job_of
+from kops.operations.state.compute import ComputedStore, job_of
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import computed_arguments, state_plan
@@ -93,11 +93,11 @@ def plan_into(
     )
 
 
-def _writes_versions(found: Computed) -> bool:
+def _writes_versions(found: ComputedStore) -> bool:
     return found.facts.store.type == VERSIONED and bool(found.differing)
 
 
-def _refuse_versions(computed: Sequence[Computed]) -> None:
+def _refuse_versions(computed: Sequence[ComputedStore]) -> None:
     for found in filter(_writes_versions, computed):
         if not found.changelog_is_empty:
             drop_stage(*(each.stage for each in computed))
@@ -108,8 +108,8 @@ def _refuse_versions(computed: Sequence[Computed]) -> None:
 
 
 def _whole_by_program(
-    engine: Engine, named: StateFile, computed: Sequence[Computed], cut: InputOffsets, options: ComputeOptions
-) -> dict[str, Computed]:
+    engine: Engine, named: StateFile, computed: Sequence[ComputedStore], cut: InputOffsets, options: ComputeOptions
+) -> dict[str, ComputedStore]:
     """Return the versioned stores with all of their records, by name; the program's tasks fill several at once."""
     facts = [found.facts for found in filter(_writes_versions, computed)]
     if options.program is None or not facts:
@@ -119,8 +119,8 @@ def _whole_by_program(
 
 
 def _writable(
-    engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, options: ComputeOptions, *, whole: Computed | None
-) -> Computed:
+    engine: Engine, named: StateFile, found: ComputedStore, cut: InputOffsets, options: ComputeOptions, *, whole: ComputedStore | None
+) -> ComputedStore:
     """Return a store with the records that are written: a versioned store is compared by version, and each version is a record.
 
     :param whole: it has them already
@@ -147,7 +147,7 @@ def _running(services: Services, application: str) -> tuple[str, ...]:
 
 def _commits(
     services: Services, planned: Services, cut: InputOffsets, internal: Iterable[str], names: tuple[str, str]
-) -> dict[TopicPartition, Committed]:
+) -> dict[TopicPartition, CommittedOffset]:
     """Return what to commit for the new application: the input offsets that the state reflects, and the ends of its own repartition topics.
 
     :param internal: repartition topics of the new application, which need not exist
@@ -155,22 +155,22 @@ def _commits(
     """
     old, new = names
     if cut.is_new:
-        commits = {partition: Committed(offset, "") for partition, offset in cut.offsets.items()}
+        commits = {partition: CommittedOffset(offset, "") for partition, offset in cut.offsets.items()}
     else:
         own = {name for name in services.kafka.topics.names() if name.startswith(f"{old}-") and name.endswith((CHANGELOG, REPARTITION))}
         commits = {partition: found for partition, found in cut.committed.items() if partition.topic not in own}
-        commits |= {partition: Committed(offset, "") for partition, offset in cut.offsets.items() if partition not in commits}
+        commits |= {partition: CommittedOffset(offset, "") for partition, offset in cut.offsets.items() if partition not in commits}
     topics = planned.kafka.topics.existing(internal)
     partitions = [TopicPartition(name, number) for name, topic in topics.items() for number in range(len(topic.partitions))]
     for partition, bound in planned.kafka.offsets.bounds(partitions).items():
         theirs = cut.committed.get(TopicPartition(own_name(partition.topic, new, old), partition.partition))
-        commits[partition] = Committed(bound.log_end_offset, (theirs.metadata or "") if theirs and not cut.is_new else "")
+        commits[partition] = CommittedOffset(bound.log_end_offset, (theirs.metadata or "") if theirs and not cut.is_new else "")
     if not commits:
         raise Refused(f"{old} has committed nothing to continue from", hint="--at end computes up to the end of the input")
     return dict(sorted(commits.items()))
 
 
-def _summary(old: str, new: str, computed: Sequence[Computed]) -> str:
+def _summary(old: str, new: str, computed: Sequence[ComputedStore]) -> str:
     records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
     stores = ", ".join(f"{found.facts.store.name} {found.counts.keys:,} keys" for found in computed)
     return f"give {new} the state that {old} has ({stores}): append {records:,} records"
@@ -241,7 +241,7 @@ def _patterns(services: Services, names: list[str]) -> Mapping[str, NewTopic]:
     return {name: as_new(topic, settings[name]) for name, topic in found.items()}
 
 
-class _Through:
+class _Delegate:
     """Delegates everything that it does not define itself."""
 
     def __init__(self, real: Any, planned: Mapping[str, NewTopic]) -> None:
@@ -255,7 +255,7 @@ class _Through:
         return [at for at in found if at.topic not in self._planned], [at for at in found if at.topic in self._planned]
 
 
-class _Topics(_Through):
+class _Topics(_Delegate):
     def existing(self, names: Iterable[str]) -> dict[str, Topic]:
         wanted = list(dict.fromkeys(names))
         found: dict[str, Topic] = self._real.existing([name for name in wanted if name not in self._planned])
@@ -269,14 +269,14 @@ class _Topics(_Through):
         return found | {name: {key: Setting(key, value, "topic") for key, value in settings.items()} for name, settings in made.items()}
 
 
-class _Offsets(_Through):
+class _Offsets(_Delegate):
     def bounds(self, partitions: Iterable[TopicPartition], **options: Any) -> dict[TopicPartition, Bounds]:
         there, planned = self._split(partitions)
         found: dict[TopicPartition, Bounds] = self._real.bounds(there, **options) if there else {}
         return found | dict.fromkeys(planned, Bounds(0, 0))
 
 
-class _Kafka(_Through):
+class _Kafka(_Delegate):
     @property
     def topics(self) -> _Topics:
         return _Topics(self._real.topics, self._planned)
@@ -286,7 +286,7 @@ class _Kafka(_Through):
         return _Offsets(self._real.offsets, self._planned)
 
 
-class _Services(_Through):
+class _Services(_Delegate):
     @property
     def kafka(self) -> Kafka:
         return cast("Kafka", _Kafka(self._real.kafka, self._planned))

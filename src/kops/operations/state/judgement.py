@@ -17,13 +17,13 @@ from kops.core.statefile.models import PROGRAM
 from kops.operations.engine.spark import Engine
 from kops.operations.records.formats import format_for
 from kops.operations.services import Services
-from kops.operations.state.compute import EQUAL, UNKNOWN, Computed, changelog_range, unrestorable_text
+from kops.operations.state.compute import EQUAL, UNKNOWN, ComputedStore, changelog_range, unrestorable_text
 from kops.operations.state.evidence import IF_RIGHT, OutputEvidence, partitions_text, with_survivors
 from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late, of_expiry
 from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, placing_of, with_input
 from kops.operations.state.evidence_journal import OwnHistory
-from kops.operations.state.evidence_proven import Proven, remember, remembered
+from kops.operations.state.evidence_proven import PastProof, remember, remembered
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.stored_keys import differing_keys, shown
@@ -36,8 +36,8 @@ _LONGEST = 60
 
 
 def judged_by_evidence(
-    engine: Engine, state_file: StateFile, found: Computed, past: OwnHistory, *, commits: Commits, cut: InputOffsets
-) -> Computed:
+    engine: Engine, state_file: StateFile, found: ComputedStore, past: OwnHistory, *, commits: Commits, cut: InputOffsets
+) -> ComputedStore:
     """Return a store judged by its input and by the surviving keys of its changelog, with its last proof."""
     found = with_input(engine, found, cut)
     if found.proof is None:
@@ -63,7 +63,7 @@ def judged_by_evidence(
     return with_output(engine, state_file, placed, places_known=placing.is_shown)
 
 
-def _expired(found: Computed) -> Exactness:
+def _expired(found: ComputedStore) -> Exactness:
     facts = found.facts
     missing = {number: actions.get("added", 0) for number, actions in found.actions.items()}
     return of_expiry(
@@ -71,7 +71,7 @@ def _expired(found: Computed) -> Exactness:
     )
 
 
-def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
+def refuse_unwritable(found: ComputedStore, *, replacing: bool) -> None:
     """Refuse to append to a changelog that cannot be restored whatever is appended, and to remove windows that only lateness explains.
 
     :param replacing: the changelog is recreated, without what it holds
@@ -95,7 +95,7 @@ def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
         )
 
 
-def refuse_unplaced(found: Computed) -> None:
+def refuse_unplaced(found: ComputedStore) -> None:
     """Refuse to write keys whose partition is unknown.
 
     :raises Refused: when a partitioner of the application's own chose it, and the changelog has forgotten it
@@ -111,8 +111,8 @@ def refuse_unplaced(found: Computed) -> None:
 
 
 def remember_proofs(
-    services: Services, state_file: StateFile, computed: Sequence[Computed], offsets: Mapping[TopicPartition, int], *, at: str = ""
-) -> tuple[list[Computed], list[str]]:
+    services: Services, state_file: StateFile, computed: Sequence[ComputedStore], offsets: Mapping[TopicPartition, int], *, at: str = ""
+) -> tuple[list[ComputedStore], list[str]]:
     """Remember which stores a comparison has proven.
 
     :param at: when what they were compared with was taken, ISO-8601 UTC; empty: now
@@ -124,7 +124,7 @@ def remember_proofs(
             proven.append(found)
             continue
         try:
-            newest: Proven | None = remember(services, state_file, found.facts.store, found.proof.equal, offsets, at=at)
+            newest: PastProof | None = remember(services, state_file, found.facts.store, found.proof.equal, offsets, at=at)
         except OSError as error:
             problems.append(f"that {found.facts.store.name} was proven cannot be kept in {services.directories.state}: {error.strerror}")
             newest = found.proven
@@ -132,7 +132,7 @@ def remember_proofs(
     return proven, problems
 
 
-def question_of(computed: Sequence[Computed]) -> str:
+def question_of(computed: Sequence[ComputedStore]) -> str:
     """Return what the operator has to agree to before stores without evidence are written; empty when there is none."""
     names = [_unproven(found) for found in computed if found.must_write and found.grade.endswith(IF_RIGHT)]
     if not names:
@@ -142,14 +142,14 @@ def question_of(computed: Sequence[Computed]) -> str:
     return f"Nothing proves the keys of {', '.join(names)}: they are right only if {what}, and if no other tool has moved the application."
 
 
-def _unproven(found: Computed) -> str:
+def _unproven(found: ComputedStore) -> str:
     """Return the name of a store, with the partitions without evidence if others are proven."""
     proof, name = found.proof, found.facts.store.name
     partitions = [number for number in proof.unproven if number >= 0] if proof and proof.proves_file else []
     return f"{name} in {partitions_text(partitions)}" if partitions else name
 
 
-def with_output(engine: Engine, state_file: StateFile, found: Computed, *, places_known: bool) -> Computed:
+def with_output(engine: Engine, state_file: StateFile, found: ComputedStore, *, places_known: bool) -> ComputedStore:
     """Return a store judged by its output topic, if its surviving keys leave something to prove.
 
     The topic reflects the offsets that are committed now: if a changelog is not evidence because it reflects other offsets
@@ -186,7 +186,7 @@ def with_output(engine: Engine, state_file: StateFile, found: Computed, *, place
     return replace(found, proof=replace(proof, output=written), exactness=worst([found.exactness, written.judge(first)]))
 
 
-def _may_show(found: Computed, number: int, keys: int) -> bool:
+def _may_show(found: ComputedStore, number: int, keys: int) -> bool:
     """Whether an output topic can prove a partition of the changelog, given that every key of it is as computed.
 
     A log that had fewer records than keys never held them: the application was reset after it had written them. (A log without any
@@ -197,7 +197,7 @@ def _may_show(found: Computed, number: int, keys: int) -> bool:
     return end == 0 or end >= keys
 
 
-def _in_words(engine: Engine, found: Computed, row: Any) -> str:
+def _in_words(engine: Engine, found: ComputedStore, row: Any) -> str:
     store = found.facts.store
     keys, values = (format_for(engine.services, form.name) for form in (store.key_form, store.aggregate.form))
     sides: Mapping[str, tuple[bytes | None, int | None]] = {

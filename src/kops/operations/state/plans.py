@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Item, Plan, Severity
 from kops.core.statefile import StateFile
 from kops.formats.streams import offset_metadata
@@ -114,7 +114,7 @@ def plan_computed(
     )
 
 
-def _moved_offsets(engine: Engine, state_file: StateFile, done: Computation) -> dict[TopicPartition, Committed]:
+def _moved_offsets(engine: Engine, state_file: StateFile, done: Computation) -> dict[TopicPartition, CommittedOffset]:
     """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.stores.jobs import partition_times
@@ -129,5 +129,5 @@ def _moved_offsets(engine: Engine, state_file: StateFile, done: Computation) -> 
         for number in ranges:
             partition = TopicPartition(topic, number)
             metadata = offset_metadata.encode(OffsetMetadata(times[number])) if number in times else ""
-            commits[partition] = Committed(cut.offsets[partition], metadata)
+            commits[partition] = CommittedOffset(cut.offsets[partition], metadata)
     return commits

@@ -25,7 +25,7 @@ from kops.operations.records.formats import format_for
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 from kops.operations.state.computation import compute_whole, with_history
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, find_cut
 from kops.operations.state.judgement import judged_by_evidence
@@ -192,9 +192,9 @@ class ComputedViews:
 
     engine: Engine
     cut: InputOffsets
-    computed: list[Computed]
+    computed: list[ComputedStore]
 
-    def records(self, found: Computed) -> Iterator[Record]:
+    def records(self, found: ComputedStore) -> Iterator[Record]:
         from kops.spark.staging.difference import to_append
         from kops.spark.staging.stage import read_stage
 

@@ -17,7 +17,7 @@ from kops.operations.state.change import REBUILD
 from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.completeness import stale_local_state
 from kops.operations.state.computation import ComputeOptions, compute_all
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence_doubts import counted, emitted_again, fading
 from kops.operations.state.plans import plan_computed
 
@@ -53,7 +53,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
     )
 
 
-def _refuse_versions(computed: Sequence[Computed]) -> None:
+def _refuse_versions(computed: Sequence[ComputedStore]) -> None:
     """Refuse to append to the changelog of a versioned store: each of its records is a version, and stays one."""
     for found in computed:
         if found.facts.store.type == VERSIONED and found.differing:
@@ -64,7 +64,7 @@ def _refuse_versions(computed: Sequence[Computed]) -> None:
             )
 
 
-def _of_windows(computed: Sequence[Computed], *, is_moved: bool, now_ms: int) -> list[str]:
+def _of_windows(computed: Sequence[ComputedStore], *, is_moved: bool, now_ms: int) -> list[str]:
     warnings = []
     for found in computed:
         store = found.facts.store
@@ -75,13 +75,13 @@ def _of_windows(computed: Sequence[Computed], *, is_moved: bool, now_ms: int) ->
     return warnings
 
 
-def _notes(found: Computed) -> list[str]:
+def _notes(found: ComputedStore) -> list[str]:
     if found.exactness.reasons or found.proof is None:
         return [found.summary, *found.warnings]
     return [f"{found.facts.store.name}: {found.evidence}", *found.warnings]
 
 
-def append_items(found: Computed) -> list[Item]:
+def append_items(found: ComputedStore) -> list[Item]:
     """Return one item per changelog partition. Tombstones alone that no local store needs are not a reason to write."""
     items = []
     for number, bounds in sorted(found.facts.changelog_bounds.items()):
@@ -96,7 +96,7 @@ def append_items(found: Computed) -> list[Item]:
     return items
 
 
-def store_write(found: Computed) -> StoreWrite:
+def store_write(found: ComputedStore) -> StoreWrite:
     """Return what is written for a store. A versioned store's records are written in timestamp order: it drops records that come late."""
     return StoreWrite(
         changelog=found.facts.store.changelog,
@@ -112,7 +112,7 @@ def store_write(found: Computed) -> StoreWrite:
     )
 
 
-def _summary(state_file: StateFile, computed: Sequence[Computed]) -> str:
+def _summary(state_file: StateFile, computed: Sequence[ComputedStore]) -> str:
     records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
     stores = [f"{found.facts.store.name} {found.counts.keys:,} keys, exactness {found.grade}" for found in computed[:_NAMED]]
     more = f"; and {len(computed) - _NAMED} more stores" if len(computed) > _NAMED else ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import Committed, NewTopic, TopicPartition, isolation_of, value_of
+from kops.core.models import CommittedOffset, NewTopic, TopicPartition, isolation_of, value_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
@@ -22,13 +22,13 @@ from kops.operations.state.arguments import GROW, StateArguments, arguments_of
 from kops.operations.state.change import REPARTITION, STATE_CHANGE
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 from kops.operations.state.lost_records import losses_text
-from kops.operations.state.own_code.repartition import Staged, check_by_program, refuse_followers
+from kops.operations.state.own_code.repartition import StagedStore, check_by_program, refuse_followers
 from kops.operations.state.own_code.repartition import keyed_inputs as keyed_by_program
 from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.plans import described_by, state_plan
 from kops.operations.state.repartition_inputs import InputChoice, emissions_of, keyed_inputs, plan_inputs
-from kops.operations.state.repartition_stages import Moved, movables, stage_changelogs
-from kops.operations.state.snapshot_topics import OwnTopics, StandingStill, own_topics, standing_still
+from kops.operations.state.repartition_stages import MovedChangelog, movables, stage_changelogs
+from kops.operations.state.snapshot_topics import OwnTopics, StoppedApplication, own_topics, standing_still
 
 
 def plan_repartition(
@@ -77,7 +77,7 @@ def plan_repartition(
     warnings, notes = _checked(engine, state_file, program, moved, still, partitions=partitions, grown=inputs.grow)
     commits = dict(inputs.commits)
     for name in repartitions:
-        begin = Committed(0, emissions_of(found for at, found in still.committed.items() if at.topic == name))
+        begin = CommittedOffset(0, emissions_of(found for at, found in still.committed.items() if at.topic == name))
         commits |= {TopicPartition(name, number): begin for number in range(partitions)}
     moves = [
         move_item(at, None if at.topic in repartitions else still.committed.get(at), found, _why(at, repartitions))
@@ -142,8 +142,8 @@ def _checked(
     engine: Engine,
     state_file: StateFile,
     program: ProgramRun | None,
-    moved: Sequence[Moved],
-    still: StandingStill,
+    moved: Sequence[MovedChangelog],
+    still: StoppedApplication,
     *,
     partitions: int,
     grown: Mapping[str, int],
@@ -151,7 +151,7 @@ def _checked(
     """Return warnings and notes about what is moved; what is staged is deleted when the program computes something else."""
     if program is None:
         return [], [f"{found.store.name}: {found.done.keys:,} keys" for found in moved]
-    staged = {found.store.name: Staged(found.stage, bool(found.done.with_headers)) for found in moved}
+    staged = {found.store.name: StagedStore(found.stage, bool(found.done.with_headers)) for found in moved}
     with dropped_on_failure(engine, [stage for found in moved for stage in (found.stage, found.prior_stage)]):
         return check_by_program(engine, state_file, program, staged, still.committed, partitions=partitions, grown=grown)
 
@@ -174,7 +174,7 @@ def forget_kept(journal: Journal, application: str) -> list[str]:
     return kept
 
 
-def _losses(state_file: StateFile, topics: OwnTopics, still: StandingStill) -> list[str]:
+def _losses(state_file: StateFile, topics: OwnTopics, still: StoppedApplication) -> list[str]:
     """Return what cannot move: keys that the changelogs have lost, of which there is no trace once these are recreated.
 
     Of a store that the state file does not describe, the settings alone show whether it has windows.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kops.core.errors import Refused, UndecodableRecord, UsageProblem
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
@@ -41,7 +41,7 @@ class Inputs:
     """
 
     grow: Mapping[str, int]
-    commits: Mapping[TopicPartition, Committed]
+    commits: Mapping[TopicPartition, CommittedOffset]
     warnings: tuple[str, ...]
     kept: frozenset[str] = frozenset()
 
@@ -67,7 +67,7 @@ def plan_inputs(
     choice: InputChoice,
     *,
     keyed: Mapping[str, bool],
-    committed: Mapping[TopicPartition, Committed],
+    committed: Mapping[TopicPartition, CommittedOffset],
 ) -> Inputs:
     """Decide what becomes of each input topic.
 
@@ -83,7 +83,7 @@ def plan_inputs(
     sizes = _sizes(services, [*keyed, *choice.instead.values()])
     isolation = state_file.isolation
     grow: dict[str, int] = {}
-    commits: dict[TopicPartition, Committed] = {}
+    commits: dict[TopicPartition, CommittedOffset] = {}
     warnings: list[str] = []
     kept = set[str]()
     for topic, is_keyed in sorted(keyed.items()):
@@ -97,7 +97,7 @@ def plan_inputs(
             if sizes[new] != partitions:
                 raise Refused(f"{new} has {sizes[new]} partitions, not {partitions}", hint="name a topic that has as many")
             bounds = services.kafka.offsets.bounds(TopicPartition(new, number) for number in range(partitions))
-            commits |= {at: Committed(bound.log_start_offset, metadata) for at, bound in bounds.items() if at not in committed}
+            commits |= {at: CommittedOffset(bound.log_start_offset, metadata) for at, bound in bounds.items() if at not in committed}
             warnings.append(
                 f"{topic} is no longer read: before the application starts, let producers write to {new} and the program read it"
             )
@@ -105,12 +105,12 @@ def plan_inputs(
             if is_keyed:
                 _refuse_misplaced(services, left, partitions, isolation)
             starts = services.kafka.offsets.bounds([at for at in everywhere if at not in committed])
-            commits |= {at: Committed(bound.log_start_offset, metadata) for at, bound in starts.items()}
+            commits |= {at: CommittedOffset(bound.log_start_offset, metadata) for at, bound in starts.items()}
         elif choice.grow and size < partitions:
             if is_keyed:
                 _refuse_left(topic, left, "its keys move to other partitions")
             grow[topic] = partitions
-            commits |= {TopicPartition(topic, number): Committed(0, metadata) for number in range(size, partitions)}
+            commits |= {TopicPartition(topic, number): CommittedOffset(0, metadata) for number in range(size, partitions)}
             warnings.append(_growing(topic, size, partitions, is_keyed=is_keyed))
         elif choice.keep and not is_keyed:
             kept.add(topic)
@@ -176,7 +176,7 @@ def _unfit(topic: str, size: int, partitions: int, *, is_keyed: bool) -> Refused
     )
 
 
-def emissions_of(committed: Iterable[Committed]) -> str:
+def emissions_of(committed: Iterable[CommittedOffset]) -> str:
     """Return metadata for partitions that take over from others: how far stores that emit on window close have emitted.
 
     Each task restores the greatest time of its partitions. If several are merged, the least is taken: a window that closed in between is
@@ -191,7 +191,7 @@ def emissions_of(committed: Iterable[Committed]) -> str:
     return offset_metadata.encode(OffsetMetadata(UNKNOWN_TIME, {name: min(each[name] for each in found) for name in sorted(names)}))
 
 
-def _emissions(committed: Committed) -> dict[str, int]:
+def _emissions(committed: CommittedOffset) -> dict[str, int]:
     try:
         return dict(offset_metadata.decode(committed.metadata or "").last_emissions_ms)
     except UndecodableRecord:

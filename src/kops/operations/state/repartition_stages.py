@@ -24,7 +24,7 @@ from kops.operations.state.own_code.repartition import why_misplaced
 from kops.operations.state.stored_keys import suffix_length
 
 if TYPE_CHECKING:
-    from kops.spark.stores.repartition import Repartitioned
+    from kops.spark.stores.repartition import RepartitionedStore
 
 BUFFER_SUFFIX, SESSION_SUFFIX = 8, 16
 """Bytes after the application's key in a buffer of suppress: a window's start, or a session's bounds
@@ -33,7 +33,7 @@ BUFFER_SUFFIX, SESSION_SUFFIX = 8, 16
 
 
 @dataclass(frozen=True)
-class Movable:
+class MovableChangelog:
     """A changelog that can be moved.
 
     :param suffix: number of bytes in its keys after the application's own key
@@ -46,22 +46,22 @@ class Movable:
     history_ms: int | None = None
 
 
-def movables(state_file: StateFile) -> Iterator[Movable]:
+def movables(state_file: StateFile) -> Iterator[MovableChangelog]:
     """Yield the changelogs of a state file: its stores', and those of the buffers of ``suppress()`` behind them."""
     for store in state_file.stores:
-        yield Movable(store.name, store.changelog, suffix_length(store.type), store.history_ms)
+        yield MovableChangelog(store.name, store.changelog, suffix_length(store.type), store.history_ms)
         if store.window is not None and store.window.buffer is not None:
             suffix = SESSION_SUFFIX if store.window.kind == SESSION else BUFFER_SUFFIX
-            yield Movable(f"{store.name} (suppress)", store.window.buffer, suffix)
+            yield MovableChangelog(f"{store.name} (suppress)", store.window.buffer, suffix)
 
 
 @dataclass(frozen=True)
-class Moved:
-    store: Movable
+class MovedChangelog:
+    store: MovableChangelog
     change: TopicChange
     stage: str
     prior_stage: str
-    done: Repartitioned
+    done: RepartitionedStore
 
     @property
     def write(self) -> StoreWrite:
@@ -91,14 +91,14 @@ def stage_changelogs(
     partitions: int,
     *,
     capture: Capture | None = None,
-) -> list[Moved]:
+) -> list[MovedChangelog]:
     """Stage every changelog that is recreated.
 
     :param capture: of the program that fills them; None: a state file describes them
     :raises Refused: when its keys are where no default partitioner puts them
     """
     by_topic = {change.name: change for change in changes}
-    done: list[Moved] = []
+    done: list[MovedChangelog] = []
     try:
         for store in movables(state_file):
             if store.changelog in by_topic:
@@ -112,8 +112,8 @@ def stage_changelogs(
 
 
 def _stage(
-    engine: Engine, state_file: StateFile, store: Movable, change: TopicChange, bounds: Mapping[int, Bounds], *, partitions: int
-) -> Moved:
+    engine: Engine, state_file: StateFile, store: MovableChangelog, change: TopicChange, bounds: Mapping[int, Bounds], *, partitions: int
+) -> MovedChangelog:
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.stores.repartition import stage_repartitioned
@@ -126,10 +126,10 @@ def _stage(
         done = stage_repartitioned(
             engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=store.suffix, history_ms=store.history_ms
         )
-    return Moved(store, change, stage, prior, done)
+    return MovedChangelog(store, change, stage, prior, done)
 
 
-def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved, capture: Capture | None) -> None:
+def _refuse_unmovable(engine: Engine, state_file: StateFile, found: MovedChangelog, capture: Capture | None) -> None:
     if found.done.misplaced:
         by_file = "its input uses a custom partitioner, or the state is wrong: check with `kops state verify`"
         raise Refused(

@@ -27,14 +27,14 @@ from kops.operations.state.arguments import StateArguments, StoreWrite, argument
 from kops.operations.state.change import REPLACE
 from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
-from kops.operations.state.compute import Computed, changelog_range, job_of
+from kops.operations.state.compute import ComputedStore, changelog_range, job_of
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 from kops.operations.state.plans import plan_computed
 
 if TYPE_CHECKING:
-    from kops.spark.staging.stage import Staged
+    from kops.spark.staging.stage import StagedPartitions
 
 _DAY_MS = 86_400_000
 """What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``), and to a history."""
@@ -48,12 +48,12 @@ class Replacement:
     :param in_order: its records are written in timestamp order
     """
 
-    found: Computed
+    found: ComputedStore
     change: TopicChange
     stage: str
-    staged: Staged
+    staged: StagedPartitions
     prior_stage: str
-    prior: Staged | None
+    prior: StagedPartitions | None
     with_headers: int
 
     @property
@@ -95,7 +95,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     cut, computed = done.cut, done.computed
     wrong = [found for found in computed if found.differing or found.counts.unrestorable or not found.facts.fits]
     replaced: list[Replacement] = []
-    wholes: dict[str, Computed] = {}
+    wholes: dict[str, ComputedStore] = {}
     try:
         changes = {found.facts.store.name: _change(services, found) for found in wrong}
         _refuse_headers(wrong, {name: change for name, (change, _) in changes.items()})
@@ -143,11 +143,11 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
 def _replacement(
     engine: Engine,
     state_file: StateFile,
-    found: Computed,
+    found: ComputedStore,
     cut: InputOffsets,
     *,
     skip_undecodable: bool,
-    whole: Computed | None,
+    whole: ComputedStore | None,
     changed: tuple[TopicChange, _Unfinished | None],
 ) -> Replacement:
     """Stage a changelog's old and new contents.
@@ -175,7 +175,7 @@ def _replacement(
     return Replacement(found, change, stage, staged, prior_stage, prior, with_headers)
 
 
-def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, Staged, int]:
+def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, StagedPartitions, int]:
     """Stage what a changelog holds, and count its records with headers, which a stage does not keep."""
     from kops.spark.driver.failures import explained
     from kops.spark.stores.versioned import stage_held
@@ -187,13 +187,13 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
     return path, staged, with_headers
 
 
-def _contents_before(unfinished: _Unfinished) -> Staged | None:
+def _contents_before(unfinished: _Unfinished) -> StagedPartitions | None:
     """Return what is staged of a changelog that an earlier attempt deleted."""
     from kops.spark.reading.snapshot import Content
-    from kops.spark.staging.stage import Staged
+    from kops.spark.staging.stage import StagedPartitions
 
     contents = {number: Content(**content) for number, content in unfinished.write.prior_contents.items()}
-    return Staged(contents, {}) if contents else None
+    return StagedPartitions(contents, {}) if contents else None
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _unfinished_change(services: Services, changelog: str) -> _Unfinished | None
     return None
 
 
-def _change(services: Services, computed: Computed) -> tuple[TopicChange, _Unfinished | None]:
+def _change(services: Services, computed: ComputedStore) -> tuple[TopicChange, _Unfinished | None]:
     """Return the changelog as it is and as it will be, which differ in the number of partitions only.
 
     :returns: also the earlier attempt that deleted or created it, if any; then its settings and staged contents count
@@ -245,7 +245,7 @@ def _change(services: Services, computed: Computed) -> tuple[TopicChange, _Unfin
     return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store))), None
 
 
-def _begun(services: Services, computed: Computed, there: Topic) -> _Unfinished | None:
+def _begun(services: Services, computed: ComputedStore, there: Topic) -> _Unfinished | None:
     """Return the earlier attempt that made a changelog and wrote a part of it, which lacks nothing but the rest."""
     found = _unfinished_change(services, there.name)
     if found is None or found.change.after is None or there.topic_id in (None, found.change.topic_id):
@@ -276,7 +276,7 @@ def _refuse(services: Services, state_file: StateFile, done: Replacement) -> Non
     refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=once, headers=headers)
 
 
-def _refuse_headers(wrong: Sequence[Computed], changes: Mapping[str, TopicChange]) -> None:
+def _refuse_headers(wrong: Sequence[ComputedStore], changes: Mapping[str, TopicChange]) -> None:
     """Refuse a changelog whose records have headers that are state: it would be kept without them. One that was gone held nothing."""
     for found in wrong:
         if found.counts.headers and changes[found.facts.store.name].before is not None:

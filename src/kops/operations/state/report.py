@@ -18,7 +18,7 @@ from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.protocol.journal import Entry, Journal
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.stored_keys import key_rows
 from kops.output.report import BAD, GOOD, NEUTRAL, WARNING, Report, Section, Table, report_html
 from kops.output.report_chart import Chart
@@ -61,7 +61,7 @@ def entry_of(journal: Journal, plan: Plan[StateArguments]) -> Entry | None:
     return next((entry for entry in readable if (entry.plan.arguments, entry.plan.guard) == wanted), None)
 
 
-def report_of_verify(services: Services, state_file: StateFile, engine: Engine, computed: Sequence[Computed]) -> Report:
+def report_of_verify(services: Services, state_file: StateFile, engine: Engine, computed: Sequence[ComputedStore]) -> Report:
     """Return the report of a comparison: what the changelogs lack."""
     differing = sum(found.differing for found in computed)
     wrong = f"{counted(differing, 'key')} of the changelogs {'is' if differing == 1 else 'are'} wrong."
@@ -179,7 +179,7 @@ def _read_back(content: Mapping[str, int] | None, result: ItemResult | None) -> 
     return "equal" if result.status is Status.DONE else str((result.error or {}).get("message", result.status.value))
 
 
-def _compared(engine: Engine, found: Computed) -> Section:
+def _compared(engine: Engine, found: ComputedStore) -> Section:
     numbers = sorted({*found.actions, *found.facts.changelog_bounds})
     rows = [{"partition": number, **{WORDS[name]: found.actions.get(number, {}).get(name, 0) for name in ACTIONS}} for number in numbers]
     return Section(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, Topic, TopicPartition, isolation_of
+from kops.core.models import Bounds, CommittedOffset, Topic, TopicPartition, isolation_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile.fields import nearest
 from kops.core.streams.local_state import delete_local_state
@@ -27,7 +27,7 @@ from kops.operations.topics.plan import on_this_cluster, prepare_creation
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
-    from kops.spark.staging.stage import Staged
+    from kops.spark.staging.stage import StagedPartitions
 
 
 def plan_restore(
@@ -114,7 +114,7 @@ def _refuse_unfit(services: Services, manifest: Manifest, existing: Mapping[str,
 
 def _restored_offsets(
     services: Services, manifest: Manifest, existing: Mapping[str, Topic]
-) -> tuple[dict[TopicPartition, Committed], dict[TopicPartition, Committed]]:
+) -> tuple[dict[TopicPartition, CommittedOffset], dict[TopicPartition, CommittedOffset]]:
     """Return what to commit, and what is committed now.
 
     Records in a repartition topic come from input after the snapshot, which is processed again: they are skipped.
@@ -135,7 +135,7 @@ def _restored_offsets(
     for partition, found in manifest.committed.items():
         if partition.topic in own:
             end = bounds[partition].log_end_offset if partition in bounds else 0
-            commits[partition] = Committed(end, found.metadata)
+            commits[partition] = CommittedOffset(end, found.metadata)
             continue
         if partition not in bounds:
             continue
@@ -145,7 +145,7 @@ def _restored_offsets(
                 f"{partition} has offsets {bound.log_start_offset} to {bound.log_end_offset}, and the snapshot is of offset {found.offset}",
                 hint=hint,
             )
-        commits[partition] = found if same_cluster else Committed(found.offset, found.metadata)
+        commits[partition] = found if same_cluster else CommittedOffset(found.offset, found.metadata)
     group = manifest.application
     return commits, services.kafka.groups.committed([group])[group]
 
@@ -157,7 +157,7 @@ def _why(manifest: Manifest, partition: TopicPartition) -> str:
 
 
 def _sent_again(
-    manifest: Manifest, commits: Mapping[TopicPartition, Committed], prior: Mapping[TopicPartition, Committed]
+    manifest: Manifest, commits: Mapping[TopicPartition, CommittedOffset], prior: Mapping[TopicPartition, CommittedOffset]
 ) -> tuple[str, ...]:
     back = sum(max(0, prior[at].offset - to.offset) for at, to in commits.items() if at in prior and at.topic in manifest.inputs)
     if not back:
@@ -202,7 +202,7 @@ class StagedStore:
     store: SnapshotStore
     bounds: Mapping[int, Bounds]
     stage: str
-    staged: Staged | None
+    staged: StagedPartitions | None
 
     @property
     def write(self) -> StoreWrite:
@@ -285,13 +285,13 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
     """
     from kops.spark.driver.failures import explained
     from kops.spark.reading.snapshot import held
-    from kops.spark.staging.stage import Staged
+    from kops.spark.staging.stage import StagedPartitions
 
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
         found = held_json(held(view_of(engine, store, changelog)))
     if found == _contents(store):
-        return StagedStore(store, bounds, "", Staged({}, {}))
+        return StagedStore(store, bounds, "", StagedPartitions({}, {}))
     what = f"{store.topic.name} does not hold what the snapshot does, and is"
     raise Refused(
         f"{what} a versioned store's: the versions that it has would stay"

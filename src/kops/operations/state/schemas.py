@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kops.gateways.registry.client import SchemaRegistry
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
-    from kops.spark.reading.registered import Met
+    from kops.spark.reading.registered import UsedSchemaId
     from kops.spark.reading.source import KafkaSource
 
 T = TypeVar("T")
@@ -37,19 +37,19 @@ def with_schemas(services: Services, kafka: KafkaSource, jobs: list[Job]) -> lis
     registry = SchemaRegistry(services.connection)
     topics = dict.fromkeys(topic.topic for job in jobs for topic, _, _ in _parts(job))
     services.progress.step(f"looking up the schemas of {', '.join(topics)} ...")
-    met = _Met(kafka)
+    met = _SchemaIds(kafka)
     with explained("look up the schemas"):
         return [_ready_job(registry, met, job) for job in jobs]
 
 
-class _Met:
+class _SchemaIds:
     """The schema ids in topics; each topic is read for them once, however many stores come from it."""
 
     def __init__(self, kafka: KafkaSource) -> None:
         self._kafka = kafka
-        self._found: dict[tuple[str, str, tuple[tuple[int, tuple[int, int]], ...]], list[Met]] = {}
+        self._found: dict[tuple[str, str, tuple[tuple[int, tuple[int, int]], ...]], list[UsedSchemaId]] = {}
 
-    def of(self, topic: TopicRange, part: str) -> list[Met]:
+    def of(self, topic: TopicRange, part: str) -> list[UsedSchemaId]:
         from kops.spark.reading.registered import ids_met
 
         place = (topic.topic, part, tuple(sorted(topic.ranges.items())))
@@ -58,7 +58,7 @@ class _Met:
         return self._found[place]
 
 
-def _ready_job(registry: SchemaRegistry, met: _Met, job: Job) -> Job:
+def _ready_job(registry: SchemaRegistry, met: _SchemaIds, job: Job) -> Job:
     known: dict[Form, dict[int, RegisteredSchema]] = {}
     for topic, part, form in _parts(job):
         schemas = known.setdefault(form, {})
@@ -87,7 +87,7 @@ def _parts(job: Job) -> Iterator[tuple[TopicRange, str, Form]]:
                 yield topic, part, form
 
 
-def _schemas(registry: SchemaRegistry, met: _Met, topic: TopicRange, part: str, job: Job) -> Iterator[RegisteredSchema]:
+def _schemas(registry: SchemaRegistry, met: _SchemaIds, topic: TopicRange, part: str, job: Job) -> Iterator[RegisteredSchema]:
     """Yield the schemas whose ids a topic has, and the latest of its subject: expressions may name a field that no record has yet."""
     for one in met.of(topic, part):
         try:

@@ -16,7 +16,7 @@ from kops.core.streams.program_doubts import doubts_about
 from kops.core.streams.shadow import reason_against_shadow, shadow_topic, wall_clock_doubts
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
@@ -37,7 +37,7 @@ def compute_by_shadow(
     *,
     services: Services | None = None,
     replacing: bool = False,
-) -> list[Computed]:
+) -> list[ComputedStore]:
     """Run the program as a shadow, and stage what the changelogs of some stores lack.
 
     :raises Refused: where the result could not be that of the application
@@ -61,7 +61,7 @@ def _refuse_unlike(capture: Capture, facts: Sequence[StoreFacts]) -> None:
             raise Refused(f"store {found.store.name} cannot be rebuilt by a shadow: {why}", hint="name others with --store")
 
 
-def _judged(engine: Engine, capture: Capture, facts: StoreFacts, shadow: Shadow) -> Computed:
+def _judged(engine: Engine, capture: Capture, facts: StoreFacts, shadow: Shadow) -> ComputedStore:
     """Return a store with its class: that of a program that ran in one order."""
     from kops.spark.programs.jobs import Ran
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.durations import duration_text
 from kops.core.errors import OperationFailed, Refused, StateMoved
-from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Committed, NewTopic, TopicPartition, isolation_of
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, CommittedOffset, NewTopic, TopicPartition, isolation_of
 from kops.core.plan import Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import BUFFER, Source
@@ -161,7 +161,7 @@ class Shadow:
             if error is not None:
                 raise error
         own = {TopicPartition(topic.name, number): 0 for topic in self._repartition_topics() for number in range(topic.partitions or 0)}
-        starts = {place: Committed(offset, "") for place, offset in {**self._starts, **own}.items()}
+        starts = {place: CommittedOffset(offset, "") for place, offset in {**self._starts, **own}.items()}
         for error in services.kafka.groups.commit(self.name, starts).values():
             if error is not None:
                 raise error

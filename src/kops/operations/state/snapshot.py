@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import kops
 from kops.config.durable import settle, synced
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import Committed, NewTopic, Setting, TopicPartition, isolation_of, value_of
+from kops.core.models import CommittedOffset, NewTopic, Setting, TopicPartition, isolation_of, value_of
 from kops.core.statefile import StateFile
 from kops.core.statefile.draft import DAY_MS
 from kops.core.statefile.models import KEY_VALUE, SESSION, SLIDING, VERSIONED, WINDOW
@@ -91,7 +91,7 @@ class Manifest:
     stores: tuple[SnapshotStore, ...]
     repartitions: tuple[NewTopic, ...]
     inputs: Mapping[str, int]
-    committed: Mapping[TopicPartition, Committed]
+    committed: Mapping[TopicPartition, CommittedOffset]
     streams_version: str | None = None
     input_ids: Mapping[str, str] = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.errors import NotFound, Refused, StateMoved
-from kops.core.models import Bounds, Committed, NewTopic, Setting, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, NewTopic, Setting, TopicPartition
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import CATCH_UP
@@ -70,17 +70,17 @@ def own_topics(services: Services, application: str, state_file: StateFile | Non
 
 
 @dataclass(frozen=True)
-class StandingStill:
+class StoppedApplication:
     """The offsets of an application that does not run.
 
     :param bounds: of its changelogs
     """
 
-    committed: Mapping[TopicPartition, Committed]
+    committed: Mapping[TopicPartition, CommittedOffset]
     bounds: Mapping[TopicPartition, Bounds]
 
 
-def standing_still(services: Services, topics: OwnTopics, *, isolation: str) -> StandingStill:
+def standing_still(services: Services, topics: OwnTopics, *, isolation: str) -> StoppedApplication:
     """Return one cut through changelogs and committed offsets, which is only consistent while nothing runs.
 
     :raises GroupActive: while the application has members
@@ -101,14 +101,14 @@ def standing_still(services: Services, topics: OwnTopics, *, isolation: str) -> 
     return first
 
 
-def _look(services: Services, topics: OwnTopics, isolation: str) -> StandingStill:
+def _look(services: Services, topics: OwnTopics, isolation: str) -> StoppedApplication:
     committed = services.kafka.groups.committed([topics.application], stable=True)[topics.application]
     partitions = [TopicPartition(topic.name, number) for topic in topics.changelogs.values() for number in range(topic.partitions or 0)]
-    return StandingStill(committed, services.kafka.offsets.bounds(partitions, isolation=isolation))
+    return StoppedApplication(committed, services.kafka.offsets.bounds(partitions, isolation=isolation))
 
 
 def refuse_unprocessed(
-    services: Services, application: str, topics: Iterable[NewTopic], committed: Mapping[TopicPartition, Committed], *, isolation: str
+    services: Services, application: str, topics: Iterable[NewTopic], committed: Mapping[TopicPartition, CommittedOffset], *, isolation: str
 ) -> None:
     """Refuse while repartition topics hold records that were not processed: they are state too, and are in no changelog."""
     partitions = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions or 0)]
@@ -120,7 +120,7 @@ def refuse_unprocessed(
 
 
 def unprocessed(
-    services: Services, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, Committed], *, isolation: str
+    services: Services, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, CommittedOffset], *, isolation: str
 ) -> dict[TopicPartition, tuple[int, int]]:
     """Return the partitions with records after the committed offset, with first and end offset of these; markers are not records."""
     left = {}
@@ -131,7 +131,7 @@ def unprocessed(
 
 
 def beyond_committed(
-    services: Services, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, Committed], *, isolation: str
+    services: Services, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, CommittedOffset], *, isolation: str
 ) -> dict[TopicPartition, OffsetRange]:
     """Return the offsets from the committed one, or else the log start, to the log end, where there are any."""
     ranges = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kops.core.errors import Refused
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity
 from kops.core.streams.local_state import delete_local_state
 from kops.operations.engine.spark import Engine, start_engine
@@ -114,14 +114,14 @@ def _store_back(engine: Engine, store: StoreWrite, before: Sequence[TopicChange]
 
 
 def _commits_back(
-    arguments: StateArguments, topics: Sequence[TopicChange], now: Mapping[TopicPartition, Committed]
-) -> dict[TopicPartition, Committed | None]:
+    arguments: StateArguments, topics: Sequence[TopicChange], now: Mapping[TopicPartition, CommittedOffset]
+) -> dict[TopicPartition, CommittedOffset | None]:
     """Return the previous commits; those of a topic that is deleted go with it, and a recreated repartition topic begins at 0."""
     if not arguments.committed_before:
         gone = {change.name for change in topics if change.after is None}
         return {at: found for at, found in arguments.prior.items() if at.topic not in gone}
     made = {change.name: change.after for change in topics if change.after}
-    back: dict[TopicPartition, Committed | None] = {}
+    back: dict[TopicPartition, CommittedOffset | None] = {}
     for at, found in arguments.committed_before.items():
         if at.topic not in made and (at not in now or now[at].offset != found.offset):
             back[at] = found
@@ -131,7 +131,7 @@ def _commits_back(
     for name, topic in made.items():
         for number in range(topic.partitions or 0) if name in arguments.repartitions else ():
             known = arguments.committed_before.get(TopicPartition(name, number))
-            back[TopicPartition(name, number)] = Committed(0, (known.metadata if known else "") or "")
+            back[TopicPartition(name, number)] = CommittedOffset(0, (known.metadata if known else "") or "")
     return back
 
 
@@ -159,7 +159,7 @@ def _store_items(services: Services, undo: StateArguments) -> list[Item]:
     return items
 
 
-def _commit_items(undo: StateArguments, now: Mapping[TopicPartition, Committed]) -> list[Item]:
+def _commit_items(undo: StateArguments, now: Mapping[TopicPartition, CommittedOffset]) -> list[Item]:
     return [
         Item(str(at), "delete" if found is None else "move", offset_of(now.get(at)), offset_of(found), "where it was before")
         for at, found in undo.commit.items()

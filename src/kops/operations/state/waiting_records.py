@@ -27,7 +27,7 @@ from kops.operations.state.schemas import with_schemas
 from kops.operations.state.snapshot_topics import beyond_committed, unprocessed
 
 if TYPE_CHECKING:
-    from kops.spark.stores.repartition import Sent
+    from kops.spark.stores.repartition import SentRecord
 
 _MOST = 200_000
 """The maximum number of waiting records that are held in memory."""
@@ -105,7 +105,7 @@ def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: 
 
 def _sent(
     engine: Engine, state_file: StateFile, facts: StoreFacts, cut: InputOffsets, waiting: Waiting, *, skip_undecodable: bool
-) -> dict[bytes, list[Sent]]:
+) -> dict[bytes, list[SentRecord]]:
     """Return the records that were sent on last, for those keys of which some wait."""
     from kops.spark.driver.failures import explained
     from kops.spark.stores.repartition import last_sent
@@ -115,14 +115,16 @@ def _sent(
     kafka = engine.kafka()
     (job,) = with_schemas(engine.services, kafka, [job_of(state_file, facts, up_to_commits, skip_undecodable=skip_undecodable)])
     engine.services.progress.step(f"looking for {sum(map(len, waiting.values())):,} records that wait in {facts.store.repartition_topic}")
-    by_key: dict[bytes, list[Sent]] = {}
+    by_key: dict[bytes, list[SentRecord]] = {}
     with explained(f"compute {facts.store.name}"):
         for sent in last_sent(kafka, job, {key: len(times) for key, times in waiting.items()}):
             by_key.setdefault(sent.key, []).append(sent)
     return by_key
 
 
-def _matched(store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[Sent]], where: str) -> dict[TopicPartition, tuple[int, ...]]:
+def _matched(
+    store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[SentRecord]], where: str
+) -> dict[TopicPartition, tuple[int, ...]]:
     offsets: dict[TopicPartition, list[int]] = {}
     for key, times in waiting.items():
         for one in _chosen(key, times, sent.get(key, ()), where, any_will_do=store.aggregate.kind in _ANY_ORDER):
@@ -130,9 +132,9 @@ def _matched(store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[Sent]
     return {place: tuple(sorted(some)) for place, some in offsets.items()}
 
 
-def _chosen(key: bytes, times: Sequence[int], sent: Iterable[Sent], where: str, *, any_will_do: bool) -> list[Sent]:
+def _chosen(key: bytes, times: Sequence[int], sent: Iterable[SentRecord], where: str, *, any_will_do: bool) -> list[SentRecord]:
     """Return the records of a key that wait."""
-    logs: dict[tuple[str, int], list[Sent]] = {}
+    logs: dict[tuple[str, int], list[SentRecord]] = {}
     for one in sent:
         logs.setdefault((one.topic, one.partition), []).append(one)
     ways = suffix_lengths(times, [[one.timestamp for one in log] for log in logs.values()])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kops.core.errors import ConfigError
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.streams.models import STREAMS, Application
 from kops.core.streams.subtopologies import StoreLook, internal_name, merged, stores_of
@@ -42,7 +42,7 @@ class Inspection:
     input_topics: tuple[str, ...]
     output_topics: tuple[str, ...] | None
     stores: tuple[StoreLook, ...]
-    committed: Mapping[TopicPartition, Committed]
+    committed: Mapping[TopicPartition, CommittedOffset]
     notes: tuple[str, ...] = ()
 
 
@@ -91,7 +91,7 @@ def inspect_application(services: Services, name: str, topology: Topology | None
     )
 
 
-def _unlike_streams(application: Application, internal: Sequence[str], committed: Mapping[TopicPartition, Committed]) -> list[str]:
+def _unlike_streams(application: Application, internal: Sequence[str], committed: Mapping[TopicPartition, CommittedOffset]) -> list[str]:
     """Return a note if nothing shows that this is a Kafka Streams application."""
     if application.members or application.parts or internal or application.protocol == STREAMS:
         return []
@@ -104,7 +104,7 @@ def _internal(
     application: Application,
     topology: Topology | None,
     own: Sequence[str],
-    committed: Mapping[TopicPartition, Committed],
+    committed: Mapping[TopicPartition, CommittedOffset],
     partitions: Mapping[str, int],
 ) -> tuple[list[str], list[str]]:
     """Return the internal topics, and those known by their name only."""
@@ -118,7 +118,7 @@ def _internal(
     return sorted(own), sorted(topic for topic in own if topic not in sure)
 
 
-def _inputs(application: Application, topology: Topology | None, committed: Mapping[TopicPartition, Committed]) -> tuple[str, ...]:
+def _inputs(application: Application, topology: Topology | None, committed: Mapping[TopicPartition, CommittedOffset]) -> tuple[str, ...]:
     """Return the external topics: those that sub-topologies read, and committed ones, which cover patterns and stopped members."""
     read = {topic for part in application.parts for topic in part.source_topics}
     stored = {partition.topic for partition in committed}

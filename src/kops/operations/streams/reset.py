@@ -12,7 +12,7 @@ from typing import Any
 
 from kops.core.durations import parse_duration
 from kops.core.errors import KopsError, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, Group, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Group, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy
 from kops.core.plan import Arguments, Item, Json, Plan, Severity
 from kops.core.selection import Selection, parse_selection
@@ -171,16 +171,16 @@ def _of_file(services: Services, name: str, path: Path, selections: Sequence[Sel
     return strategies
 
 
-def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, Committed]) -> Plan[OneMove]:
+def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, CommittedOffset]) -> Plan[OneMove]:
     """Return a plan of offsets without the metadata that Kafka Streams stored with them: with the stores, stream time starts over."""
     write = {at: one and replace(one, metadata="") for at, one in plan.arguments.write.items()}
     fresh = replace(plan, arguments=plan.arguments.with_commits(write, plan.arguments.prior))
-    staying = {str(partition): Committed(before.offset) for partition, before in current.items()}
+    staying = {str(partition): CommittedOffset(before.offset) for partition, before in current.items()}
     return with_metadata(fresh, staying, current, "its stream time is forgotten")
 
 
 def with_metadata(
-    plan: Plan[OneMove], wanted: Mapping[str, Committed], current: Mapping[TopicPartition, Committed], reason: str
+    plan: Plan[OneMove], wanted: Mapping[str, CommittedOffset], current: Mapping[TopicPartition, CommittedOffset], reason: str
 ) -> Plan[OneMove]:
     """Return a plan of offsets that also writes the metadata of offsets that do not move, where it differs.
 

@@ -133,7 +133,7 @@ CHANGE_TOPICS = ChangeTopics()
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedChanges:
     """The changes of a plan, and the state that they were computed from.
 
     :param absent: topics that did not exist
@@ -149,15 +149,15 @@ class Planned:
         return recreated(found, {name: state["topic_id"] for name, state in self.states.items()})
 
 
-def planned_of(plan: Plan[Changes]) -> Planned:
+def planned_of(plan: Plan[Changes]) -> PlannedChanges:
     """Return the changes of a plan.
 
     For a deletion alone, kops 0.1 and ``streams.reset`` store nothing but topic ids by name, in the guard.
     """
     guard = plan.guard
     if not isinstance(guard.get("absent"), list):
-        return Planned(Changes(delete=tuple(guard)), (), {name: {"topic_id": topic_id} for name, topic_id in guard.items()})
-    return Planned(plan.arguments, tuple(guard["absent"]), guard.get("topics", {}))
+        return PlannedChanges(Changes(delete=tuple(guard)), (), {name: {"topic_id": topic_id} for name, topic_id in guard.items()})
+    return PlannedChanges(plan.arguments, tuple(guard["absent"]), guard.get("topics", {}))
 
 
 def _refuse_moved(what: str, names: Sequence[str]) -> None:
@@ -174,7 +174,7 @@ def _result(item: Item, error: KopsError | None) -> ItemResult:
     return ItemResult(item.target, Status.DONE) if error is None else failed(item, error)
 
 
-def _read_back(result: ItemResult, planned: Planned, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
+def _read_back(result: ItemResult, planned: PlannedChanges, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
     name, changes = result.target, planned.changes
     if name in changes.delete:
         return deleted(result, planned.states[name]["topic_id"], found)

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from kops.core.errors import KopsError, answer_or_error
 from kops.core.findings import names_text
-from kops.core.models import Bounds, Committed, Group, Topic, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Group, Topic, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.sizes import size_text
 from kops.core.times import to_milliseconds
 from kops.core.topics.names import STREAMS_SUFFIXES, streams_application
 from kops.core.topics.settings import POLICY, RETENTION, people_value
-from kops.core.topics.warnings import Effective
+from kops.core.topics.warnings import EffectiveSettings
 from kops.operations.groups.matching import is_live_streams
 from kops.operations.services import Services
 
@@ -45,7 +45,9 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
     active: dict[str, list[str]] = {topic: [] for topic in topics}
     groups = services.kafka.groups
 
-    def ask() -> tuple[Sequence[Group], Mapping[str, Mapping[TopicPartition, Committed] | KopsError], Mapping[str, Group | KopsError]]:
+    def ask() -> tuple[
+        Sequence[Group], Mapping[str, Mapping[TopicPartition, CommittedOffset] | KopsError], Mapping[str, Group | KopsError]
+    ]:
         listed = groups.listed()
         offsets = groups.committed_or_errors([group.group_id for group in listed if group.type != "share"])
         return listed, offsets, groups.describe_or_errors([group.group_id for group in listed if group.state != "EMPTY"])
@@ -127,7 +129,7 @@ def _is_streams(group: Group | KopsError) -> bool:
     return isinstance(group, Group) and (group.type == "streams" or is_live_streams(group))
 
 
-def _stores_time(offsets: Mapping[TopicPartition, Committed] | KopsError) -> bool:
+def _stores_time(offsets: Mapping[TopicPartition, CommittedOffset] | KopsError) -> bool:
     return not isinstance(offsets, KopsError) and any(is_streams_metadata(committed.metadata) for committed in offsets.values())
 
 
@@ -168,7 +170,7 @@ def needs_below(services: Services, cuts: Mapping[TopicPartition, tuple[Bounds, 
     return Needs(records, unseen)
 
 
-def _needed(committed: Mapping[TopicPartition, Committed], cutting: Mapping[TopicPartition, tuple[Bounds, int]]) -> dict[str, int]:
+def _needed(committed: Mapping[TopicPartition, CommittedOffset], cutting: Mapping[TopicPartition, tuple[Bounds, int]]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for partition, where in committed.items():
         if partition not in cutting:
@@ -196,7 +198,7 @@ def need_warnings(needs: Needs, shown: int = 5) -> list[str]:
     return texts
 
 
-def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence[tuple[Effective, Effective]]) -> list[str]:
+def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence[tuple[EffectiveSettings, EffectiveSettings]]) -> list[str]:
     """Return warnings about the records that new settings delete, and the groups that have not read them.
 
     :param topics: as they are, in the order of ``pairs``
@@ -208,13 +210,13 @@ def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence
     return [f"how many records the new retention deletes is not known: {found.message}"] if isinstance(found, KopsError) else found
 
 
-def _shorter(name: str, before: Effective, after: Effective) -> int | None:
+def _shorter(name: str, before: EffectiveSettings, after: EffectiveSettings) -> int | None:
     """Return the new value of a limit if it is stricter than before; None if no more records expire because of it."""
     new, old = _limit(name, after), _limit(name, before)
     return new if new is not None and (old is None or new < old) else None
 
 
-def _limit(name: str, topic: Effective) -> int | None:
+def _limit(name: str, topic: EffectiveSettings) -> int | None:
     value = topic.settings.get(name, "")
     return int(value) if value.isdigit() and "delete" in topic.settings.get(POLICY, "").split(",") else None
 

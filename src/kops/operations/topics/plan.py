@@ -13,7 +13,7 @@ from kops.core.plan import Item, Plan, Severity
 from kops.core.topics.changes import Changes, Settings, source_after, still_to_alter, value_after
 from kops.core.topics.names import colliding
 from kops.core.topics.settings import broker_defaults, own_settings
-from kops.core.topics.warnings import Effective, change_warnings, warnings_for
+from kops.core.topics.warnings import EffectiveSettings, change_warnings, warnings_for
 from kops.operations.services import Services
 from kops.operations.topics.impact import expiry_warnings, reader_warnings, readers_of
 
@@ -125,7 +125,7 @@ def prepare_creation(services: Services, absent: Sequence[NewTopic]) -> Creation
     raise_refusals(services.kafka.topics.create(resolved, validate_only=True))
     brokers = len(services.kafka.cluster().brokers)
     effective = [
-        Effective(topic.name, topic.replication_factor, {**broker_defaults(defaults), **topic.settings}, topic.settings)
+        EffectiveSettings(topic.name, topic.replication_factor, {**broker_defaults(defaults), **topic.settings}, topic.settings)
         for topic in resolved
     ]
     return Creation(resolved, tuple(_creation(topic, defaults) for topic in resolved), tuple(warnings_for(effective, brokers)))
@@ -245,12 +245,14 @@ def _unsafe(services: Services, changes: Changes, found: Mapping[str, Topic], se
     return [*change_warnings(pairs, len(services.kafka.cluster().brokers)), *expiry_warnings(services, topics, pairs)]
 
 
-def _effective(topic: Topic, settings: Mapping[str, Setting], target: Settings) -> Effective:
+def _effective(topic: Topic, settings: Mapping[str, Setting], target: Settings) -> EffectiveSettings:
     values = {name: setting.value for name, setting in settings.items()} | {
         name: value_after(settings, name, value) for name, value in target.items()
     }
     given = {name: value for name, value in {**own_settings(settings), **target}.items() if value is not None}
-    return Effective(topic.name, topic.replication_factor, {name: value for name, value in values.items() if value is not None}, given)
+    return EffectiveSettings(
+        topic.name, topic.replication_factor, {name: value for name, value in values.items() if value is not None}, given
+    )
 
 
 def _summary(changes: Changes, deletions: Sequence[Item], nothing: str, same: Mapping[str, str]) -> str:

@@ -122,7 +122,7 @@ EXPIRY = ("expired", "hidden", "uncovered", "unaligned")
 
 
 @dataclass
-class First:
+class FirstRecordTracker:
     """Passes records on, and keeps the offset and timestamp of the first."""
 
     records: Iterable[RecordColumns]

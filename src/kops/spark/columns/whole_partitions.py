@@ -21,7 +21,7 @@ from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_windows import (
     EXPIRY,
     WINDOW_FATES,
-    First,
+    FirstRecordTracker,
     aggregates_windows_in_tasks,
     partial_windows_of,
     too_short,
@@ -31,7 +31,7 @@ from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.reading.batch_source import Piece, partition_column
 from kops.spark.reading.gathering import newest_of_each_key, whole
 from kops.spark.reading.ranges import SPLIT_RECORDS
-from kops.spark.staging.stage import Staged, by_tasks, make_folder, staged_of
+from kops.spark.staging.stage import StagedPartitions, by_tasks, make_folder, staged_of
 from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _reason_against_windows(job: Job) -> str | None:
     return None if job.source.records else "there is nothing to read"
 
 
-def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[Staged, Seen] | None:
+def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[StagedPartitions, Seen] | None:
     """Compute a store and stage the difference to its changelog; None if that must be left to Spark."""
     store = job.store
     make_folder(path)
@@ -123,7 +123,7 @@ def _seen(job: Job, counts: dict[str, int]) -> Seen:
     return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, unrestorable=counts["unrestorable"])
 
 
-class _Left(Exception):
+class _LeftToSpark(Exception):
     """The store must be left to Spark."""
 
 
@@ -146,7 +146,7 @@ class _Compute:
         counts = dict.fromkeys(_NUMBERS, 0)
         try:
             wanted, found = self._sides(source, changelog, read, counts)
-        except _Left:
+        except _LeftToSpark:
             Path(self.folder, _LEFT).touch()
             return _row(partition, [], counts | {"unfit": 1})
         counts["keys"] = wanted.num_rows - wanted["value"].null_count
@@ -157,11 +157,11 @@ class _Compute:
         self, source: Piece | None, changelog: Piece | None, read: Read, counts: dict[str, int]
     ) -> tuple[pyarrow.Table, pyarrow.Table]:
         """Return what the store should hold and what the changelog holds: key, value, timestamp."""
-        first = First(self._while_fit(read(source), counts) if source else ())
+        first = FirstRecordTracker(self._while_fit(read(source), counts) if source else ())
         summed = self._whole(self.partial.tables(chain([no_records()], first), counts), self.partial.merge)
         found = self._whole(_held(chain([no_records()], read(changelog) if changelog else ())), newest_of_each_key)
         if counts["unfit"]:
-            raise _Left
+            raise _LeftToSpark
         if self.windows is not None:
             counts["unrestorable"] = too_short(found["key"])
             summed, found = without_expired(summed, found, self.windows, counts)
@@ -178,14 +178,14 @@ class _Compute:
     def _whole(self, tables: Iterable[pyarrow.Table], merge: Any) -> pyarrow.Table:
         found = whole(tables, merge)
         if found is None:
-            raise _Left
+            raise _LeftToSpark
         return found
 
     def _while_fit(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[RecordColumns]:
         left = Path(self.folder, _LEFT)
         for columns in records:
             if counts["unfit"] or left.exists():
-                raise _Left
+                raise _LeftToSpark
             yield columns
 
 

@@ -13,7 +13,7 @@ from kops.spark.driver.failures import explained, raise_hidden_interrupt
 from kops.spark.programs.models import ProgramTask, Run
 from kops.spark.programs.tasks import SCHEMA, run_task
 from kops.spark.reading.archive import in_parts
-from kops.spark.staging.stage import Staged, make_folder, staged_of
+from kops.spark.staging.stage import StagedPartitions, make_folder, staged_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,7 +40,7 @@ class StoreCounts:
     :param on_disk: tasks in which it outgrew the memory of the program's JVM
     """
 
-    staged: Staged
+    staged: StagedPartitions
     keys: int
     live: Mapping[int, int]
     expired: int

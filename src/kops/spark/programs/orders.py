@@ -54,7 +54,7 @@ def one_by_one(
             yield frames.RECORDS, frames.encoded_batch(batch)
 
 
-class Differing:
+class DifferingKeys:
     """Keys that a task wrote otherwise in another order: how many, and the first of them."""
 
     def __init__(self) -> None:

@@ -15,12 +15,12 @@ from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.jobs import facts_of_tasks
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
-from kops.spark.programs.orders import Differing, first_keys
+from kops.spark.programs.orders import DifferingKeys, first_keys
 from kops.spark.programs.rows import snapshot_rows, staged_rows
 from kops.spark.programs.spill import Rows, Spill, together
 from kops.spark.programs.stores import lasting, latest_window, rows_wanted, without_expired
 from kops.spark.programs.tasks import row_of, run_in_order
-from kops.spark.programs.written import PartitionFiles, Written
+from kops.spark.programs.written import PartitionFiles, TaskOutput
 
 if TYPE_CHECKING:
     import pyarrow
@@ -126,7 +126,7 @@ def _added(found: Sequence[Mapping[str, Any]]) -> Check:
 
 
 def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
-    runs, heap = list[Written](), 0
+    runs, heap = list[TaskOutput](), 0
     for order in task.orders:
         try:
             written, facts = run_in_order(run, task, order, read)
@@ -140,10 +140,10 @@ def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     return {"stores": {name: {**each, "orders": len(runs), "heap": heap} for name, each in counts.items()}}
 
 
-def _counted(run: Run, store: StoreTask, partition: int, runs: Sequence[Written]) -> dict[str, Any]:
+def _counted(run: Run, store: StoreTask, partition: int, runs: Sequence[TaskOutput]) -> dict[str, Any]:
     """Compare what the orders gave with what is held, and with each other."""
-    wanted = [_Wanted(run, store, partition, written) for written in runs]
-    counts, differing = dict.fromkeys(("keys", "wrong", "open", "by_order"), 0), Differing()
+    wanted = [_ExpectedRows(run, store, partition, written) for written in runs]
+    counts, differing = dict.fromkeys(("keys", "wrong", "open", "by_order"), 0), DifferingKeys()
     examples: dict[str, list[bytes]] = {"wrong": [], "open": []}
     for held, *parts in together(_held(run, store, partition), *(each.rows for each in wanted), *(each.lasting for each in wanted)):
         rows, (first, *others) = parts[: len(wanted)], parts[len(wanted) :]
@@ -156,10 +156,10 @@ def _counted(run: Run, store: StoreTask, partition: int, runs: Sequence[Written]
     return {**counts, "examples": [key.hex() for key in examples["wrong"] or examples["open"]]}
 
 
-class _Wanted:
+class _ExpectedRows:
     """What an order gave of a store."""
 
-    def __init__(self, run: Run, store: StoreTask, partition: int, written: Written) -> None:
+    def __init__(self, run: Run, store: StoreTask, partition: int, written: TaskOutput) -> None:
         self._store, self._partition = store, partition
         self.rows, self._timed = rows_wanted(run, store, written)
         self.lasting = lasting(written, store)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kops.spark.driver.failures import explained
 from kops.spark.programs.jobs import StoreCounts, counts_of
 from kops.spark.programs.models import StoreTask
-from kops.spark.programs.orders import Differing
+from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.stores import compared, newest, rows_of
 from kops.spark.programs.tasks import SCHEMA
 from kops.spark.staging.stage import make_folder
@@ -56,4 +56,4 @@ def compare_with_shadow(batches: BatchSource, tasks: Sequence[ShadowTask]) -> di
 
 def _facts(task: ShadowTask, read: Read) -> dict[str, object]:
     wanted = newest(task.store, rows_of(task.written, read) if task.written else ())
-    return {**compared(wanted, task.store, task.partition, read, timed=task.timed), **Differing().facts}
+    return {**compared(wanted, task.store, task.partition, read, timed=task.timed), **DifferingKeys().facts}

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from kops.formats.batches.columns import RecordColumns
     from kops.spark.programs.models import Run, StoreTask
-    from kops.spark.programs.written import Written
+    from kops.spark.programs.written import TaskOutput
     from kops.spark.reading.batch_source import Piece, Read
 
 _SUMS = tuple(name.split()[0] for name in SUMS_SCHEMA.split(", "))
 _TIME_BYTES = 8
 
 
-def staged(run: Run, store: StoreTask, partition: int, written: Written, read: Read) -> dict[str, Any]:
+def staged(run: Run, store: StoreTask, partition: int, written: TaskOutput, read: Read) -> dict[str, Any]:
     """Stage what the changelog lacks; return the counts.
 
     Where the program gives no timestamp, as suppressions do not, that of a record is when it was sent, and is not compared.
@@ -36,7 +36,7 @@ def staged(run: Run, store: StoreTask, partition: int, written: Written, read: R
     return compared(wanted, store, partition, read, timed=timed)
 
 
-def rows_wanted(run: Run, store: StoreTask, written: Written) -> tuple[Rows, bool]:
+def rows_wanted(run: Run, store: StoreTask, written: TaskOutput) -> tuple[Rows, bool]:
     """Return the rows that a program wrote, and whether timestamps are compared."""
     rows, timed = written.of(store), written.timed(store)
     return (rows if timed else rows.map(lambda table: _at_time(table, int(run.settings["wall_clock"])))), timed
@@ -101,7 +101,7 @@ def newest(store: StoreTask, tables: Iterable[pyarrow.Table]) -> Rows:
     return changelogs.of(store.changelog)
 
 
-def lasting(written: Written, store: StoreTask) -> Rows:
+def lasting(written: TaskOutput, store: StoreTask) -> Rows:
     """Return the rows that are values, of windows those that have not expired."""
     values = written.of(store).map(_values)
     latest, nothing = latest_window(values, store), rows_schema().empty_table()

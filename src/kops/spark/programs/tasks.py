@@ -17,12 +17,12 @@ from kops.core.streams.program_doubts import BACKWARD, BY_TIME
 from kops.formats import runner_frames as frames
 from kops.spark.programs.inputs import of_files, of_topic
 from kops.spark.programs.models import FAILURE, ProgramTask, Run, StoreTask
-from kops.spark.programs.orders import HOW, Differing, by_time, one_by_one
+from kops.spark.programs.orders import HOW, DifferingKeys, by_time, one_by_one
 from kops.spark.programs.rows import restored
 from kops.spark.programs.spill import together
 from kops.spark.programs.started import forget, program_of
 from kops.spark.programs.stores import lasting, staged
-from kops.spark.programs.written import Written
+from kops.spark.programs.written import TaskOutput
 
 if TYPE_CHECKING:
     import pyarrow
@@ -99,19 +99,19 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     return {**facts, **seen, "stores": {name: {**stores[name], **differing[name], **moved[name]} for name in stores}}
 
 
-def _differing(runs: Sequence[Written], store: StoreTask, partition: int) -> dict[str, Any]:
+def _differing(runs: Sequence[TaskOutput], store: StoreTask, partition: int) -> dict[str, Any]:
     """Compare what a task wrote in several orders."""
-    differing = Differing()
+    differing = DifferingKeys()
     if len(runs) > 1:
         for first, *others in together(*(lasting(written, store) for written in runs)):
             differing.add(first, others, partition)
     return differing.facts
 
 
-def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[Written, dict[str, Any]]:
+def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[TaskOutput, dict[str, Any]]:
     """Run a task in one order; return what it wrote, and what happened."""
     program = program_of(run, read)
-    written = Written(run, task, order)
+    written = TaskOutput(run, task, order)
     pieces = {piece.topic: piece for piece in task.pieces}
     named = {name: of_topic(run, task, name, pieces.get(name), read) for name in (*task.archived, *pieces)}
     named |= {topic: of_files(run, topic, task, order) for topic in task.repartition}

@@ -55,7 +55,7 @@ class PartitionFiles:
             part.replace(target)
 
 
-class Written:
+class TaskOutput:
     """What a task writes: to changelogs, kept; to repartition topics, into files."""
 
     def __init__(self, run: Run, task: ProgramTask, order: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kops.spark.frames import expression
 from kops.spark.reading.ranges import HEADERS, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.ranges import SCHEMA as RECORD
-from kops.spark.reading.snapshot import Held, held
+from kops.spark.reading.snapshot import SnapshotContent, held
 
 if TYPE_CHECKING:
     import pyarrow
@@ -83,7 +83,7 @@ def _rows(fetched: Iterable[tuple[bytes, list[Batch]]], partition: int, start: i
             ).to_batches()
 
 
-def write_archive(records: DataFrame, path: str, by: str) -> dict[int, Held]:
+def write_archive(records: DataFrame, path: str, by: str) -> dict[int, SnapshotContent]:
     """Write records into directories by time, and return what the files hold, read back.
 
     :param by: one of ``BY``
@@ -107,7 +107,7 @@ def read_archive(session: SparkSession, paths: Sequence[str]) -> DataFrame:
     return whole
 
 
-def contents_of(rows: DataFrame) -> dict[int, Held]:
+def contents_of(rows: DataFrame) -> dict[int, SnapshotContent]:
     return held(rows.selectExpr("partition", "key", "value", "timestamp_ms as timestamp", "coalesce(headers, array()) as headers"))
 
 

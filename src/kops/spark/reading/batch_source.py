@@ -15,7 +15,7 @@ from kops.formats.batches.header import UnreadableBatch
 from kops.formats.xxhash64_columns import record_hashes
 from kops.spark.driver.watch import reporting
 from kops.spark.reading.gathering import gathered, newest_of_each_key
-from kops.spark.reading.input_seen import InputSeen, Noting, note
+from kops.spark.reading.input_seen import InputSeen, TimestampTracker, note
 from kops.spark.reading.ranges import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.snapshot import CONTENT_SCHEMA, Content, added_contents
 
@@ -45,7 +45,7 @@ class BatchSource:
     progress_folder: str | None = None
 
     def read(self, wanted: TopicRange) -> DataFrame:
-        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA, AsRows(wanted.headers))
+        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA, RowBuilder(wanted.headers))
 
     def newest(self, wanted: TopicRange) -> DataFrame:
         """Return the records without most of those that a later one of the same key replaces."""
@@ -126,7 +126,7 @@ class Piece:
         """
         from kops.gateways.wire.batch_consumer import BatchConsumer
 
-        consumer, noting = BatchConsumer(self.topic, settings, read_committed=self.read_committed), Noting()
+        consumer, noting = BatchConsumer(self.topic, settings, read_committed=self.read_committed), TimestampTracker()
         try:
             yield from noting.over(consumer.read(self.partition, self.start, self.end))
             if folder is not None:
@@ -148,7 +148,7 @@ def _parts(wanted: TopicRange) -> Iterator[Piece]:
 
 
 @dataclass(frozen=True)
-class AsRows:
+class RowBuilder:
     """Makes a row of each record; runs in tasks.
 
     :param headers: whether to include their headers
@@ -175,7 +175,7 @@ class AsRows:
 
 def newest_rows(records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
     """Make a row of the last record of each key, among those held at once: ``SCHEMA`` and ``HEADERS``; runs in tasks."""
-    return gathered(AsRows(headers=True)(records, partition), newest_of_each_key)
+    return gathered(RowBuilder(headers=True)(records, partition), newest_of_each_key)
 
 
 def content_rows(records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:

@@ -31,7 +31,7 @@ class InputSeen:
 
 
 @dataclass
-class Noting:
+class TimestampTracker:
     """Passes records on, and keeps the greatest timestamp."""
 
     latest: int | None = None

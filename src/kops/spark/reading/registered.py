@@ -31,7 +31,7 @@ _ID = "cast(conv(hex(substring({0}, 2, 4)), 16, -10) as bigint)"
 
 
 @dataclass(frozen=True)
-class Met:
+class UsedSchemaId:
     """A schema id that occurs in records, and the first record that has it."""
 
     id: int
@@ -39,14 +39,14 @@ class Met:
     offset: int
 
 
-def ids_met(kafka: KafkaSource, wanted: TopicRange, part: str) -> list[Met]:
+def ids_met(kafka: KafkaSource, wanted: TopicRange, part: str) -> list[UsedSchemaId]:
     """Return the schema ids in the keys or values of a topic.
 
     :param part: key or value
     """
     framed = kafka.read(wanted).where(is_framed(part)).selectExpr(f"{_ID.format(part)} as id", "partition", "offset")
     found = framed.groupBy("id").agg(expression("min(struct(partition, offset)) as first")).collect()
-    return [Met(row.id, row.first.partition, row.first.offset) for row in found]
+    return [UsedSchemaId(row.id, row.first.partition, row.first.offset) for row in found]
 
 
 def is_framed(column: str) -> str:

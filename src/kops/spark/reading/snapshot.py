@@ -44,7 +44,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Held(Content):
+class SnapshotContent(Content):
     """What a snapshot holds of one partition; it keeps tombstones only for a versioned store.
 
     :param with_headers: records that have headers
@@ -88,7 +88,7 @@ def snapshot_view(records: DataFrame, *, versioned: bool = False) -> DataFrame:
     return live.selectExpr("partition", "key", "last.value", "last.timestamp_ms as timestamp", "coalesce(last.headers, array()) as headers")
 
 
-def write_snapshot(view: DataFrame, path: str) -> dict[int, Held]:
+def write_snapshot(view: DataFrame, path: str) -> dict[int, SnapshotContent]:
     """Write a view, sorted within its files, and return what the files hold, read back."""
     ordered = view.repartition("partition").sortWithinPartitions("partition", "key", "timestamp")
     ordered.write.mode("errorifexists").option("compression", "zstd").parquet(path)
@@ -99,7 +99,7 @@ def read_snapshot(session: SparkSession, path: str) -> DataFrame:
     return session.read.schema(SCHEMA).parquet(path)
 
 
-def held(view: DataFrame) -> dict[int, Held]:
+def held(view: DataFrame) -> dict[int, SnapshotContent]:
     columns = (
         "count(*) as records",
         "count_if(value is null) as tombstones",
@@ -110,4 +110,4 @@ def held(view: DataFrame) -> dict[int, Held]:
         "max(timestamp) as latest",
     )
     rows = view.groupBy("partition").agg(*expressions(columns)).collect()
-    return {row.partition: Held(**{name: value for name, value in row.asDict().items() if name != "partition"}) for row in rows}
+    return {row.partition: SnapshotContent(**{name: value for name, value in row.asDict().items() if name != "partition"}) for row in rows}

@@ -72,7 +72,7 @@ def schema_of(columns: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class SomeColumns:
+class ColumnRowBuilder:
     """Makes a row of some columns of each record; runs in tasks."""
 
     columns: tuple[str, ...]
@@ -110,7 +110,7 @@ def send_changed(new: DataFrame, job: Job, parts: Sequence[PartitionRange], head
         with closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
 
             def slices(start: int) -> Iterator[Slice]:
-                rows = _Ahead(iter(batches))
+                rows = _SortedRows(iter(batches))
                 rows.before(start)
                 return _slices(source.batches(part.partition, start, part.end), rows, part, job.destinations, headers)
 
@@ -119,7 +119,7 @@ def send_changed(new: DataFrame, job: Job, parts: Sequence[PartitionRange], head
     return outcomes_of(new.mapInArrow(send, OUTCOME))
 
 
-class _Ahead:
+class _SortedRows:
     """Rows sorted by offset, consumed up to a given offset."""
 
     def __init__(self, batches: Iterator[pyarrow.RecordBatch]) -> None:
@@ -151,7 +151,7 @@ class _Ahead:
 
 def _slices(
     fetched: Iterable[tuple[bytes, list[Batch]]],
-    rows: _Ahead,
+    rows: _SortedRows,
     part: PartitionRange,
     destinations: Destinations,
     headers: Mapping[str, bytes | None],

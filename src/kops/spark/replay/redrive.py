@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.formats.dead_letters import PREFIXES, SHARE_GROUP, dead_letter
-from kops.spark.reading.batch_source import AsRows
+from kops.spark.reading.batch_source import RowBuilder
 from kops.spark.reading.ranges import HEADERS
 from kops.spark.reading.ranges import SCHEMA as RECORD
 
@@ -36,7 +36,7 @@ _ISLANDS = "offset - row_number() over (partition by `partition` order by offset
 
 
 @dataclass(frozen=True)
-class Letters:
+class DeadLetterRowBuilder:
     """Makes a row of each dead letter; runs in tasks.
 
     :param offsets: partition -> a set of offsets
@@ -55,7 +55,7 @@ class Letters:
             held = (at >= 0) & (columns.offsets < some[numpy.maximum(at, 0), 1]) if len(some) else numpy.zeros(len(columns), dtype=bool)
             chosen = columns.where(held if self.inside else ~held)
             if len(chosen):
-                yield from (_with_letters(table, chosen) for table in AsRows(headers=True)(iter([chosen]), partition))
+                yield from (_with_letters(table, chosen) for table in RowBuilder(headers=True)(iter([chosen]), partition))
 
 
 def _with_letters(table: pyarrow.Table, columns: RecordColumns) -> pyarrow.Table:

@@ -125,7 +125,7 @@ def _count(job: Job, part: PartitionRange) -> int:
 
 
 @dataclass(frozen=True)
-class Found:
+class PartitionTotals:
     """What a partition of a target holds.
 
     :param records: those of the replay; ``others``: those of other producers
@@ -150,7 +150,7 @@ class _ReadBack:
     producers: frozenset[int]
     inflated: bool
 
-    def __call__(self) -> Found:
+    def __call__(self) -> PartitionTotals:
         records = total = others = 0
         with contextlib.closing(BatchConsumer(self.topic, self.settings, read_committed=True)) as source:
             for data, some in source.batches(self.partition, *self.tail):
@@ -159,7 +159,7 @@ class _ReadBack:
                         records, total = records + batch.records, added(total, fingerprint(data, batch, inflated=self.inflated))
                     else:
                         others += batch.records
-        return Found(records, total, others)
+        return PartitionTotals(records, total, others)
 
 
 def slices_of(source: BatchConsumer, partition: int, start: int, end: int, destinations: Destinations) -> Iterator[Slice]:
@@ -217,7 +217,7 @@ def found_in(
     producers: Sequence[int],
     *,
     inflated: bool = False,
-) -> dict[tuple[str, int], Found]:
+) -> dict[tuple[str, int], PartitionTotals]:
     """Return how many committed records of these producers are in partitions, and the sum of their batches' fingerprints.
 
     :param tails: (topic, partition) -> the offsets to read

@@ -39,7 +39,7 @@ _SCHEMA = (
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedPartitions:
     """A stage by changelog partition.
 
     :param actions: partition -> number of keys that are added, changed, removed, erased
@@ -49,7 +49,7 @@ class Staged:
     actions: dict[int, dict[str, int]]
 
 
-def write_stage(stage: DataFrame, path: str) -> Staged:
+def write_stage(stage: DataFrame, path: str) -> StagedPartitions:
     """Write the rows of a stage and sum them up.
 
     On this machine the tasks write the files themselves: Spark's own Parquet writer, and reading its files again for the sums, take 3 s
@@ -65,13 +65,13 @@ def write_stage(stage: DataFrame, path: str) -> Staged:
     return staged_of(rows)
 
 
-def staged_of(rows: Sequence[Row]) -> Staged:
+def staged_of(rows: Sequence[Row]) -> StagedPartitions:
     """Merge the sums of the parts of a stage (``stage_files.SUMS_SCHEMA``)."""
     actions = {
         number: {name: sum(row[name] for row in rows if row.partition == number) for name in APPENDED}
         for number in {row.partition for row in rows}
     }
-    return Staged(added_contents(rows), actions)
+    return StagedPartitions(added_contents(rows), actions)
 
 
 def by_tasks(session: SparkSession, path: str) -> bool:
@@ -131,7 +131,7 @@ def make_folder(path: str) -> None:
     Path(path).mkdir(parents=True)
 
 
-def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None, path: str) -> Staged:
+def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None, path: str) -> StagedPartitions:
     """Stage the difference between a changelog and a view that it should hold.
 
     :param view: partition, key, value, timestamp
@@ -145,7 +145,7 @@ def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None
 
 def stage_difference_of(
     kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str, held: Callable[[DataFrame], DataFrame] = compacted_view
-) -> Staged:
+) -> StagedPartitions:
     """Stage what one changelog holds and another does not; if their numbers of partitions differ, wherever a key is.
 
     :param held: what a changelog holds by its log

@@ -49,7 +49,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteResult:
     """What the tasks report about one partition.
 
     :param failed: records that the broker rejected
@@ -61,7 +61,7 @@ class Written:
     error: str | None = None
 
 
-def write_stage(session: SparkSession, path: str, target: Target, *, backwards: bool = False) -> dict[int, Written]:
+def write_stage(session: SparkSession, path: str, target: Target, *, backwards: bool = False) -> dict[int, WriteResult]:
     """Write the records to append according to a stage; return the result by partition.
 
     Tasks of this machine read the files of a stage themselves, so that nothing goes through the JVM.
@@ -83,7 +83,7 @@ def write_stage(session: SparkSession, path: str, target: Target, *, backwards: 
     return _written(session.range(0, len(files), 1, len(files)), target, read)
 
 
-def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
+def write_records(records: DataFrame, target: Target) -> dict[int, WriteResult]:
     """Write records (partition, key, value, timestamp; headers if the target has them) and return the result by partition.
 
     :raises MissingRequirement: when the machines that run the tasks lack a Python module
@@ -102,7 +102,7 @@ def _any_order(target: Target) -> bool:
     return target.transactional_id is None and not target.in_order
 
 
-def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[Any]], Iterator[Any]]) -> dict[int, Written]:
+def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[Any]], Iterator[Any]]) -> dict[int, WriteResult]:
     """Run the tasks that write; each writes what ``records_of`` makes of its batches."""
 
     def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
@@ -120,10 +120,10 @@ def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[An
             raise KeyboardInterrupt from error
         raise_hidden_interrupt(error)
         raise _explained(error, target.topic) from error
-    result: dict[int, Written] = {}
+    result: dict[int, WriteResult] = {}
     for row in rows:
-        before = result.get(row.partition, Written(0, 0))
-        result[row.partition] = Written(before.written + row.written, before.failed + row.failed, before.error or row.error)
+        before = result.get(row.partition, WriteResult(0, 0))
+        result[row.partition] = WriteResult(before.written + row.written, before.failed + row.failed, before.error or row.error)
     return result
 
 

@@ -16,7 +16,7 @@ from kops.spark.frames import expression, expressions
 from kops.spark.reading.codec import bits_of, encoding
 from kops.spark.staging.difference import MIXED, SURE
 from kops.spark.stores.folds import float_sums, in_order, reduced
-from kops.spark.stores.prepare import Prepared
+from kops.spark.stores.prepare import PreparedRecords
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,7 +33,7 @@ def depends_on_order(aggregate: Aggregation) -> bool:
     return aggregate.kind in ORDERED_KINDS or (aggregate.kind == "sum" and aggregate.form.name in ("double", "float"))
 
 
-def aggregated(prepared: Prepared, kept: DataFrame, store: Store) -> DataFrame:
+def aggregated(prepared: PreparedRecords, kept: DataFrame, store: Store) -> DataFrame:
     """Return what the store holds.
 
     :param kept: the records, as returned by ``prepared.kept()``

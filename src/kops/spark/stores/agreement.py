@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression
 from kops.spark.staging.difference import SURE, TIMED, difference
-from kops.spark.staging.stage import Staged, read_stage, write_stage
+from kops.spark.staging.stage import StagedPartitions, read_stage, write_stage
 from kops.spark.windows.keys import by_partition, time_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _UNKNOWN = -1
 
 def stage_disagreement(
     session: SparkSession, stages: tuple[str, str], path: str, *, timed: bool, windows: Windows | None, retention_ms: int
-) -> tuple[Staged, dict[str, int]]:
+) -> tuple[StagedPartitions, dict[str, int]]:
     """Stage the keys of which two computations differ, except for windows that only one has and that may have expired in the other.
 
     :param stages: what is expected, and what is compared with it

@@ -19,7 +19,7 @@ from kops.spark.reading.ranges import TopicRange
 from kops.spark.reading.snapshot import read_snapshot
 from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.difference import all_added, compacted_view, difference
-from kops.spark.staging.stage import Staged, write_stage
+from kops.spark.staging.stage import StagedPartitions, write_stage
 from kops.spark.stores.prepare import timed_records
 from kops.spark.stores.streams import merged_view, partial_aggregates_view, stream_view
 from kops.spark.stores.tables_view import tables_view
@@ -39,7 +39,7 @@ class Counts(Seen):
     :param headers: staged records have headers
     """
 
-    staged: Staged
+    staged: StagedPartitions
     headers: bool = False
 
 
@@ -163,4 +163,4 @@ def count_table(kafka: KafkaSource, job: Job) -> Counts:
     """
     view = stream_view(kafka, job)
     view.rows.agg({"timestamp": "max"}).collect()
-    return Counts(**vars(replace(view.seen(), mixed=0, latest=None)), staged=Staged({}, {}))
+    return Counts(**vars(replace(view.seen(), mixed=0, latest=None)), staged=StagedPartitions({}, {}))

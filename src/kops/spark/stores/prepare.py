@@ -29,7 +29,7 @@ TAKES_NULLS = (WINDOW, SESSION)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRecords:
     """Records ready to be aggregated.
 
     :param judged: every record, with ``fate``; every member of a record if the store explodes them
@@ -55,7 +55,7 @@ class Prepared:
         return frame.where("fate = 0").selectExpr("partition", order, "timestamp_ms", "key", "v")
 
 
-def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient: bool = False) -> Prepared:
+def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient: bool = False) -> PreparedRecords:
     """Decode, filter and re-key the records of a store's topic.
 
     :param records: as ``KafkaSource.read`` returns them
@@ -89,7 +89,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
     )
     judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", "time_wrong", fate, *member)
     form = _member_form(decoded, store, place)
-    return Prepared(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)", form)
+    return PreparedRecords(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)", form)
 
 
 def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: bool) -> DataFrame:

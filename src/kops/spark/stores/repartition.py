@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kops.spark.frames import expression, with_murmur2
 from kops.spark.job import KEPT, NULL_VALUE
-from kops.spark.reading.snapshot import Content, Held, write_snapshot
+from kops.spark.reading.snapshot import Content, SnapshotContent, write_snapshot
 from kops.spark.staging.difference import all_added
 from kops.spark.staging.stage import write_stage
 from kops.spark.stores.prepare import prepare
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Repartitioned:
+class RepartitionedStore:
     """A store in both partitionings.
 
     :param after: what the stage for the new partitions holds, and ``before`` that for the old ones
@@ -34,8 +34,8 @@ class Repartitioned:
     :param with_headers: records that have headers; if there are any, both are staged as snapshots, which keep them
     """
 
-    after: Mapping[int, Content | Held]
-    before: Mapping[int, Content | Held]
+    after: Mapping[int, Content | SnapshotContent]
+    before: Mapping[int, Content | SnapshotContent]
     keys: int
     misplaced: int
     with_headers: int
@@ -43,7 +43,7 @@ class Repartitioned:
 
 def stage_repartitioned(
     kafka: KafkaSource, changelog: TopicRange, paths: tuple[str, str], *, partitions: int, suffix: int, history_ms: int | None
-) -> Repartitioned:
+) -> RepartitionedStore:
     """Stage what a changelog holds twice: for its new partitions, and as it is.
 
     :param paths: of the stages, new and old
@@ -67,7 +67,7 @@ def stage_repartitioned(
             placed.selectExpr(f"{place} as partition", "key", "value", "timestamp", "headers") for place in ("target", "partition")
         )
         keep = write_snapshot if counts.with_headers else _staged
-        return Repartitioned(keep(moved, after), keep(held, before), counts.keys, counts.misplaced, counts.with_headers)
+        return RepartitionedStore(keep(moved, after), keep(held, before), counts.keys, counts.misplaced, counts.with_headers)
     finally:
         placed.unpersist()
 
@@ -76,7 +76,7 @@ def _staged(view: DataFrame, path: str) -> dict[int, Content]:
     return write_stage(all_added(view.select("partition", "key", "value", "timestamp")), path).contents
 
 
-class Sent(NamedTuple):
+class SentRecord(NamedTuple):
     """A record that was sent on with a new key."""
 
     topic: str
@@ -86,7 +86,7 @@ class Sent(NamedTuple):
     key: bytes
 
 
-def last_sent(kafka: KafkaSource, job: Job, counts: Mapping[bytes, int]) -> Iterator[Sent]:
+def last_sent(kafka: KafkaSource, job: Job, counts: Mapping[bytes, int]) -> Iterator[SentRecord]:
     """Yield, per key and partition of a topic, the last records that got this key, by their offsets.
 
     A record with a null value is sent too: only the aggregation after the repartition topic drops it.
@@ -103,4 +103,4 @@ def last_sent(kafka: KafkaSource, job: Job, counts: Mapping[bytes, int]) -> Iter
         theirs = sent.select("partition", "offset", "timestamp_ms", "key").join(functions.broadcast(wanted), "key")
         numbered = theirs.selectExpr("*", "row_number() over (partition by key, partition order by offset desc) as back")
         for row in numbered.where("back <= most").orderBy("partition", "offset").collect():
-            yield Sent(source.topic, row.partition, row.offset, row.timestamp_ms, bytes(row.key))
+            yield SentRecord(source.topic, row.partition, row.offset, row.timestamp_ms, bytes(row.key))

@@ -16,7 +16,7 @@ from kops.spark.staging.difference import COLUMNS, SURE, TIMED
 from kops.spark.stores.aggregates import aggregated, depends_on_order
 from kops.spark.stores.base import adding_on, with_base
 from kops.spark.stores.partitions import placed
-from kops.spark.stores.prepare import Prepared, prepare
+from kops.spark.stores.prepare import PreparedRecords, prepare
 from kops.spark.stores.views import View, observed_keys, observed_records, refuse_undecodable, seen_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ _MERGED = "merged"
 
 def merged_view(kafka: KafkaSource, job: Job) -> View:
     store = job.store
-    parts: list[tuple[Job, Prepared, Watch]] = []
+    parts: list[tuple[Job, PreparedRecords, Watch]] = []
     kept: list[DataFrame] = []
     for feed, (source, wanted) in enumerate(zip(store.inputs, job.sources, strict=True)):
         of_topic = replace(job, source=wanted, store=replace(store, source=source))
@@ -98,7 +98,7 @@ def _unnumbered(rows: DataFrame) -> DataFrame:
     return rows.selectExpr(partition, "substring(key, 5) as key", "value", "timestamp", "doubt").select(*COLUMNS)
 
 
-def _seen_of_all(parts: list[tuple[Job, Prepared, Watch]], of_keys: Watch) -> Seen:
+def _seen_of_all(parts: list[tuple[Job, PreparedRecords, Watch]], of_keys: Watch) -> Seen:
     read, dropped, keys = 0, dict.fromkeys(FATES.values(), 0), of_keys.get
     for job, prepared, observation in parts:
         fates = observation.get

@@ -18,7 +18,7 @@ from kops.spark.driver.observing import Watch, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE
 from kops.spark.reading.codec import written_again
-from kops.spark.stores.prepare import Place, Prepared, decoded_records
+from kops.spark.stores.prepare import Place, PreparedRecords, decoded_records
 from kops.spark.stores.views import observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Topics:
     kafka: KafkaSource
     job: Job
     clocks: bool
-    _seen: dict[str, tuple[Prepared, Watch]] = field(default_factory=dict)
+    _seen: dict[str, tuple[PreparedRecords, Watch]] = field(default_factory=dict)
     _newest: dict[str, Watch] = field(default_factory=dict)
     _expired: dict[str, Watch] = field(default_factory=dict)
 
@@ -106,7 +106,7 @@ class Topics:
             total = {name: count + found[name] for name, count in total.items()}
         return total
 
-    def _prepared(self, table: Table, source: Source, records: DataFrame) -> Prepared:
+    def _prepared(self, table: Table, source: Source, records: DataFrame) -> PreparedRecords:
         store = replace(self.job.store, source=source)
         place = Expressions(self.job.state_file, store, table)
         decoded = decoded_records(records, store, place, lenient=self.job.skip_undecodable)
@@ -116,7 +116,7 @@ class Topics:
         )
         clock = f"max(timestamp_ms) {_SO_FAR.format(by='partition', until='current row')}" if self.clocks else "0L"
         feed = [wanted.topic for wanted in self.job.sources].index(source.topic)
-        return Prepared(
+        return PreparedRecords(
             decoded.selectExpr(
                 "partition",
                 "offset",

@@ -16,7 +16,7 @@ from kops.spark.frames import expression
 from kops.spark.job import FATES, Seen
 from kops.spark.reading.snapshot import snapshot_view
 from kops.spark.staging.difference import SURE, all_added
-from kops.spark.staging.stage import Staged, write_stage
+from kops.spark.staging.stage import StagedPartitions, write_stage
 from kops.spark.stores.tables import Topics, not_expired
 from kops.spark.stores.views import View
 
@@ -83,12 +83,12 @@ def as_rows(found: DataFrame) -> DataFrame:
     )
 
 
-def stage_versions(kafka: KafkaSource, job: Job, path: str) -> Staged:
+def stage_versions(kafka: KafkaSource, job: Job, path: str) -> StagedPartitions:
     """Stage all versions of a store, to be written in the order of time."""
     return write_stage(all_added(versions(Topics(kafka, job, clocks=False), job)), path)
 
 
-def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None, path: str) -> tuple[Staged, int]:
+def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None, path: str) -> tuple[StagedPartitions, int]:
     """Stage what a changelog holds now, and return how many of its records have headers, which a stage does not keep.
 
     :param history_ms: of a versioned store; None: the last record of each key

@@ -10,7 +10,7 @@ from kops.core.errors import Refused
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.job import FATES, NEGATIVE_TIME, UNDECODABLE, Seen
 from kops.spark.staging.difference import MIXED
-from kops.spark.stores.prepare import Prepared
+from kops.spark.stores.prepare import PreparedRecords
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,7 +40,7 @@ class View:
     empty: bytes | None = None
 
 
-def observed_records(prepared: Prepared) -> tuple[DataFrame, Watch]:
+def observed_records(prepared: PreparedRecords) -> tuple[DataFrame, Watch]:
     """Return the judged records, counted as they pass through: ``read``, each of ``FATES``, and ``latest``."""
     fates = {name: f"count_if(fate = {number})" for number, name in FATES.items()}
     latest = f"max(if(fate in ({UNDECODABLE}, {NEGATIVE_TIME}), null, timestamp_ms))"
@@ -53,7 +53,7 @@ def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
     return watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
 
 
-def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> Seen:
+def seen_of(prepared: PreparedRecords, job: Job, of_records: Watch, of_keys: Watch) -> Seen:
     """Return what two observations saw.
 
     :raises UndecodableInput: naming the first records that are not in the declared formats, unless they are to be skipped
@@ -70,7 +70,7 @@ class UndecodableInput(Refused):
     slug = "undecodable_record"
 
 
-def refuse_undecodable(prepared: Prepared, job: Job, count: int) -> None:
+def refuse_undecodable(prepared: PreparedRecords, job: Job, count: int) -> None:
     """Refuse to continue if there are records that are not in the declared formats, unless they are to be skipped.
 
     :raises UndecodableInput: naming the first of them

@@ -15,7 +15,7 @@ from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.staging.difference import COLUMNS, MIXED, SURE, TIMED
 from kops.spark.stores.aggregates import aggregated, depends_on_order
 from kops.spark.stores.partitions import with_partitions
-from kops.spark.stores.prepare import Prepared, prepare, timed_records
+from kops.spark.stores.prepare import PreparedRecords, prepare, timed_records
 from kops.spark.stores.views import View, observed_records, refuse_undecodable
 from kops.spark.stores.windows_folds import ordered_by_key, ordered_by_task, reduced_windows, sessions, sliding_windows
 from kops.spark.windows.keys import (
@@ -76,7 +76,7 @@ def windowed_view(kafka: KafkaSource, job: Job) -> View:
     except BaseException:
         put.unpersist()
         raise
-    return _Found(kafka, job, horizon, put, of_records, of_time).view()
+    return _ComputedWindows(kafka, job, horizon, put, of_records, of_time).view()
 
 
 def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
@@ -95,7 +95,7 @@ def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> 
     if unfit:
         put.unpersist()
         return None
-    return _Found(kafka, job, horizon, put, of_all, of_all).view()
+    return _ComputedWindows(kafka, job, horizon, put, of_all, of_all).view()
 
 
 def _nothing_read(kafka: KafkaSource, job: Job) -> View:
@@ -109,7 +109,7 @@ def _with_one_row(frame: DataFrame) -> DataFrame:
     return frame.union(frame.sparkSession.range(1).selectExpr(*nulls))
 
 
-def _timed(kafka: KafkaSource, job: Job) -> tuple[Prepared, Watch, DataFrame]:
+def _timed(kafka: KafkaSource, job: Job) -> tuple[PreparedRecords, Watch, DataFrame]:
     """Return the records that reach the processor, each with its stream time."""
     in_pieces = _is_in_pieces(job)
     source = read_in_order(kafka, job.source) if in_pieces else kafka.read(replace(job.source, split=False))
@@ -141,7 +141,7 @@ def _is_in_pieces(job: Job) -> bool:
     return windows.kind == SESSION or store.aggregate.kind in _FOLDED or not depends_on_order(store.aggregate)
 
 
-def _put(prepared: Prepared, timed: DataFrame, job: Job) -> tuple[DataFrame, Watch]:
+def _put(prepared: PreparedRecords, timed: DataFrame, job: Job) -> tuple[DataFrame, Watch]:
     """Return everything that was put into the store, as ``COLUMNS``, with the counts taken of it."""
     store, windows = job.store, windows_of(job.store)
     several, in_pieces = _is_several(job), _is_in_pieces(job)
@@ -184,7 +184,7 @@ def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -
 
 
 @dataclass
-class _Found:
+class _ComputedWindows:
     """What was computed, once everything that was put is known.
 
     :param put: cached by Spark; rows without a key carry the counts of ``kops.spark.stores.windows_folds``

@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.cluster.health import cluster_findings
 from kops.core.cluster.models import LogDir, Quorum, QuorumReplica, RegisteredBroker
-from kops.core.cluster.observed import Observed, partition_trouble
+from kops.core.cluster.observed import ObservedCluster, partition_trouble
 from kops.core.findings import Severity
 from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition
 
@@ -21,7 +21,7 @@ def seen(partitions, *, live=(1, 2, 3), minimum="2", topic="orders", **more):
     """A cluster with one topic: partitions as (leader, replicas, in sync)."""
     parts = tuple(Partition(number, *each) for number, each in enumerate(partitions))
     known = {topic: settings(min_insync_replicas=minimum)}
-    return Observed((Topic(topic, parts),), tuple(map(broker, live)), settings=known, **more)
+    return ObservedCluster((Topic(topic, parts),), tuple(map(broker, live)), settings=known, **more)
 
 
 def found(observed):
@@ -81,17 +81,17 @@ def test_the_repair_of_a_minimum_that_cannot_be_met():
 
 
 def test_topics_whose_settings_are_not_known_are_only_judged_by_their_replicas():
-    observed = Observed((Topic("orders", (Partition(0, 1, (1, 2), (1,)),)),), (broker(1), broker(2)))
+    observed = ObservedCluster((Topic("orders", (Partition(0, 1, (1, 2), (1,)),)),), (broker(1), broker(2)))
     assert set(found(observed)) == {("warning", "under_replicated")}
 
 
 def test_unsafe_settings_are_notes():
     topic = Topic("t", (Partition(0, 1, (1,), (1,)),))
     unclean = {"t": settings(unclean_leader_election_enable="true", min_insync_replicas="1")}
-    both = found(Observed((topic,), (broker(1), broker(2)), settings=unclean))
+    both = found(ObservedCluster((topic,), (broker(1), broker(2)), settings=unclean))
     assert set(both) == {("note", "unclean_leader_election"), ("note", "single_replica")}
     assert both["note", "unclean_leader_election"].commands == ("kops topics alter t --config unclean.leader.election.enable=false",)
-    alone = found(Observed((topic,), (broker(1),), settings=unclean))
+    alone = found(ObservedCluster((topic,), (broker(1),), settings=unclean))
     assert set(alone) == {("note", "unclean_leader_election")}  # one broker cannot keep copies
 
 

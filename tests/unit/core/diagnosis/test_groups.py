@@ -5,7 +5,7 @@ import pytest
 from kops.core.diagnosis.groups import group_findings
 from kops.core.groups.lag import Headroom, OpenTransaction, TimeLag
 from kops.core.groups.look import GroupLook, PartitionLook, Skew, skew_of
-from kops.core.models import Bounds, Committed, Group, Member, Setting, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Group, Member, Setting, TopicPartition
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -17,7 +17,7 @@ def group(state="STABLE", *, members=True, kind="classic", protocol="range"):
 
 def look(number=0, *, committed=10, bounds=(0, 100), waiting=HOUR, owner="app", **more):
     """A partition that is 90 behind, for an hour, and has a member."""
-    at = None if committed is None else Committed(committed)
+    at = None if committed is None else CommittedOffset(committed)
     return PartitionLook(TopicPartition("t", number), at, bounds and Bounds(*bounds), owner, TimeLag(waiting), **more)
 
 

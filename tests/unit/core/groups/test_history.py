@@ -9,7 +9,7 @@ from kops.core.errors import UndecodableRecord
 from kops.core.groups.history import CommitEvent, GroupHistory, MembersEvent, deletions, jumps, moves_of_tools
 from kops.core.groups.lag import TimeLag
 from kops.core.groups.look import GroupLook, PartitionLook
-from kops.core.models import Bounds, Committed, Group, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Group, TopicPartition
 from kops.formats.groups.consumer_offsets import MembersKey, decode_classic_members, decode_members_key, decode_value, members_prefixes
 
 PLACE = TopicPartition("t", 0)
@@ -22,7 +22,7 @@ def events(*commits):
     made = []
     for number, one in enumerate(commits):
         offset, epoch = one if isinstance(one, tuple) else (one, 0)
-        committed = None if offset is None else Committed(offset, "", epoch)
+        committed = None if offset is None else CommittedOffset(offset, "", epoch)
         made.append(CommitEvent("g", PLACE, NOW + number * MINUTE, committed, number))
     return tuple(made)
 
@@ -75,7 +75,7 @@ def test_standing_still():
 
 
 def look(*, committed=5, bounds=(0, 100), members=(), state="EMPTY", commits=(5,), at=NOW + 10 * MINUTE, **more):
-    part = PartitionLook(PLACE, None if committed is None else Committed(committed), Bounds(*bounds), None, TimeLag(5 * MINUTE))
+    part = PartitionLook(PLACE, None if committed is None else CommittedOffset(committed), Bounds(*bounds), None, TimeLag(5 * MINUTE))
     return GroupLook(Group("g", state, "classic"), (part,), history=history(*commits, members=members), at=at, **more)
 
 
@@ -111,7 +111,7 @@ def test_a_commit_that_was_deleted():
 
 
 def test_a_topic_with_another_id():
-    was = CommitEvent("g", PLACE, NOW, Committed(5, "", 0), 0, "old")
+    was = CommitEvent("g", PLACE, NOW, CommittedOffset(5, "", 0), 0, "old")
     gone = CommitEvent("g", PLACE, NOW + 1, None, 1)
     part = PartitionLook(PLACE, None, Bounds(0, 100))
     past = GroupHistory({PLACE: (was, gone)})

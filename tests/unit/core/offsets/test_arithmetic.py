@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
-from kops.core.models import Bounds, Committed
+from kops.core.models import Bounds, CommittedOffset
 from kops.core.offsets.arithmetic import (
     ShiftBy,
     Target,
@@ -25,7 +25,7 @@ STREAMS = "AgAAAAAAAACC"
 
 offsets = st.integers(min_value=0, max_value=2**40)
 logs = st.tuples(offsets, offsets).map(lambda pair: Bounds(min(pair), max(pair)))
-commits = st.none() | st.builds(Committed, offsets)
+commits = st.none() | st.builds(CommittedOffset, offsets)
 strategies = st.one_of(
     st.just(ToEarliest()), st.just(ToLatest()), st.builds(ToOffset, offsets), st.builds(ShiftBy, st.integers(-(2**40), 2**40))
 )
@@ -51,7 +51,7 @@ strategies = st.one_of(
     ],
 )
 def test_targets(strategy, committed, at_time, target):
-    assert resolve(strategy, None if committed is None else Committed(committed), LOG, at_time) == target
+    assert resolve(strategy, None if committed is None else CommittedOffset(committed), LOG, at_time) == target
 
 
 def test_the_end_of_an_empty_log():
@@ -61,7 +61,7 @@ def test_the_end_of_an_empty_log():
 @pytest.mark.parametrize("strategy", [ToOffset(9, exact=True), ToOffset(21, exact=True), ShiftBy(6, exact=True), ShiftBy(-6, exact=True)])
 def test_exact_offsets_are_not_clamped(strategy):
     with pytest.raises(UsageProblem, match="the log has 10 to 20"):
-        resolve(strategy, Committed(15), LOG)
+        resolve(strategy, CommittedOffset(15), LOG)
 
 
 def test_a_shift_needs_a_commit():
@@ -69,7 +69,7 @@ def test_a_shift_needs_a_commit():
         resolve(ShiftBy(1), None, LOG)
 
 
-@given(strategies, offsets.map(Committed), logs, st.none() | offsets)
+@given(strategies, offsets.map(CommittedOffset), logs, st.none() | offsets)
 def test_targets_lie_within_the_log(strategy, committed, log, at_time):
     assert log.log_start_offset <= resolve(strategy, committed, log, at_time).offset <= log.log_end_offset
 
@@ -104,8 +104,8 @@ def test_metadata_of_kafka_streams(metadata, expected):
 
 
 def test_metadata_after_a_move():
-    assert metadata_after(Committed(5, STREAMS), 6) == STREAMS
-    assert metadata_after(Committed(5, STREAMS), 4) == ""
-    assert metadata_after(Committed(5, "of another client"), 6) == ""
-    assert metadata_after(Committed(5, None), 6) == ""
+    assert metadata_after(CommittedOffset(5, STREAMS), 6) == STREAMS
+    assert metadata_after(CommittedOffset(5, STREAMS), 4) == ""
+    assert metadata_after(CommittedOffset(5, "of another client"), 6) == ""
+    assert metadata_after(CommittedOffset(5, None), 6) == ""
     assert metadata_after(None, 6) == ""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.moves import Column, GroupMoves, MoveItems, TopicMoves
 from kops.core.plan import Item, Plan, plan_document, plan_from_json, plan_of_document
 from kops.operations.offsets.arguments import Moves
@@ -53,14 +53,14 @@ def test_items():
 
 def test_what_is_written_and_what_was_there():
     assert MOVES.writes() == {
-        TopicPartition("orders", 0): Committed(8, "kept"),
-        TopicPartition("orders", 1): Committed(3),
+        TopicPartition("orders", 0): CommittedOffset(8, "kept"),
+        TopicPartition("orders", 1): CommittedOffset(3),
         TopicPartition("orders", 3): None,
     }
     assert MOVES.writes(inverse=True) == {
-        TopicPartition("orders", 0): Committed(5, "text", 1),
+        TopicPartition("orders", 0): CommittedOffset(5, "text", 1),
         TopicPartition("orders", 1): None,
-        TopicPartition("orders", 3): Committed(9, None, 2),
+        TopicPartition("orders", 3): CommittedOffset(9, None, 2),
     }
 
 

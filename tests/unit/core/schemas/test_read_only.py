@@ -2,9 +2,9 @@
 
 import pytest
 
-from kops.core.schemas.read_only import Asked, asked
+from kops.core.schemas.read_only import RequestVerdict, asked
 
-PASSES, REFUSED = Asked(passes=True), Asked(passes=False)
+PASSES, REFUSED = RequestVerdict(passes=True), RequestVerdict(passes=False)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_reads_passes(method, target):
     ],
 )
 def test_what_registers_becomes_a_look_up(target, look_up, subject):
-    assert asked("POST", target) == Asked(passes=False, look_up=look_up, subject=subject)
+    assert asked("POST", target) == RequestVerdict(passes=False, look_up=look_up, subject=subject)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,6 @@ def test_the_api_may_be_below_a_path():
     bases = ("/apis/ccompat/v7", "/registry")
     assert asked("POST", "/registry/subjects/a", bases) == PASSES
     found = asked("POST", "/apis/ccompat/v7/subjects/a/versions?x", bases)
-    assert found == Asked(passes=False, look_up="/apis/ccompat/v7/subjects/a?x", subject="a")
+    assert found == RequestVerdict(passes=False, look_up="/apis/ccompat/v7/subjects/a?x", subject="a")
     assert asked("POST", "/subjects/a", bases) == REFUSED
     assert asked("POST", "/registry2/subjects/a", bases) == REFUSED

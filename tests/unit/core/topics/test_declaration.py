@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.models import Partition, Setting, Topic
-from kops.core.topics.declaration import Declared, Remedy, compare
+from kops.core.topics.declaration import DeclaredTopic, Remedy, compare
 from kops.operations.topics.declared import read_declaration
 
 WHOLE = """
@@ -118,16 +118,16 @@ def there(partitions=3, replicas=(1, 2), **own):
 @pytest.mark.parametrize(
     ("wanted", "actual", "expected"),
     [
-        (Declared("t"), there(), []),
-        (Declared("t", 3, 2, {"retention.ms": "5"}), there(retention_ms="5"), []),
-        (Declared("t", settings={"cleanup.policy": "delete,compact"}), there(cleanup_policy="compact,delete"), []),
-        (Declared("t", 4), there(), [("partitions", 3, 4, Remedy.GROW)]),
-        (Declared("t", 2), there(), [("partitions", 3, 2, Remedy.NONE)]),
-        (Declared("t", None, 3), there(), [("replication_factor", 2, 3, Remedy.NONE)]),
-        (Declared("t", settings={"retention.ms": "5"}), there(retention_ms="6"), [("retention.ms", "6", "5", Remedy.ALTER)]),
-        (Declared("t", settings={"segment.ms": "604800000"}), there(), [("segment.ms", "604800000", "604800000", Remedy.ALTER)]),
-        (Declared("t"), there(retention_ms="6"), [("retention.ms", "6", None, Remedy.LEAVE)]),
-        (Declared("t"), there(leader_replication_throttled_replicas="*"), []),
+        (DeclaredTopic("t"), there(), []),
+        (DeclaredTopic("t", 3, 2, {"retention.ms": "5"}), there(retention_ms="5"), []),
+        (DeclaredTopic("t", settings={"cleanup.policy": "delete,compact"}), there(cleanup_policy="compact,delete"), []),
+        (DeclaredTopic("t", 4), there(), [("partitions", 3, 4, Remedy.GROW)]),
+        (DeclaredTopic("t", 2), there(), [("partitions", 3, 2, Remedy.NONE)]),
+        (DeclaredTopic("t", None, 3), there(), [("replication_factor", 2, 3, Remedy.NONE)]),
+        (DeclaredTopic("t", settings={"retention.ms": "5"}), there(retention_ms="6"), [("retention.ms", "6", "5", Remedy.ALTER)]),
+        (DeclaredTopic("t", settings={"segment.ms": "604800000"}), there(), [("segment.ms", "604800000", "604800000", Remedy.ALTER)]),
+        (DeclaredTopic("t"), there(retention_ms="6"), [("retention.ms", "6", None, Remedy.LEAVE)]),
+        (DeclaredTopic("t"), there(leader_replication_throttled_replicas="*"), []),
     ],
 )
 def test_what_differs(wanted, actual, expected):
@@ -135,8 +135,8 @@ def test_what_differs(wanted, actual, expected):
 
 
 def test_a_topic_that_is_not_there_and_settings_that_are_to_go():
-    assert [found.remedy for found in compare(Declared("t"), None, {})] == [Remedy.CREATE]
+    assert [found.remedy for found in compare(DeclaredTopic("t"), None, {})] == [Remedy.CREATE]
     topic, settings = there(retention_ms="6")
-    assert [(found.field, found.remedy) for found in compare(Declared("t"), topic, settings, reset=True)] == [
+    assert [(found.field, found.remedy) for found in compare(DeclaredTopic("t"), topic, settings, reset=True)] == [
         ("retention.ms", Remedy.RESET)
     ]

@@ -11,8 +11,8 @@ from kops.core.topics.settings import (
     Flag,
     Ratio,
     Replicas,
-    Whole,
-    Words,
+    WholeNumber,
+    WordList,
     broker_default,
     canonical,
     canonical_settings,
@@ -33,7 +33,7 @@ public class Dump {
 
 def described(kind):
     """A kind as Kafka's ConfigDef describes it: its type and its validator."""
-    if isinstance(kind, Whole):
+    if isinstance(kind, WholeNumber):
         type_ = "INT" if kind.most == 2**31 - 1 or kind.most < 100 else "LONG"
         end = kind.most if kind.most < 100 else ""
         special = f" or {kind.special}" if kind.special is not None else ""
@@ -42,7 +42,7 @@ def described(kind):
         Ratio: lambda: ("DOUBLE", "[0,...,1]"),
         Flag: lambda: ("BOOLEAN", "null"),
         Choice: lambda: ("STRING", f"[{', '.join(kind.words)}]"),
-        Words: lambda: ("LIST", f"[{', '.join(kind.words)}]"),
+        WordList: lambda: ("LIST", f"[{', '.join(kind.words)}]"),
         Replicas: lambda: ("LIST", "[partitionId]:[brokerId],[partitionId]:[brokerId],..."),
     }[type(kind)]()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.topics.warnings import Effective, change_warnings, warnings_for
+from kops.core.topics.warnings import EffectiveSettings, change_warnings, warnings_for
 
 PLAIN = {
     "cleanup.policy": "delete",
@@ -16,7 +16,7 @@ PLAIN = {
 def warned(before=None, **after):
     old = PLAIN | (before or {})
     new = old | {name.replace("_", "."): value for name, value in after.items()}
-    return change_warnings([(Effective("t", 3, old, {}), Effective("t", 3, new, {}))], 3)
+    return change_warnings([(EffectiveSettings("t", 3, old, {}), EffectiveSettings("t", 3, new, {}))], 3)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ SAFE = {"cleanup.policy": "delete", "retention.ms": "604800000", "min.insync.rep
 def unsafe(name="t", factor=3, brokers=3, given=None, **defaults):
     given = given or {}
     return warnings_for(
-        [Effective(name, factor, {**SAFE, **{k.replace("_", "."): v for k, v in defaults.items()}, **given}, given)], brokers
+        [EffectiveSettings(name, factor, {**SAFE, **{k.replace("_", "."): v for k, v in defaults.items()}, **given}, given)], brokers
     )
 
 
@@ -90,7 +90,7 @@ def test_unsafe_topics(made, text):
 
 
 def test_a_warning_names_all_topics_that_it_is_true_of():
-    topics = [Effective(f"t{number}", 1, SAFE | {"min.insync.replicas": "1"}, {}) for number in range(7)]
+    topics = [EffectiveSettings(f"t{number}", 1, SAFE | {"min.insync.replicas": "1"}, {}) for number in range(7)]
     assert warnings_for(topics, 3) == [
         "t0, t1, t2, t3 and 3 more: replication factor 1 on a cluster of 3 brokers: records are lost with the disk of one of them"
     ]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UndecodableRecord
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.formats.groups.consumer_offsets import (
     OffsetKey,
     OffsetValue,
@@ -30,16 +30,16 @@ def key(version, group, topic, partition):
 
 
 VALUES = [
-    (struct.pack(">hq", 0, 42) + short("m") + struct.pack(">q", 1000), OffsetValue(Committed(42, "m"), 1000)),
-    (struct.pack(">hq", 1, 42) + short("m") + struct.pack(">qq", 1000, 2000), OffsetValue(Committed(42, "m"), 1000, 2000)),
-    (struct.pack(">hq", 1, 42) + short("") + struct.pack(">qq", 1000, -1), OffsetValue(Committed(42, ""), 1000)),
-    (struct.pack(">hq", 2, 42) + short("ü") + struct.pack(">q", 1000), OffsetValue(Committed(42, "ü"), 1000)),
-    (struct.pack(">hqi", 3, 42, 7) + short("") + struct.pack(">q", 1000), OffsetValue(Committed(42, "", 7), 1000)),
-    (struct.pack(">hqi", 3, 42, -1) + short("") + struct.pack(">q", 1000), OffsetValue(Committed(42, ""), 1000)),
-    (struct.pack(">hqi", 4, 42, 7) + b"\x02m" + struct.pack(">q", 1000) + b"\x00", OffsetValue(Committed(42, "m", 7), 1000)),
+    (struct.pack(">hq", 0, 42) + short("m") + struct.pack(">q", 1000), OffsetValue(CommittedOffset(42, "m"), 1000)),
+    (struct.pack(">hq", 1, 42) + short("m") + struct.pack(">qq", 1000, 2000), OffsetValue(CommittedOffset(42, "m"), 1000, 2000)),
+    (struct.pack(">hq", 1, 42) + short("") + struct.pack(">qq", 1000, -1), OffsetValue(CommittedOffset(42, ""), 1000)),
+    (struct.pack(">hq", 2, 42) + short("ü") + struct.pack(">q", 1000), OffsetValue(CommittedOffset(42, "ü"), 1000)),
+    (struct.pack(">hqi", 3, 42, 7) + short("") + struct.pack(">q", 1000), OffsetValue(CommittedOffset(42, "", 7), 1000)),
+    (struct.pack(">hqi", 3, 42, -1) + short("") + struct.pack(">q", 1000), OffsetValue(CommittedOffset(42, ""), 1000)),
+    (struct.pack(">hqi", 4, 42, 7) + b"\x02m" + struct.pack(">q", 1000) + b"\x00", OffsetValue(CommittedOffset(42, "m", 7), 1000)),
     (
         struct.pack(">hqi", 4, 42, 7) + b"\x81\x02" + b"m" * 256 + struct.pack(">q", 1) + b"\x00",
-        OffsetValue(Committed(42, "m" * 256, 7), 1),
+        OffsetValue(CommittedOffset(42, "m" * 256, 7), 1),
     ),
 ]
 

@@ -15,7 +15,7 @@ import requests
 from kops.core.errors import MissingRequirement, OperationFailed
 from kops.core.streams.registries import Origin
 from kops.gateways.machine.program_connection import words_without_network
-from kops.gateways.machine.program_registries import Registries, RegistryDoors
+from kops.gateways.machine.program_registries import Registries, RegistryProxies
 from kops.gateways.registry.read_only import ReadOnlyRegistry, Upstream
 
 LOGIN = ("context", "secret")
@@ -144,17 +144,17 @@ def test_a_failure_is_explained_while_no_registry_answers(served, tmp_path):
     both = Registries(
         tuple(Upstream(each, ("",), {"timeout": 10}) for each in (down, origin)), {"schema.registry.url": f"{down.url},{origin.url}"}
     )
-    doors, error = RegistryDoors(both, alone=False, folder=tmp_path), OperationFailed("the program threw x")
+    proxies, error = RegistryProxies(both, alone=False, folder=tmp_path), OperationFailed("the program threw x")
     try:
-        first, second = doors.settings["schema.registry.url"].split(",")
-        assert doors.explained(error) is error
+        first, second = proxies.settings["schema.registry.url"].split(",")
+        assert proxies.explained(error) is error
         with pytest.raises(requests.ConnectionError):
             requests.get(f"{first}/subjects", timeout=10)
-        assert doors.explained(error).message == f"no schema registry answers at {down.url}; the program threw x"
+        assert proxies.explained(error).message == f"no schema registry answers at {down.url}; the program threw x"
         assert requests.get(f"{second}/subjects", timeout=10).json() == []
-        assert doors.explained(error) is error
+        assert proxies.explained(error) is error
     finally:
-        doors.close()
+        proxies.close()
 
 
 INSIDE = """
@@ -179,16 +179,16 @@ def test_in_a_namespace_registries_have_their_own_addresses(served, tmp_path):
     registry.answers["/subjects"] = (200, ["a"])
     origins = (origin, Origin("http", "10.77.0.5", 8081), Origin("https", "registry", 443))
     settings = {"schema.registry.url": ",".join(each.url for each in origins)}
-    doors = RegistryDoors(
+    proxies = RegistryProxies(
         Registries(tuple(Upstream(each, ("",), {"timeout": 10}) for each in origins), settings), alone=True, folder=tmp_path
     )
     try:
-        words = [*alone, *doors.words, sys.executable, "-I", "-S", "-c", INSIDE.replace("{url}", origin.url)]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, env=dict(os.environ), pass_fds=doors.fds) as process:
-            doors.answer()
+        words = [*alone, *proxies.words, sys.executable, "-I", "-S", "-c", INSIDE.replace("{url}", origin.url)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, env=dict(os.environ), pass_fds=proxies.fds) as process:
+            proxies.answer()
             said, _ = process.communicate()
     finally:
-        doors.close()
+        proxies.close()
     assert json.loads(said) == ['["a"]', 403, "nobody"]
-    assert doors.settings == {"schema.registry.url": f"{origin.url},http://10.77.0.5:8081,http://127.0.1.3:443"}
+    assert proxies.settings == {"schema.registry.url": f"{origin.url},http://10.77.0.5:8081,http://127.0.1.3:443"}
     assert "127.0.1.3 registry" in (tmp_path / "hosts").read_text().splitlines()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.errors import GroupActive, OperationFailed, TimedOut
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from support.groups_in_memory import GroupsInMemory
 
 AT_FIVE = {"orders:0": [5, "", None], "orders:1": [5, "", None]}
@@ -55,7 +55,7 @@ def test_active_group_is_refused_before_an_entry_is_written(kops, cluster, plan_
 
 def test_group_that_committed_since_is_refused_before_an_entry_is_written(kops, cluster, plan_file):
     file = plan_file("a")
-    cluster.commits["a"][TopicPartition("orders", 1)] = Committed(6)
+    cluster.commits["a"][TopicPartition("orders", 1)] = CommittedOffset(6)
     assert (kops("apply", file, "--yes").code, statuses(kops), offsets(cluster, "a")) == (5, [], [5, 6])
 
 
@@ -121,7 +121,7 @@ def test_metadata_that_something_else_wrote_is_seen_when_read_back(kops, cluster
 
     def commit(name, wanted):
         for topic, pairs in wanted.items():
-            cluster.commits[name] |= {TopicPartition(topic, number): Committed(offset, "text") for number, offset in pairs}
+            cluster.commits[name] |= {TopicPartition(topic, number): CommittedOffset(offset, "text") for number, offset in pairs}
         return SimpleNamespace(errors=dict)
 
     monkeypatch.setattr(cluster, "begin_commit", commit, raising=False)
@@ -130,9 +130,12 @@ def test_metadata_that_something_else_wrote_is_seen_when_read_back(kops, cluster
 
 
 def test_stream_time_is_kept_forward_and_dropped_backward(kops, cluster):
-    cluster.commits["a"] = {TopicPartition("orders", number): Committed(5, STREAM_TIME) for number in (0, 1)}
+    cluster.commits["a"] = {TopicPartition("orders", number): CommittedOffset(5, STREAM_TIME) for number in (0, 1)}
     kops("offsets", "seek", "a", "orders:0=7", "orders:1=3", "--yes").ok()
-    assert [cluster.commits["a"][TopicPartition("orders", number)] for number in (0, 1)] == [Committed(7, STREAM_TIME), Committed(3)]
+    assert [cluster.commits["a"][TopicPartition("orders", number)] for number in (0, 1)] == [
+        CommittedOffset(7, STREAM_TIME),
+        CommittedOffset(3),
+    ]
 
 
 def test_deletion_that_cannot_be_undone_says_so_first(kops, cluster):
@@ -155,7 +158,7 @@ def test_saved_plan_and_entry_say_that_it_cannot_be_undone(kops, cluster, tmp_pa
 
 def test_long_plan_says_what_it_skips_in_all(kops, cluster):
     for number in range(60):
-        cluster.commits[f"many-{number}"] = {TopicPartition("orders", at): Committed(5) for at in (0, 1)}
+        cluster.commits[f"many-{number}"] = {TopicPartition("orders", at): CommittedOffset(5) for at in (0, 1)}
     shown = kops("offsets", "reset", "many-*", "--all-topics", "--to-latest", "--yes").ok()
     assert "skips 600 unread offsets" in shown.err
     plan = kops("offsets", "reset", "many-*", "--all-topics", "--to-earliest", "--dry-run", "-o", "json").ok().json

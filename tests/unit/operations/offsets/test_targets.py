@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
-from kops.core.models import Bounds, Committed, GroupOffsets, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
 from kops.operations.offsets.rules import Places
 from kops.operations.offsets.targets import Targets, topic_moves
@@ -18,7 +18,7 @@ logs = st.tuples(offsets, offsets).map(lambda pair: Bounds(min(pair), max(pair))
 times = st.builds(ToTime, st.integers(0, 3))
 steps = st.builds(ShiftBy, st.integers(-50, 50))
 strategies = st.one_of(st.sampled_from([ToEarliest(), ToLatest(), ToCurrent()]), st.builds(ToOffset, offsets), steps, times)
-commits = st.builds(Committed, offsets, st.sampled_from(["", "text", STREAMS]), st.none() | st.integers(0, 5))
+commits = st.builds(CommittedOffset, offsets, st.sampled_from(["", "text", STREAMS]), st.none() | st.integers(0, 5))
 groups = st.lists(st.dictionaries(st.integers(0, PARTITIONS - 1), commits), min_size=1, max_size=4)
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.errors import OperationFailed, Refused, StateMoved
-from kops.core.models import Bounds, Committed, Topic, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Topic, TopicPartition
 from kops.core.models import Partition as Part
 from kops.core.plan import ItemResult, Status
 from kops.operations.protocol.aftermath import Traces, look
@@ -23,7 +23,7 @@ class World:
     """A changelog of one partition, and a group."""
 
     def __init__(self, services):
-        self.ids, self.ends, self.committed = {LOG: "id-1"}, {ZERO: 8}, {INPUT: Committed(3)}
+        self.ids, self.ends, self.committed = {LOG: "id-1"}, {ZERO: 8}, {INPUT: CommittedOffset(3)}
         self.services = services()
         kafka = self.services.kafka
         kafka.topics = SimpleNamespace(existing=self.existing)
@@ -73,9 +73,9 @@ def test_where_nothing_happened_nothing_is_lost(undone, world, journal):
     ("happens", "said"),
     [
         (lambda world: world.ends.update({ZERO: 10}), f"{LOG} has 2 more records ({ZERO} from 8 to 10)"),
-        (lambda world: world.committed.update({INPUT: Committed(4)}), f"group {GROUP} moved on: {INPUT} from 3 to 4"),
+        (lambda world: world.committed.update({INPUT: CommittedOffset(4)}), f"group {GROUP} moved on: {INPUT} from 3 to 4"),
         (lambda world: world.committed.clear(), f"group {GROUP} moved on: {INPUT} from 3 to no commit"),
-        (lambda world: world.committed.update({ZERO: Committed(1)}), f"group {GROUP} moved on: {ZERO} from no commit to 1"),
+        (lambda world: world.committed.update({ZERO: CommittedOffset(1)}), f"group {GROUP} moved on: {ZERO} from no commit to 1"),
     ],
 )
 def test_what_happened_is_refused_or_shown(undone, world, happens, said):
@@ -104,9 +104,9 @@ def test_stopped_in_the_middle_it_may_have_got_anywhere_between(undone, world, j
     stopped = journal.close(journal.open(plan), EntryStatus.INTERRUPTED, [ItemResult("a", Status.DONE)])
     world.ends[ZERO] = 99
     for offset in (1, 3):
-        world.committed[INPUT] = Committed(offset)
+        world.committed[INPUT] = CommittedOffset(offset)
         assert undone(stopped).losses == ()
-    world.committed[INPUT] = Committed(4)
+    world.committed[INPUT] = CommittedOffset(4)
     with pytest.raises(StateMoved, match="in:0 from 3 to 4"):
         undone(stopped)
 

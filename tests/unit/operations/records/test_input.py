@@ -9,18 +9,18 @@ from kops.core.errors import UsageProblem
 from kops.core.models import NewRecord
 from kops.core.records.models import Record
 from kops.formats.registry import FORMATS
-from kops.operations.records.input import Given, from_json, from_lines, from_whole
+from kops.operations.records.input import RecordOverrides, from_json, from_lines, from_whole
 from kops.operations.records.rows import BYTES, stream_row
 from kops.plugins.loader import load_format
 
 
 def lines(data, **given):
-    return [record for _, record in from_lines("-", io.BytesIO(data), Given(**given))]
+    return [record for _, record in from_lines("-", io.BytesIO(data), RecordOverrides(**given))]
 
 
 def objects(*bodies, **given):
     data = "\n".join(body if isinstance(body, str) else json.dumps(body) for body in bodies).encode()
-    return [record for _, record in from_json("-", io.BytesIO(data), Given(**given), lambda _part, name: load_format(name))]
+    return [record for _, record in from_json("-", io.BytesIO(data), RecordOverrides(**given), lambda _part, name: load_format(name))]
 
 
 def test_each_line_is_a_value_with_its_bytes_as_they_are():
@@ -53,7 +53,7 @@ def test_broken_lines_are_named(data, given, message):
 
 
 def test_whole_files():
-    assert [record for _, record in from_whole("f", io.BytesIO(b"a\nb\n"), Given(key=b"k"))] == [NewRecord(b"k", b"a\nb\n")]
+    assert [record for _, record in from_whole("f", io.BytesIO(b"a\nb\n"), RecordOverrides(key=b"k"))] == [NewRecord(b"k", b"a\nb\n")]
 
 
 def test_json_lines_by_hand():

@@ -1,8 +1,8 @@
 """What is still to be done before an application is started."""
 
-from kops.operations.state.completeness import Uncovered, before_starting, still_open
+from kops.operations.state.completeness import UncoveredChangelog, before_starting, still_open
 
-OTHER, LOST = Uncovered("app-other-changelog", 3), Uncovered("app-lost-changelog", 2, (0, 1))
+OTHER, LOST = UncoveredChangelog("app-other-changelog", 3), UncoveredChangelog("app-lost-changelog", 2, (0, 1))
 
 
 def test_an_application_can_be_started_only_where_all_its_changelogs_were_looked_at():
@@ -19,10 +19,10 @@ def test_changelogs_that_lost_records_are_named_as_such():
 
 
 def test_many_changelogs_are_not_all_named():
-    (unseen,) = still_open([], [Uncovered(f"app-{number}-changelog", 1) for number in range(20)], [])
+    (unseen,) = still_open([], [UncoveredChangelog(f"app-{number}-changelog", 1) for number in range(20)], [])
     assert unseen.endswith("app-7-changelog and 12 more")
 
 
 def test_partitions_that_were_emptied_are_counted():
-    assert Uncovered("t", 3, (0,)).text == "t (partition 0 was emptied)"
-    assert Uncovered("t", 3, (0, 2)).text == "t (partitions 0, 2 were emptied)"
+    assert UncoveredChangelog("t", 3, (0,)).text == "t (partition 0 was emptied)"
+    assert UncoveredChangelog("t", 3, (0, 2)).text == "t (partitions 0, 2 were emptied)"

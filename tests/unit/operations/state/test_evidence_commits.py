@@ -7,7 +7,7 @@ import pytest
 
 from kops.core.errors import AuthorizationFailed
 from kops.core.groups.history import CommitEvent, GroupHistory
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.core.statefile.models import FAUST
 from kops.core.times import time_text
@@ -16,7 +16,7 @@ from kops.operations.state import evidence_commits
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_commits import read_commits
 from kops.operations.state.evidence_journal import OwnHistory
-from kops.operations.state.evidence_proven import Proven
+from kops.operations.state.evidence_proven import PastProof
 
 AT = TopicPartition("in", 0)
 STREAMS = encode(OffsetMetadata(1_700_000_000_000))
@@ -28,11 +28,11 @@ SOME, ALL, NONE = (proof_of(live={0: live}, expected=200, actions={0: {"added": 
 
 
 def streams(offset, topic_id=None):
-    return Committed(offset, STREAMS), topic_id
+    return CommittedOffset(offset, STREAMS), topic_id
 
 
 def tool(offset):
-    return Committed(offset, ""), None
+    return CommittedOffset(offset, ""), None
 
 
 GONE = (None, None)
@@ -75,7 +75,7 @@ def reasons(commits, proof=NONE, proven=None):
         [streams(5), tool(0)],
         [streams(5), GONE],
         [tool(5), tool(9)],
-        [streams(5), (Committed(9, None), None), streams(12)],
+        [streams(5), (CommittedOffset(9, None), None), streams(12)],
         [streams(5, "one"), streams(9, "one")],
     ],
     ids=[
@@ -133,8 +133,8 @@ def test_what_may_concern_few_keys_is_settled_only_by_all(judged):
     assert reasons(skipped, SOME)
     assert not reasons(skipped, ALL)
     assert not reasons(again, SOME)
-    assert reasons(skipped, NONE, Proven(time_text(1000), 5, {}))
-    assert not reasons(skipped, NONE, Proven(time_text(3000), 5, {}))
+    assert reasons(skipped, NONE, PastProof(time_text(1000), 5, {}))
+    assert not reasons(skipped, NONE, PastProof(time_text(3000), 5, {}))
 
 
 def test_where_nothing_ran_since_a_move_the_changelog_is_of_other_offsets(judged):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile import parse_state_file
 from kops.operations.protocol.journal import EntryStatus, Journal
@@ -28,7 +28,7 @@ def past(tmp_path):
         for operation, arguments, *more in entries:
             plan = Plan(operation, "", more[0] if more else "here", "", (), arguments=arguments)
             journal.close(journal.open(plan), EntryStatus.DONE, ())
-        return read_past(services, "app", FILE.stores, {AT: Committed(committed)}, {AT: start}, since=since, until=until)
+        return read_past(services, "app", FILE.stores, {AT: CommittedOffset(committed)}, {AT: start}, since=since, until=until)
 
     return read
 

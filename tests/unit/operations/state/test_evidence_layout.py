@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.statefile import parse_state_file
 from kops.core.streams.capture_file import read_capture
@@ -49,7 +49,7 @@ def doubts(records, size, *, committed=(), starts=0, capture=None, state_file=FI
     places = {TopicPartition("in", number): Bounds(0, len(log)) for number, log in logs.items()}
     cut = InputOffsets(
         {at: bound.log_end_offset for at, bound in places.items()},
-        {**dict.fromkeys(places, Committed(1)), **{TopicPartition(topic, 0): Committed(1) for topic in committed}},
+        {**dict.fromkeys(places, CommittedOffset(1)), **{TopicPartition(topic, 0): CommittedOffset(1) for topic in committed}},
     )
     facts = [StoreFacts(store, places, {}, {}, SURE, starts=dict.fromkeys(places, starts)) for store in state_file.stores]
     return doubts_of_layout(services, state_file, facts, cut, capture, from_nothing=from_nothing)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, NewTopic, Partition, Topic, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, NewTopic, Partition, Topic, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
@@ -26,7 +26,7 @@ MANIFEST = Manifest(
     stores=(SnapshotStore("s", "key-value", NewTopic("a-s-changelog", 2, 1), {}),),
     repartitions=(),
     inputs={"orders": 2},
-    committed={ORDERS: Committed(30)},
+    committed={ORDERS: CommittedOffset(30)},
     input_ids={"orders": "id"},
 )
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.errors import ConfigError, Refused
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.core.statefile.sources import Start
 from kops.core.times import Position
@@ -169,7 +169,7 @@ def test_the_input_counts_from_there():
 
 
 def test_a_commit_before_the_start_contradicts():
-    committed = {TopicPartition("orders", 0): Committed(11), TopicPartition("orders", 1): Committed(30)}
+    committed = {TopicPartition("orders", 0): CommittedOffset(11), TopicPartition("orders", 1): CommittedOffset(30)}
     groups = SimpleNamespace(committed=lambda _groups, **_how: {"a": committed})
     services = SimpleNamespace(kafka=SimpleNamespace(groups=groups))
     with pytest.raises(Refused, match="committed offset is 11"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.core.models import Committed, NewTopic, TopicPartition
+from kops.core.models import CommittedOffset, NewTopic, TopicPartition
 from kops.operations.state.snapshot import Manifest, SnapshotStore, manifest_json, own_name, read_manifest
 
 STORE = SnapshotStore("s", "key-value", NewTopic("a-s-changelog", 2, 1, {"cleanup.policy": "compact"}), {0: (0, 5), 1: (3, 3)})
@@ -21,9 +21,9 @@ MANIFEST = Manifest(
     repartitions=(NewTopic("a-s-repartition", 2, 1, {}),),
     inputs={"in": 1, "a-b": 1},
     committed={
-        TopicPartition("in", 0): Committed(7, "m", 1),
-        TopicPartition("a-s-repartition", 1): Committed(2),
-        TopicPartition("a-b", 0): Committed(1),
+        TopicPartition("in", 0): CommittedOffset(7, "m", 1),
+        TopicPartition("a-s-repartition", 1): CommittedOffset(2),
+        TopicPartition("a-b", 0): CommittedOffset(1),
     },
 )
 

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.errors import Refused
-from kops.core.models import Bounds, Committed, Partition, Topic, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, Partition, Topic, TopicPartition
 from kops.core.records.models import Record
 from kops.core.statefile import parse_state_file
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.waiting_records import _matched, answers_waiting, without_waiting
-from kops.spark.stores.repartition import Sent
+from kops.spark.stores.repartition import SentRecord
 
 TOPIC = "a-s-repartition"
 AT = TopicPartition("orders", 0)
@@ -36,7 +36,9 @@ def services_with(*records):
 def looked_at(file, store, *records):
     facts = StoreFacts(store, {AT: Bounds(0, 9)}, {}, {}, Exactness("A"), tasks=1)
     engine = SimpleNamespace(services=services_with(*records))
-    return facts, without_waiting(engine.services, engine, file, facts, InputOffsets({AT: 9}, {AT: Committed(9)}), skip_undecodable=False)
+    return facts, without_waiting(
+        engine.services, engine, file, facts, InputOffsets({AT: 9}, {AT: CommittedOffset(9)}), skip_undecodable=False
+    )
 
 
 def test_where_nothing_waits_all_of_the_input_counts():
@@ -60,7 +62,7 @@ def test_what_is_no_record_of_the_input_is_refused(fields, said):
 
 
 def sent(partition, *times):
-    return [Sent("orders", partition, 10 * partition + at, time, b"k") for at, time in enumerate(times)]
+    return [SentRecord("orders", partition, 10 * partition + at, time, b"k") for at, time in enumerate(times)]
 
 
 def test_the_last_records_of_a_key_wait():
@@ -98,7 +100,7 @@ def test_what_a_foreign_key_join_has_not_heard_is_said():
     reads = SimpleNamespace(read=lambda _ranges, **_how: [["a record"]])
     offsets = SimpleNamespace(bounds=lambda places, **_how: dict.fromkeys(places, Bounds(0, 3)))
     services = SimpleNamespace(kafka=SimpleNamespace(topics=topics, records=reads, offsets=offsets))
-    cut = InputOffsets({}, {TopicPartition(answered, 0): Committed(3)})
+    cut = InputOffsets({}, {TopicPartition(answered, 0): CommittedOffset(3)})
     said = answers_waiting(services, parse_state_file("f", body), cut)
     assert [sentence.split()[0] for sentence in said] == [f"{asked}:0", f"{named}:0"]
     assert answers_waiting(services, store_of(aggregate={"count": True})[0], cut) == []

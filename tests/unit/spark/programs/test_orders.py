@@ -6,7 +6,7 @@ import pytest
 
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD, ORDERS
 from kops.formats import runner_frames as frames
-from kops.spark.programs.orders import HOW, Differing, by_time, one_by_one
+from kops.spark.programs.orders import HOW, DifferingKeys, by_time, one_by_one
 
 
 def batch(topic, *times):
@@ -75,7 +75,7 @@ FIRST = {"same": (b"1", 10), "value": (b"1", 10), "time": (b"1", 10), "only": (b
 
 
 def test_keys_that_differ_in_their_value_or_only_in_their_time():
-    differing = Differing()
+    differing = DifferingKeys()
     differing.add(table(**FIRST), [table(same=(b"1", 10), value=(b"2", 10), time=(b"1", 11), more=(b"1", 10))], 0)
     assert differing.facts == {
         "unsure": 3,
@@ -86,16 +86,16 @@ def test_keys_that_differ_in_their_value_or_only_in_their_time():
 
 
 def test_a_key_counts_once_however_many_orders_differ():
-    differing, first = Differing(), table(**FIRST)
+    differing, first = DifferingKeys(), table(**FIRST)
     assert differing.add(first, [table(**{**FIRST, "time": (b"1", 12)})], 0) == {b"time"}
     assert differing.facts == {"unsure": 0, "unsure_times": 1, "elsewhere": 0, "examples": [b"time".hex()]}
-    differing = Differing()
+    differing = DifferingKeys()
     differing.add(first, [table(**{**FIRST, "time": (b"1", 12)}), table(**{**FIRST, "time": (b"3", 10)}), first], 0)
     assert differing.facts == {"unsure": 1, "unsure_times": 0, "elsewhere": 0, "examples": [b"time".hex()]}
 
 
 def test_the_keys_of_several_parts_add_up():
-    differing = Differing()
+    differing = DifferingKeys()
     for names in ("hgf", "edc", "ba"):
         differing.add(table(**dict.fromkeys(names, (b"1", 10))), [table(**{name: (b"1", 11 + (name > "a")) for name in names})], 0)
     assert differing.facts == {"unsure": 0, "unsure_times": 8, "elsewhere": 0, "examples": [name.encode().hex() for name in "abcde"]}
@@ -104,7 +104,7 @@ def test_the_keys_of_several_parts_add_up():
 
 
 def test_nothing_written_at_all():
-    differing = Differing()
+    differing = DifferingKeys()
     differing.add(table(), [table()], 0)
     assert differing.facts == {"unsure": 0, "unsure_times": 0, "elsewhere": 0, "examples": []}
     differing.add(table(), [table(more=(b"1", 1))], 0)

@@ -20,11 +20,11 @@ from kops.formats.batches.header import Producer, batches_of
 from kops.gateways.machine.program import ProgramStart
 from kops.spark.programs import spill
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
-from kops.spark.programs.orders import Differing
+from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.shadow import ShadowTask, compare_with_shadow
 from kops.spark.programs.spill import together
 from kops.spark.programs.stores import lasting, staged
-from kops.spark.programs.written import Written
+from kops.spark.programs.written import TaskOutput
 from kops.spark.reading.batch_source import Piece
 
 CHANGELOG, PARTITION, BINARY = "app-counts-changelog", 1, pyarrow.binary()
@@ -39,7 +39,7 @@ def store(folder, **more):
 
 def written_in(run, task, rows, size=3):
     """Return what a task wrote: key, value, time and headers, a few in each frame."""
-    written = Written(run, task, BY_TIME)
+    written = TaskOutput(run, task, BY_TIME)
     for first in range(0, len(rows), size):
         keys, values, times, headers = zip(*rows[first : first + size], strict=True)
         count = len(keys)
@@ -87,7 +87,7 @@ def outcome(root, limit, options, orders, held, base=()):
     found = store(folder, **options)
     if base:
         found = replace(found, base=snapshot(folder / "base", base))
-    task, differing = ProgramTask(0, PARTITION, (), stores=(found,)), Differing()
+    task, differing = ProgramTask(0, PARTITION, (), stores=(found,)), DifferingKeys()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(spill, "LIMIT", limit)
         patched.setattr(spill, "PARTS", 4)

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.formats.batches.header import CONTROL, Batch, Gaps
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_input import doubts_of_times, with_input
 from kops.operations.state.exactness import Exactness, of_gaps
@@ -100,7 +100,7 @@ def doubts(seen, known, *, start=0, made=(), undecodable=0, timestamp=None, is_n
     metadata = "" if known is None else encode(OffsetMetadata(known))
     is_seen = seen is not None
     engine = SimpleNamespace(seen=lambda *place: InputSeen((), seen) if is_seen and place == ("in", 0, start, 20) else None)
-    cut = InputOffsets({AT: 20}, {AT: Committed(20, metadata)}, is_new=is_new)
+    cut = InputOffsets({AT: 20}, {AT: CommittedOffset(20, metadata)}, is_new=is_new)
     return doubts_of_times(engine, SimpleNamespace(library="kafka-streams", is_of_program=False), found, cut, dict.fromkeys(made))
 
 
@@ -158,7 +158,7 @@ def test_what_no_partition_time_contradicts(found):
 def test_an_input_that_lacks_records_is_looked_through(read, scanned, grade):
     store, looked = store_of(aggregate={"count": True}), []
     facts = SimpleNamespace(store=store, input_bounds={AT: Bounds(0, 50)}, starts={}, base=None, waiting={})
-    found = Computed(facts, "", SimpleNamespace(read=read), Exactness("A"), "A")
+    found = ComputedStore(facts, "", SimpleNamespace(read=read), Exactness("A"), "A")
     seen = lambda *_place: InputSeen(scanned) if looked else None  # noqa: E731
     engine = SimpleNamespace(scan=lambda *asked: looked.append(asked), seen=seen)
     judged = with_input(engine, found, InputOffsets({AT: 20}, {}))

@@ -12,14 +12,14 @@ from concurrent.futures import Future
 from typing import Any
 
 from kops.core.errors import KopsError, Refused, answer_or_error
-from kops.core.models import Committed, GroupOffsets, TopicPartition
+from kops.core.models import CommittedOffset, GroupOffsets, TopicPartition
 from kops.gateways.kafka.admin import RETRY_SECONDS, Wire, can_express, settled
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups.answers import gathered, offsets_of
 from kops.gateways.kafka.groups.offsets_fetch import fetched, fetched_alone
 from kops.gateways.kafka.translate import all_good, coordinator_moves, translate, translate_kafka_python
 
-Offsets = dict[TopicPartition, Committed]
+Offsets = dict[TopicPartition, CommittedOffset]
 """The committed offsets of one group."""
 
 AT_ONCE = 48
@@ -70,7 +70,7 @@ class CommittedOffsets:
                 else:
                     yield group_id, answer
 
-    def commit(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> dict[TopicPartition, KopsError | None]:
         """Commit offsets for a group without members, which is created if it does not exist. Nothing joins the group.
 
         :return: the error of each partition, None if it is committed
@@ -98,7 +98,9 @@ class CommittedOffsets:
         asked = [Librdkafka(topic, partition, offset) for topic, pairs in offsets.items() for partition, offset in pairs]
         return PendingCommit(self, self._client, group_id, asked)
 
-    def commit_on_the_wire(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+    def commit_on_the_wire(
+        self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> dict[TopicPartition, KopsError | None]:
         """Commit through kafka-python, with metadata and leader epochs; see ``commit``."""
         from kafka.structs import OffsetAndMetadata
         from kafka.structs import TopicPartition as KafkaPython
@@ -214,7 +216,7 @@ class PendingCommit:
         return future
 
     def _repeat(self) -> dict[TopicPartition, KopsError] | KopsError:
-        commits = {TopicPartition(one.topic, one.partition): Committed(one.offset) for one in self._asked}
+        commits = {TopicPartition(one.topic, one.partition): CommittedOffset(one.offset) for one in self._asked}
         outcome = answer_or_error(lambda: self._offsets.commit_on_the_wire(self._group_id, commits))
         if isinstance(outcome, KopsError):
             return outcome

@@ -17,7 +17,7 @@ from kops.core.streams.program import has_windows, topics_of
 from kops.core.streams.program_doubts import doubts_about, topics_in_any_partition
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
-from kops.operations.state.compute import Computed, changelog_range, of_places
+from kops.operations.state.compute import ComputedStore, changelog_range, of_places
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_doubts import of_emptied
 from kops.operations.state.exactness import Exactness, worst
@@ -41,7 +41,7 @@ def compute_by_program(
     *,
     services: Services | None = None,
     replacing: bool = False,
-) -> list[Computed]:
+) -> list[ComputedStore]:
     """Run the tasks that fill some stores, and stage what their changelogs lack.
 
     :param services: include the topics that a plan will create
@@ -95,7 +95,7 @@ def judged(
     stage: str,
     partitions: Mapping[str, int],
     more: Sequence[Exactness] = (),
-) -> Computed:
+) -> ComputedStore:
     """Return a store with its class: A only where one partition feeds each task, or all orders that were tried gave the same.
 
     :param ran: the sub-topologies that fill it
@@ -141,4 +141,4 @@ def judged(
     emptied = of_emptied(facts.store, [number for number in facts.emptied if not actions.get(number)])
     places = of_places(engine.session, facts, stage, actions, facts.damaged)
     heap, judged = ran[found.number].heap, worst([exactness, emptied, places])
-    return Computed(facts, stage, counts, judged, worst([exactness, emptied]).grade, proof, heap=heap, on_disk=here.on_disk)
+    return ComputedStore(facts, stage, counts, judged, worst([exactness, emptied]).grade, proof, heap=heap, on_disk=here.on_disk)

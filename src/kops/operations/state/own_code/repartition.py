@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused, StateMoved
 from kops.core.findings import counted
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.statefile import StateFile
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture
@@ -37,7 +37,7 @@ _BY_FILE = "a state file moves what the changelogs hold without the program: `ko
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedStore:
     """What is staged of a store for its new partitions.
 
     :param snapshot: in the format of a snapshot, with headers
@@ -120,8 +120,8 @@ def check_by_program(
     engine: Engine,
     state_file: StateFile,
     program: ProgramRun,
-    staged: Mapping[str, Staged],
-    committed: Mapping[TopicPartition, Committed],
+    staged: Mapping[str, StagedStore],
+    committed: Mapping[TopicPartition, CommittedOffset],
     *,
     partitions: int,
     grown: Mapping[str, int],
@@ -183,7 +183,7 @@ def _layout(
     return Layout(counts, relaid)
 
 
-def _with_staged(task: ProgramTask, staged: Mapping[str, Staged]) -> ProgramTask:
+def _with_staged(task: ProgramTask, staged: Mapping[str, StagedStore]) -> ProgramTask:
     stores = [
         replace(store, held=None, stage=moved.stage, snapshot=moved.stage if moved.snapshot else None)
         for store in task.stores

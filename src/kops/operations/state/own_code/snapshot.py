@@ -12,19 +12,19 @@ from kops.core.streams.foreign_keys import answer_topics
 from kops.core.streams.program import tasks_of, topics_of
 from kops.operations.engine.spark import Engine
 from kops.operations.state.evidence import partitions_text
-from kops.operations.state.from_snapshot import Base, check_copy
+from kops.operations.state.from_snapshot import BaseSnapshot, check_copy
 from kops.operations.state.snapshot import store_folder
 
 _INSTEAD = "leave out --from-snapshot; or `kops state restore` brings the snapshot back, and the application reads on from there"
 
 
-def restored_changelogs(capture: Capture, number: int, base: Base) -> Mapping[str, str]:
+def restored_changelogs(capture: Capture, number: int, base: BaseSnapshot) -> Mapping[str, str]:
     """Return the changelogs of a sub-topology, with the paths of their rows in a snapshot."""
     stores = (store for store in _stores(capture, [number]) if store.changelog is not None)
     return {store.changelog or "": str(store_folder(base.folder, base.of_changelog(store.changelog or ""))) for store in stores}
 
 
-def refuse_start(capture: Capture, state_file: StateFile, base: Base) -> None:
+def refuse_start(capture: Capture, state_file: StateFile, base: BaseSnapshot) -> None:
     """Refuse to start from a snapshot what it has not all of: the stores, and all others of their tasks and of those before them.
 
     :raises Refused: naming a store, and why
@@ -44,7 +44,7 @@ def refuse_start(capture: Capture, state_file: StateFile, base: Base) -> None:
         raise Refused("the tasks cannot start from a snapshot: foreign-key joins fill their stores, in turns", hint=_INSTEAD)
 
 
-def check_start(engine: Engine, capture: Capture, state_file: StateFile, base: Base) -> None:
+def check_start(engine: Engine, capture: Capture, state_file: StateFile, base: BaseSnapshot) -> None:
     """Compare what is used of a snapshot besides the chosen stores with what was written.
 
     :raises ConfigError: when it is something else

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from kops.core.streams.capture import Capture
 from kops.gateways.machine.program import ProgramStart, launched
-from kops.gateways.machine.program_ahead import StartedAhead
+from kops.gateways.machine.program_ahead import ProgramPool
 from kops.gateways.machine.program_registries import Registries
 from kops.operations.engine.spark import Engine, spark_folder
-from kops.operations.state.from_snapshot import Base
+from kops.operations.state.from_snapshot import BaseSnapshot
 from kops.operations.state.own_code.memory import Memory
 from kops.operations.state.own_code.stores import launch_settings
 from kops.operations.state.shadow_change import ShadowRun
@@ -39,7 +39,7 @@ class ProgramRun:
 
     capture: Capture
     seconds: float = 120.0
-    base: Base | None = None
+    base: BaseSnapshot | None = None
     alone: tuple[str, ...] = ()
     nothing_waits: bool = False
     as_records: bool = False
@@ -90,7 +90,7 @@ def started_ahead(engine: Engine, program: ProgramRun | None) -> Iterator[Progra
         return
     with folder_for(engine, program) as folder:
         start = program_start(program, folder)
-        ahead = StartedAhead(folder, count, lambda own, more: launched(start, os.environ, own, more))
+        ahead = ProgramPool(folder, count, lambda own, more: launched(start, os.environ, own, more))
         try:
             yield replace(program, folder=folder)
         finally:

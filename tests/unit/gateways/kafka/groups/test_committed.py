@@ -10,12 +10,12 @@ from kafka.structs import TopicPartition as KafkaPython
 
 from kops.config.connection import Connection
 from kops.core.errors import KopsError
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups.committed import CommittedOffsets
 
 PLACE = TopicPartition("orders", 0)
-OFFSETS = {PLACE: Committed(5, "AgAAAAAAAACC", None)}
+OFFSETS = {PLACE: CommittedOffset(5, "AgAAAAAAAACC", None)}
 
 
 class Admin:
@@ -70,7 +70,7 @@ def test_one_that_never_comes_ends_with_the_reason():
         commit(Admin(NotCoordinatorError), timeout=0.3)
 
 
-PLAIN = {PLACE: Committed(5)}
+PLAIN = {PLACE: CommittedOffset(5)}
 
 
 def test_without_metadata_it_is_asked_again_too():

@@ -6,7 +6,7 @@ from kops.core.streams.program_doubts import Doubts
 from kops.operations.state.exactness import worst
 from kops.operations.state.own_code.exactness import of_runs
 from kops.spark.programs.jobs import Ran, StoreCounts
-from kops.spark.staging.stage import Staged
+from kops.spark.staging.stage import StagedPartitions
 
 ORDER = Doubts(of_order=("each task reads a and b",))
 
@@ -16,7 +16,7 @@ def judged():
     def judge(
         doubts=ORDER, *, windows=False, anywhere=(), unsure=0, unsure_times=0, elsewhere=0, examples=(), schedules=0, timed=0, **seen
     ):
-        here = StoreCounts(Staged({}, {}), 40, {}, 0, unsure, unsure_times, elsewhere, examples)
+        here = StoreCounts(StagedPartitions({}, {}), 40, {}, 0, unsure, unsure_times, elsewhere, examples)
         ran = Ran(
             {"s": here},
             100,

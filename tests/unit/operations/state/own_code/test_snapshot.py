@@ -10,7 +10,7 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import NewTopic
 from kops.core.statefile import StateFile
 from kops.core.streams.capture_file import read_capture
-from kops.operations.state.from_snapshot import Base
+from kops.operations.state.from_snapshot import BaseSnapshot
 from kops.operations.state.own_code.snapshot import refuse_start, restored_changelogs
 from kops.operations.state.own_code.stores import _store
 from kops.operations.state.snapshot import Manifest, SnapshotStore
@@ -37,7 +37,7 @@ def base(capture, *without, emptied=()):
         )
         for store in stores
     )
-    return Base(Path("/kept"), Manifest("many", "at_least_once", "here", "2026-11-20", "1", kept, (), {}, {}, {}))
+    return BaseSnapshot(Path("/kept"), Manifest("many", "at_least_once", "here", "2026-11-20", "1", kept, (), {}, {}, {}))
 
 
 def state_file(capture, name):
