@@ -48,8 +48,8 @@ def build(target: Path = TARGET) -> Path:
 
     :raises RuntimeError: without a JDK, or when ASM cannot be fetched; it says what to do
     """
-    sources, wanted = made_of.sources(made_of.AGENT), made_of.wanted(made_of.AGENT)
-    if made_of.carried(target) == wanted:
+    sources, wanted = made_of.sources(made_of.AGENT), made_of.expected_stamp(made_of.AGENT)
+    if made_of.stamp_of(target) == wanted:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     javac, asm = _javac(), _fetched(_ASM, _ASM_SHA256)
@@ -67,8 +67,8 @@ def build_runner(target: Path = RUNNER) -> Path:
 
     :raises RuntimeError: without a JDK, or when Kafka Streams cannot be fetched
     """
-    sources, wanted = made_of.sources(made_of.RUNNER), made_of.wanted(made_of.RUNNER)
-    if made_of.carried(target) == wanted:
+    sources, wanted = made_of.sources(made_of.RUNNER), made_of.expected_stamp(made_of.RUNNER)
+    if made_of.stamp_of(target) == wanted:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     javac, jars = _javac(), [_fetched(*each) for each in _KAFKA.items()]

@@ -124,15 +124,15 @@ def test_archived_again_and_again_and_restored(scene, kops, tmp_path, unique, as
 def test_by_the_hour_with_a_gap_into_a_topic_with_times_of_appending(scene, kops, tmp_path, monkeypatch):
     cluster, source, folder = scene.cluster, scene.topic("source"), tmp_path / "archive"
     cluster.produce(source, many(0, 20))
-    on_disk, plain = set(), place.synced
+    on_disk, plain = set(), place.sync
 
-    def synced(path):
+    def sync(path):
         plain(path)
         if not (folder / "manifest.json").exists():
             on_disk.add(path)
 
     for module in (place, durable):
-        monkeypatch.setattr(module, "synced", synced)
+        monkeypatch.setattr(module, "sync", sync)
     kops("replay", "archive", source, "--to", folder, "--by", "hour").ok()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in folder.rglob("*") if file.is_file()} == {0o600}

@@ -13,7 +13,7 @@ from kops.spark.reading.ranges import HEADERS
 from kops.spark.staging.difference import all_added, compacted_view, difference, to_append
 from kops.spark.staging.stage import contents_of, make_folder, read_stage, staged_of, write_stage
 from kops.spark.staging.stage_files import files_of, records_to_append, write_file
-from kops.spark.staging.writer import unlike
+from kops.spark.staging.writer import differing_tails
 
 pytestmark = pytest.mark.spark
 
@@ -96,7 +96,7 @@ def test_reading_back_tells_what_is_missing_foreign_or_different(expected, recor
     written = sorted(rows_of(wanted), key=str)
 
     def found(rows):
-        return unlike(Log(records_of(rows)), None, wanted, fingerprints)
+        return differing_tails(Log(records_of(rows)), None, wanted, fingerprints)
 
     assert found(written) == {}
     assert found([*written, written[0]]) == {}, "a retried task may write a record twice"
@@ -139,7 +139,7 @@ def test_headers_are_compared_written_and_taken_back(spark, tmp_path):
             for at, row in enumerate(wanted_back.collect())
         ]
         read = spark.createDataFrame(rows, f"partition int, offset bigint, timestamp_ms bigint, key binary, value binary, {HEADERS}")
-        return unlike(Log(read), None, wanted_back, {number: content.fingerprint for number, content in contents.items()})
+        return differing_tails(Log(read), None, wanted_back, {number: content.fingerprint for number, content in contents.items()})
 
     assert found(lambda headers: headers) == {}
     assert "1 different" in found(lambda headers: headers[:1])[4]

@@ -17,7 +17,7 @@ from kops.core.streams.capture_file import read_capture
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import Program, ProgramStart, launched
 from kops.gateways.machine.program_ahead import ProgramPool, TakenProcess
-from kops.gateways.machine.program_connection import words_without_network
+from kops.gateways.machine.program_connection import no_network_command
 from kops.operations.state.own_code.stores import launch_settings
 from kops.operations.streams.capture import capture_method, capture_program
 from support import own_apps
@@ -125,7 +125,7 @@ def service(tmp_path):
 @pytest.fixture
 def alone():
     try:
-        return words_without_network()
+        return no_network_command()
     except MissingRequirement as lacking:
         pytest.skip(lacking.message)
 
@@ -160,11 +160,11 @@ def test_a_program_without_a_network_reaches_nobody(app, start, service, alone, 
 def test_a_system_that_makes_no_network_namespaces(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingRequirement, match="there is no command `unshare`"):
-        words_without_network()
+        no_network_command()
     (tmp_path / "unshare").write_text("#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2; exit 1\n")
     (tmp_path / "unshare").chmod(0o755)
     with pytest.raises(MissingRequirement, match="without a network: unshare failed: Operation not permitted"):
-        words_without_network()
+        no_network_command()
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ import pytest
 import requests
 
 from kops.core.errors import MissingRequirement
-from kops.gateways.machine.program_connection import words_without_network
+from kops.gateways.machine.program_connection import no_network_command
 from support.captured import built_agent
 from support.own_apps import App, records
 from support.programs import Record
@@ -21,7 +21,7 @@ EQUAL = {"latest": "equal", "counts": "equal"}
 def agent():
     built_agent()
     try:
-        words_without_network(loopback=True)
+        no_network_command(loopback=True)
     except MissingRequirement as lacking:
         pytest.skip(lacking.message)
 

@@ -22,6 +22,6 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let kops find jars in a folder that belong to it, and are empty; return that of the agent."""
     for part, name in ((made_of.RUNNER, "RUNNER_JAR"), (made_of.AGENT, "AGENT_JAR")):
         jar = folder / f"kops-{part}.jar"
-        write_jar(jar, made_of.wanted(part))
+        write_jar(jar, made_of.expected_stamp(part))
         monkeypatch.setattr(agent, name, jar)
     return jar

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def synced(path: Path) -> None:
+def sync(path: Path) -> None:
     """Wait until a file's content, or a directory's entries, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -16,7 +16,7 @@ def synced(path: Path) -> None:
         os.close(descriptor)
 
 
-def settle(folder: Path, *, private: bool) -> None:
+def sync_tree(folder: Path, *, private: bool) -> None:
     """Wait until a directory with everything in it is on disk.
 
     :param private: make everything readable by this user only, so that this holds even in a copy without the directory's own mode
@@ -25,7 +25,7 @@ def settle(folder: Path, *, private: bool) -> None:
         if private:
             with suppress(PermissionError):  # owned by another user: Spark's workers wrote it
                 path.chmod(0o700 if path.is_dir() else 0o600)
-        synced(path)
+        sync(path)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -43,4 +43,4 @@ def write_whole(path: Path, text: str) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    synced(path.parent)
+    sync(path.parent)

@@ -33,7 +33,7 @@ def needs(extra: str, doing: str, *modules: str) -> None:
         raise MissingRequirement(f"{doing} the extra '{extra}' of kops, which is not installed", hint=how_to_add(extra), extra=extra)
 
 
-def absent(extra: str) -> tuple[str, ...]:
+def missing_distributions(extra: str) -> tuple[str, ...]:
     """Return the distributions of an extra that are not installed."""
     return tuple(distribution(module) for module in MODULES[extra] if not installed(module))
 
@@ -55,7 +55,7 @@ def missing_extra(error: BaseException) -> MissingRequirement | None:
     if not isinstance(error, ImportError) or not error.name:
         return None
     for extra, modules in MODULES.items():
-        if any(error.name == module or error.name.startswith(f"{module}.") for module in modules) and absent(extra):
+        if any(error.name == module or error.name.startswith(f"{module}.") for module in modules) and missing_distributions(extra):
             return MissingRequirement(
                 f"this needs the extra '{extra}' of kops, which is not installed: no module {error.name}",
                 hint=how_to_add(extra),
@@ -65,7 +65,7 @@ def missing_extra(error: BaseException) -> MissingRequirement | None:
 
 
 def how_to_add(extra: str) -> str:
-    missing, given = {_normal(name) for name in absent(extra)}, requirements(extra)
+    missing, given = {_normal(name) for name in missing_distributions(extra)}, requirements(extra)
     wanted = [spec for spec in given if _name(spec) in missing]
     if not missing <= {_name(spec) for spec in wanted}:  # some are requirements of other distributions
         wanted = given
@@ -81,7 +81,8 @@ def command_to_add(wanted: Sequence[str]) -> str:
     if (environment / "pipx_metadata.json").is_file():
         return f"pipx inject {shlex.quote(environment.name)} {packages}"
     if (environment / "uv-receipt.toml").is_file() and (source := _source()):
-        kept = [each for extra in MODULES if not absent(extra) for each in requirements(extra)]  # uv recreates the environment
+        present = [extra for extra in MODULES if not missing_distributions(extra)]
+        kept = [each for extra in present for each in requirements(extra)]  # uv recreates the environment
         together = dict.fromkeys([*kept, *wanted])
         return f"uv tool install --force {shlex.join(part for each in together for part in ('--with', each))} {shlex.quote(source)}"
     python = shlex.quote(sys.executable)

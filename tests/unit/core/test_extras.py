@@ -104,7 +104,7 @@ def test_failed_import_names_missing_extra(environment):
 def test_no_extra_is_missing_in_development():
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pandas", "fastavro")):
         pytest.skip("not all extras are installed here")
-    assert [extras.absent(extra) for extra in extras.MODULES] == [(), (), ()]
+    assert [extras.missing_distributions(extra) for extra in extras.MODULES] == [(), (), ()]
     extras.needs("connect", "this needs")
 
 

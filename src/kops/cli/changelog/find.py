@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, named_of, reading
+from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, named_of, reading_options
 from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.operations.changelog.find import Answer
 
 
-def seeking(command: Any) -> Any:
+def key_options(command: Any) -> Any:
     """Add the arguments and options of the verbs that look for one key."""
     for decorate in (
         click.option("--window", metavar="FROM..TO", help="Windows that begin in this time, such as @-1h..@-30m; @TIME: that one."),
         click.option("--all-partitions", is_flag=True, help="Not only the partition that murmur2 of the key gives."),
-        reading,
+        reading_options,
         click.argument("names", nargs=-1, metavar="TOPIC|APPLICATION STORE... KEY"),
     ):
         command = decorate(command)
@@ -27,7 +27,7 @@ def seeking(command: Any) -> Any:
 
 
 @group.command("get")
-@seeking
+@key_options
 @click.pass_obj
 def get_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOptions, **options: Any) -> None:
     """Show what a store holds for one KEY; exit 1 when it holds nothing.
@@ -41,7 +41,7 @@ def get_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOpti
 
 
 @group.command("history")
-@seeking
+@key_options
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N versions.")
 @click.pass_obj
 def history_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOptions, limit: int | None, **options: Any) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, named_of, reading
+from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, named_of, reading_options
 from kops.cli.frame.session import Session
 
 
 @group.command("inspect")
 @click.argument("names", nargs=-1, metavar="TOPIC|APPLICATION STORE")
-@reading
+@reading_options
 @click.option("--key-equals", metavar="KEY", help="Show this key only, written in the format of --key.")
 @click.option("--window", metavar="FROM..TO", help="Windows that begin in this time, such as @-1h..@-30m; @TIME: that one.")
 @click.option("--times", metavar="FROM..TO", help="Records of this time only.")
@@ -80,7 +80,7 @@ def list_command(session: Session, /, *, application: str | None, named: str | N
 
 @group.command("stats")
 @click.argument("names", nargs=-1, metavar="TOPIC|APPLICATION STORE")
-@reading
+@reading_options
 @click.pass_obj
 def stats_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOptions) -> None:
     """Count what a changelog holds: keys, tombstones, what compaction has still to take, what is wrong.

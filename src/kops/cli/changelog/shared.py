@@ -64,7 +64,7 @@ class ReadingOptions:
     master: str | None
 
 
-def reading(command: Callable[..., Any]) -> Callable[..., Any]:
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which changelog, of what type, in which formats, and how it is read; the command gets them as ``how``."""
 
     @click.option("--application", metavar="ID", help="The application.id, with --store, in place of the topic.")

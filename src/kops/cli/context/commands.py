@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kops.cli.context.options import TableOptions, context_argument, only_name, saving, settings_options, table_of
+from kops.cli.context.options import TableOptions, context_argument, only_name, save_options, settings_options, table_of
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
 from kops.core.errors import ApprovalRequired
@@ -78,7 +78,7 @@ def show(session: Session, *, name: str | None, resolved: bool) -> None:
 @group.command("add")
 @context_argument()
 @settings_options
-@saving
+@save_options
 @click.pass_obj
 def add(session: Session, /, *, name: str, current: bool, replace_: bool, **values: Any) -> None:
     """Add a context. Secrets are read from a file, command or variable; on a command line `ps` would show them.
@@ -95,7 +95,7 @@ def add(session: Session, /, *, name: str, current: bool, replace_: bool, **valu
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--name", required=True, metavar="NAME", help="Name of the new context.")
 @click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers, if the file names none.")
-@saving
+@save_options
 @click.pass_obj
 def import_(session: Session, *, file: Path, name: str, bootstrap_servers: str | None, current: bool, replace_: bool) -> None:
     """Create a context from a Java client.properties, the file that Apache's tools take with --command-config.

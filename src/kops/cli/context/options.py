@@ -39,7 +39,7 @@ def settings_options(command: F) -> F:
     return command
 
 
-def saving(command: F) -> F:
+def save_options(command: F) -> F:
     command = click.option("--replace", "replace_", is_flag=True, help="Replace a context of this name.")(command)
     return click.option("--current", is_flag=True, help="Make it the current context.")(command)
 

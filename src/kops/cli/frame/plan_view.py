@@ -9,7 +9,7 @@ from typing import Any
 
 from kops.core.findings import counted
 from kops.core.plan import DerivedItems, Item, Plan
-from kops.core.topics.settings import people_value
+from kops.core.topics.settings import readable_value
 from kops.core.visible import visible
 from kops.output.table import as_columns, cell, table_of, write_table
 
@@ -135,6 +135,6 @@ def _label(key: str) -> str:
 
 
 def _text(key: str, value: Any) -> str:
-    return (
-        people_value(key, value) if isinstance(value, str) else f"{value:,}" if isinstance(value, int) and key == "records" else cell(value)
-    )
+    if isinstance(value, str):
+        return readable_value(key, value)
+    return f"{value:,}" if isinstance(value, int) and key == "records" else cell(value)

@@ -15,7 +15,7 @@ from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
 from kops.cli.frame.watch import clock, watch_interval, watched
-from kops.cli.groups.lag import ExceededLimits, LagRequest, once
+from kops.cli.groups.lag import ExceededLimits, LagRequest, show_lag
 from kops.core.errors import ExitCode, KopsError, TimedOut, Unreachable
 from kops.core.groups.lag_rates import Look, Rates
 
@@ -72,13 +72,13 @@ def list_groups(
 ) -> int:
     """List the groups of every type."""
     from kops.operations.groups.matching import list_groups as rows
-    from kops.operations.groups.matching import unlisted, unseen
+    from kops.operations.groups.matching import unseen_note, why_incomplete
 
     found = rows(session, names, regex=regex, states=states, types=types, own=own)
     session.render(found, ["group", "type", "state"])
-    if sentence := unseen(found):
+    if sentence := unseen_note(found):
         session.note(sentence)
-    if missing := unlisted(session):
+    if missing := why_incomplete(session):
         session.note(f"warning: {missing.message}")
     return int(ExitCode.PARTIAL if missing else ExitCode.DONE)
 
@@ -124,7 +124,7 @@ def lag(session: Session, /, **options: Any) -> int:
     """
     watch, count = options.pop("watch"), options.pop("count")
     request = LagRequest.of(**options)
-    return once(session, request) if watch is None else _watched(session, request, watch, count)
+    return show_lag(session, request) if watch is None else _watched(session, request, watch, count)
 
 
 @group.command("delete")

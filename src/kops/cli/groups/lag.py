@@ -63,14 +63,14 @@ class LagRequest:
         return by_group(blocks) if self.by == "group" else by_topic(blocks)
 
 
-def once(session: Session, request: LagRequest) -> int:
+def show_lag(session: Session, request: LagRequest) -> int:
     """Show the lag as it is now, and return the exit code."""
-    with uncollected():
+    with without_garbage_collection():
         return _once(session, request)
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Leave garbage collection off: hundreds of thousands of small objects, none in a circle, and looking for some takes long."""
     enabled = gc.isenabled()
     gc.disable()

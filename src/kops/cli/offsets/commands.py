@@ -9,7 +9,7 @@ import click
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
-from kops.cli.offsets.reset import moving, named, reset
+from kops.cli.offsets.reset import group_argument, move_options, reset
 from kops.output.guard import for_data
 
 
@@ -25,7 +25,7 @@ group.add_command(reset)
 
 
 @group.command("history")
-@named
+@group_argument
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
 @click.option("--at", metavar="TIME", help="Where each partition stood at a time such as @-1h or @2026-11-20T14:05.")
 @click.option("--since", metavar="TIME", help="Only what was committed then or later: @-1h, 14:45 (local time).")
@@ -57,7 +57,7 @@ def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str
 
 
 @group.command("delete")
-@named
+@group_argument
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="What to delete: orders, orders:0,3-5 or 'old-*'.")
 @click.option("--regex", is_flag=True, help="Topics are regular expressions that match whole names.")
 @mutation
@@ -73,7 +73,7 @@ def delete(session: Session, *, group_id: str, topics: tuple[str, ...], regex: b
 
 
 @group.command("edit")
-@named
+@group_argument
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
 @click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the group to become empty, such as 60s.")
 @mutation
@@ -100,7 +100,7 @@ def edit(session: Session, *, group_id: str, topics: tuple[str, ...], wait_empty
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these, or 'orders-*'; repeatable.")
 @click.option("--rename", "renames", metavar="TOPIC=OTHER", multiple=True, help="Copy to another topic; repeatable.")
 @click.option("--by", type=click.Choice(["offset", "time"]), default="offset", show_default=True, help="Same offsets, or times.")
-@moving
+@move_options
 @click.pass_obj
 def copy(
     session: Session,
@@ -136,7 +136,7 @@ def copy(
 
 
 @group.command("show")
-@named
+@group_argument
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
 @click.pass_obj
 def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
@@ -180,7 +180,7 @@ def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group:
 @group.command("seek")
 @click.argument("group_id", metavar="GROUP")
 @click.argument("positions", metavar="TOPIC:PARTITIONS=POSITION...", nargs=-1, required=True)
-@moving
+@move_options
 @click.pass_obj
 def seek(
     session: Session, *, group_id: str, positions: tuple[str, ...], new_group: bool, wait_empty: str | None, approval: Approval

@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ORDER = "kops.offsets.order"
 
 
-def named(command: F) -> F:
+def group_argument(command: F) -> F:
     """Take the group as an argument, or as ``--group`` as Apache's tools do."""
     import functools
 
@@ -31,7 +31,7 @@ def named(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-def moving(command: F) -> F:
+def move_options(command: F) -> F:
     """Add what every command that moves a group takes."""
     new_group = click.option("--new-group", is_flag=True, help="Allow a group that does not exist yet.")
     wait = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for groups to become empty, such as 60s.")
@@ -75,7 +75,7 @@ class OrderedOptionsCommand(Command):
     help="To what a file says: an export as CSV or JSON, or a list of positions.",
 )
 @click.option("--execute", is_flag=True, help="As in Apache's tools. The plan is shown and approved all the same.")
-@moving
+@move_options
 @click.pass_context
 def reset(
     ctx: click.Context,

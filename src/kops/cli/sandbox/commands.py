@@ -172,6 +172,6 @@ def demo(session: Session, *, guarantee: str) -> None:
     from kops.core.extras import STATE, needs
 
     needs(STATE, "the demo rebuilds state, which needs")
-    from kops.cli.sandbox.tour import take_the_tour
+    from kops.cli.sandbox.tour import run_tour
 
-    take_the_tour(session.directories.cache, guarantee)
+    run_tour(session.directories.cache, guarantee)

@@ -32,7 +32,7 @@ PARTITIONS = "3"
 _FOLDERS = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_DATA_HOME": "data"}
 
 
-def take_the_tour(cache: Path, guarantee: str) -> None:
+def run_tour(cache: Path, guarantee: str) -> None:
     """Run the demo from the first step to the clean-up.
 
     :param cache: kops' cache: jars are shared, everything else is private to the demo

@@ -53,7 +53,7 @@ def group() -> None:
     """
 
 
-def computing(command: Callable[..., Any]) -> Callable[..., Any]:
+def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument and the options that every verb has; the command gets the state file and ``how``."""
 
     @click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
@@ -139,7 +139,7 @@ def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str 
 
 
 @group.command("rebuild")
-@computing
+@computing_options
 @click.option("--accept-inexact", is_flag=True, help="Proceed although the result cannot be exact.")
 @click.option(
     "--write",
@@ -221,7 +221,7 @@ def rebuild(
 
 
 @group.command("verify")
-@computing
+@computing_options
 @wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 @click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
@@ -292,7 +292,7 @@ def verify(
 
 
 @group.command("diff")
-@computing
+@computing_options
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
 @click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
 def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int, against: str | None) -> int:

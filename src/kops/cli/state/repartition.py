@@ -51,7 +51,7 @@ def repartition(
     computes something else than the changelogs hold.
     """
     from kops.operations.state.repartition import forget_kept, plan_repartition
-    from kops.operations.state.repartition_inputs import InputChoice, parse_instead
+    from kops.operations.state.repartition_inputs import InputChoice, parse_replaced_inputs
 
     if (partitions is None) == (not confirm_done):
         raise click.UsageError("say --partitions N, or --confirm-done for an earlier move")
@@ -63,6 +63,6 @@ def repartition(
     refuse_early(session, approval, [state_file.application])
     if wait_empty:
         wait_until_stopped(session, state_file.application, wait_empty)
-    choice = InputChoice(grow_inputs, keep_inputs, parse_instead(instead))
+    choice = InputChoice(grow_inputs, keep_inputs, parse_replaced_inputs(instead))
     plan = plan_repartition(session, state_file, partitions or 0, choice, master=master, program=program)
     return session.carry_out(plan, approval)

@@ -155,8 +155,8 @@ def headline(body: dict[str, Any]) -> str:
 
 def readable(setting: dict[str, Any]) -> dict[str, Any]:
     """Return a setting with its value for people."""
-    from kops.core.topics.settings import people_value
+    from kops.core.topics.settings import readable_value
 
     if setting["value"] is None:
         return {**setting, "value": "(hidden)" if setting["sensitive"] else None}
-    return {**setting, "value": people_value(setting["name"], setting["value"])}
+    return {**setting, "value": readable_value(setting["name"], setting["value"])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kops.core.diagnosis.history import crash_loop, history_findings
-from kops.core.diagnosis.parts import finding_about, topic_options, unread_text, where
+from kops.core.diagnosis.parts import finding_about, places_text, topic_options, unread_text
 from kops.core.diagnosis.progress import progress_findings
 from kops.core.durations import MILLISECONDS
 from kops.core.findings import Finding, Severity, command, counted
@@ -38,7 +38,7 @@ def group_findings(look: GroupLook, now: int) -> Iterator[Finding]:
 
 def _abandoned(look: GroupLook) -> Finding:
     name, lost = look.group.group_id, [one for one in look.partitions if one.lost]
-    text = f"has no members, and records of {where(lost)} were deleted unread: if it is no longer used, it can be deleted"
+    text = f"has no members, and records of {places_text(lost)} were deleted unread: if it is no longer used, it can be deleted"
     commands = [command("groups", "lag", name), command("groups", "delete", name)]
     return finding_about(look, Severity.NOTE, "abandoned", lost, text, commands=commands, lost=sum(one.lost for one in lost))
 
@@ -51,7 +51,7 @@ def _expiring(look: GroupLook, now: int) -> Iterator[Finding]:
     first_look, first = min(some, key=lambda each: each[1].expires)
     when = f"in {age_text(first.expires - now)}" if first.expires > now else "now"
     topic, places = first_look.partition.topic, [one for one, _ in some]
-    text = f"{counted(risk, 'unread record')} of {where(places)} will be deleted before being read, the first {when}"
+    text = f"{counted(risk, 'unread record')} of {places_text(places)} will be deleted before being read, the first {when}"
     longer = command("topics", "alter", topic, "--config", _longer(first, look.settings.get(topic, {})))
     yield finding_about(
         look, Severity.CRITICAL, "expiring_unread", [one for one, _ in some], text, commands=[longer], at_risk=risk, by=first.by
@@ -75,12 +75,12 @@ def _unattended(look: GroupLook, now: int) -> Iterator[Finding]:
         if some:
             left = look.history.last_left
             since = "" if left is None else f", the last left {age_text(max(0, now - left))} ago"
-            text = f"no members{since}: no consumer for {where(some)}; {unread_text(some)}"
+            text = f"no members{since}: no consumer for {places_text(some)}; {unread_text(some)}"
             yield finding_about(look, Severity.WARNING, "no_members", some, text, commands=commands, lag=sum(one.unread for one in some))
     elif look.group.members and look.group.state == "STABLE":
         some = [one for one in look.partitions if one.behind and not one.owner]
         if some:
-            text = f"no member has {where(some)}; {unread_text(some)}"
+            text = f"no member has {places_text(some)}; {unread_text(some)}"
             yield finding_about(
                 look, Severity.WARNING, "unassigned_partitions", some, text, commands=commands, lag=sum(one.unread for one in some)
             )
@@ -107,7 +107,8 @@ def _lost(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.lost]
     if some:
         lost = sum(one.lost for one in some)
-        text = f"{counted(lost, 'offset')} of {where(some)} were deleted before they were read; auto.offset.reset decides where it reads on"
+        places = places_text(some)
+        text = f"{counted(lost, 'offset')} of {places} were deleted before they were read; auto.offset.reset decides where it reads on"
         commands = [command("groups", "lag", look.group.group_id)]
         yield finding_about(look, Severity.WARNING, "deleted_unread", some, text, commands=commands, lost=lost)
 
@@ -116,7 +117,7 @@ def _past_end(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.past_end]
     if some:
         name = look.group.group_id
-        text = f"has committed past the end of {where(some)}: the topic was recreated or lost data; new records may be skipped"
+        text = f"has committed past the end of {places_text(some)}: the topic was recreated or lost data; new records may be skipped"
         reset = command("offsets", "reset", name, *topic_options(one.partition for one in some), "--to-earliest")
         yield finding_about(look, Severity.WARNING, "past_the_end", some, text, commands=[command("groups", "lag", name), reset])
 
@@ -124,6 +125,6 @@ def _past_end(look: GroupLook) -> Iterator[Finding]:
 def _gone(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.gone]
     if some:
-        text = f"has committed offsets of {where(some)}, which no longer exist"
+        text = f"has committed offsets of {places_text(some)}, which no longer exist"
         forget = command("offsets", "delete", look.group.group_id, *topic_options(one.partition for one in some))
         yield finding_about(look, Severity.NOTE, "topic_gone", some, text, commands=[forget])

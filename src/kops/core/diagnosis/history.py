@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from kops.core.diagnosis.parts import longest, topic_options, unread_text
+from kops.core.diagnosis.parts import longest_wait, topic_options, unread_text
 from kops.core.findings import Finding, Severity, command, counted, partitions_text
 from kops.core.groups.history import Deletion, Jump, deletions, jumps
 from kops.core.groups.lag import age_text
@@ -48,7 +48,7 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
     facts = {
         "partitions": [str(one.partition) for one in some],
         "lag": sum(one.unread for one in some),
-        "time_lag_ms": longest(some),
+        "time_lag_ms": longest_wait(some),
         "joined": history.arrivals(counted_from),
         "left": history.departures(counted_from),
         "records": [look.records[one.partition][1] for one in some if one.partition in look.records],

@@ -26,12 +26,12 @@ def finding_about(
     return Finding(severity, check, f"group {look.group.group_id}", text, tuple(commands), {"partitions": places, **facts})
 
 
-def where(some: Sequence[PartitionLook]) -> str:
+def places_text(some: Sequence[PartitionLook]) -> str:
     """Format partitions for people: ``orders:0-3``."""
     return partitions_text(one.partition for one in some)
 
 
-def longest(some: Sequence[PartitionLook]) -> int:
+def longest_wait(some: Sequence[PartitionLook]) -> int:
     """Return how long the oldest unread record has been waiting, in milliseconds; 0 if unknown."""
     return max((one.waiting.milliseconds or 0 for one in some), default=0)
 
@@ -42,4 +42,4 @@ def topic_options(partitions: Iterable[TopicPartition]) -> list[str]:
 
 
 def unread_text(some: Sequence[PartitionLook]) -> str:
-    return f"{counted(sum(one.unread for one in some), 'record')} unread, the first has been waiting for {age_text(longest(some))}"
+    return f"{counted(sum(one.unread for one in some), 'record')} unread, the first has been waiting for {age_text(longest_wait(some))}"

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kops.core.diagnosis.parts import finding_about, longest, unread_text, where
-from kops.core.diagnosis.transactions import end_text, is_hanging, who
+from kops.core.diagnosis.parts import finding_about, longest_wait, places_text, unread_text
+from kops.core.diagnosis.transactions import end_text, is_hanging, producer_text
 from kops.core.findings import Finding, Severity, command, counted, names_text
 from kops.core.groups.lag import age_text
 from kops.core.groups.look import GroupLook, PartitionLook, Skew
@@ -42,8 +42,8 @@ def _waiting(look: GroupLook, now: int) -> Iterator[Finding]:
         return
     first = next((one for one in some if one.held is not None), some[0])
     held = first.held
-    names = list(dict.fromkeys(who(one.held) for one in some if one.held is not None))
-    text = f"waits on {where(some)} for {'open transactions' if len(names) > 1 else 'an open transaction'}: {unread_text(some)}"
+    names = list(dict.fromkeys(producer_text(one.held) for one in some if one.held is not None))
+    text = f"waits on {places_text(some)} for {'open transactions' if len(names) > 1 else 'an open transaction'}: {unread_text(some)}"
     hanging = held is not None and is_hanging(held, now)
     if held is None:
         text += "; which transaction is not known"
@@ -55,13 +55,13 @@ def _waiting(look: GroupLook, now: int) -> Iterator[Finding]:
         )
     yield finding_about(
         look,
-        Severity.CRITICAL if hanging or longest(some) >= STUCK_MS else Severity.WARNING,
+        Severity.CRITICAL if hanging or longest_wait(some) >= STUCK_MS else Severity.WARNING,
         "waits_for_transaction",
         some,
         text,
         commands=[command("groups", "lag", look.group.group_id, "--isolation", "read_committed")],
         lag=sum(one.unread for one in some),
-        time_lag_ms=longest(some),
+        time_lag_ms=longest_wait(some),
         transactional_ids=[one.held.transactional_id for one in some if one.held is not None],
         start_offset=None if held is None else held.start_offset,
     )
@@ -72,20 +72,22 @@ def _one_stopped(look: GroupLook, one: PartitionLook, now: int) -> Finding:
     moving = [other for other in look.partitions if (other.moved or 0) > 0]
     mates = [other for other in moving if one.owner is not None and other.owner == one.owner]
     if mates:
-        text = f"{place} does not move, while {where(mates)} of the same member {'does' if len(mates) == 1 else 'do'}: {unread_text([one])}"
+        others = f"{places_text(mates)} of the same member {'does' if len(mates) == 1 else 'do'}"
+        text = f"{place} does not move, while {others}: {unread_text([one])}"
     elif moving:
         text = f"{place} does not move, the others do: {unread_text([one])}"
     else:
         text = f"{place} does not move, and no other partition of the group shows whether its consumer works: {unread_text([one])}"
     busy = [other for other in mates if other.behind]
-    text += _too_short(look) or (f"; a consumer that is busy with {where(busy)} looks the same, so --sample 60s shows more" if busy else "")
+    same = f"; a consumer that is busy with {places_text(busy)} looks the same, so --sample 60s shows more" if busy else ""
+    text += _too_short(look) or same
     if one.partition in look.records:
         text += f"; it is at {look.records[one.partition][0]}"
     commands = [command("records", "peek", name, "--topic", place)]
     if one.held is not None:
         age = one.held.age(now)
         since = "" if age is None else f", for {age_text(age)}"
-        text += f"; {who(one.held)} has a transaction open there from offset {one.held.start_offset} on{since}"
+        text += f"; {producer_text(one.held)} has a transaction open there from offset {one.held.start_offset} on{since}"
     elif one.in_doubt:
         text += "; whether a transaction is open there is not known"
     elif busy:
@@ -100,7 +102,7 @@ def _several_stopped(look: GroupLook, some: Sequence[PartitionLook]) -> Finding:
     owners = sorted({one.owner for one in some if one.owner is not None})
     moving = any((one.moved or 0) > 0 for one in look.partitions)
     of_members = f" of {names_text(owners)}" if owners else ""
-    text = f"commits nothing on {counted(len(some), 'partition')}{of_members}, {where(some)}{', while others move' if moving else ''}"
+    text = f"commits nothing on {counted(len(some), 'partition')}{of_members}, {places_text(some)}{', while others move' if moving else ''}"
     text += f": {unread_text(some)}{_too_short(look)}; partitions that stop together point to the consumer, not to one record"
     commands = [command("groups", "describe", name), command("groups", "lag", name)]
     return _stopped(look, "not_progressing", some, text, commands)
@@ -109,7 +111,7 @@ def _several_stopped(look: GroupLook, some: Sequence[PartitionLook]) -> Finding:
 def _stopped(
     look: GroupLook, check: str, some: Sequence[PartitionLook], text: str, commands: Sequence[str], *, is_sure: bool = True
 ) -> Finding:
-    severe = longest(some) >= STUCK_MS and is_sure and not _too_short(look)
+    severe = longest_wait(some) >= STUCK_MS and is_sure and not _too_short(look)
     return finding_about(
         look,
         Severity.CRITICAL if severe else Severity.WARNING,
@@ -118,7 +120,7 @@ def _stopped(
         text,
         commands=commands,
         lag=sum(one.unread for one in some),
-        time_lag_ms=longest(some),
+        time_lag_ms=longest_wait(some),
         records=[{"client_id": one.owner, **look.records[one.partition][1]} for one in some if one.partition in look.records],
     )
 
@@ -135,7 +137,7 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.behind and one not in reported and look.reads(one)]
     if not some:
         return
-    facts: dict[str, Any] = {"lag": sum(one.unread for one in some), "time_lag_ms": longest(some)}
+    facts: dict[str, Any] = {"lag": sum(one.unread for one in some), "time_lag_ms": longest_wait(some)}
     unread, hot = unread_text(some), _hot(look, some)
     if hot:
         facts["skew"] = {str(one.partition): round(one.share, 3) for one in hot}
@@ -143,16 +145,16 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
     commands = [command("groups", "lag", look.group.group_id)]
     if any(one.moved is None for one in some):
         yield finding_about(
-            look, Severity.WARNING, "behind", some, f"is behind on {where(some)}: {unread}{skewed}", commands=commands, **facts
+            look, Severity.WARNING, "behind", some, f"is behind on {places_text(some)}: {unread}{skewed}", commands=commands, **facts
         )
         return
     gained = sum((one.moved or 0) - one.arrived for one in some)
     if gained > 0:
         left = int(facts["lag"] / gained * look.seconds * 1000)
-        text = f"is catching up on {where(some)}: {unread}; done in about {age_text(left)}{skewed}"
+        text = f"is catching up on {places_text(some)}: {unread}; done in about {age_text(left)}{skewed}"
         yield finding_about(look, Severity.NOTE, "catching_up", some, text, commands=commands, **facts, ready_in_ms=left)
     else:
-        text = f"is falling behind on {where(some)}: {unread}; lag did not shrink during the last {look.seconds:g} s{skewed}"
+        text = f"is falling behind on {places_text(some)}: {unread}; lag did not shrink during the last {look.seconds:g} s{skewed}"
         yield finding_about(look, Severity.WARNING, "falling_behind", some, text, commands=commands, **facts)
 
 

@@ -12,7 +12,7 @@ DEFAULT_TIMEOUT_MS = 60_000
 """``transaction.timeout.ms`` of the producers, where the coordinator does not report it."""
 
 
-def who(found: OpenTransaction) -> str:
+def producer_text(found: OpenTransaction) -> str:
     return found.transactional_id or f"producer {found.producer_id}"
 
 
@@ -69,9 +69,8 @@ def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: O
         severity, how = Severity.WARNING, ", longer than its time-out"
     since = "is open" if age is None else f"has been open for {age_text(age)}"
     at = f"from offset {found.start_offset} of {partitions[0]} on"
-    text = (
-        f"the transaction of {who(found)} {since}{how}, {at}: readers of committed data wait there; {end_text(found, partitions[0], now)}"
-    )
+    end = end_text(found, partitions[0], now)
+    text = f"the transaction of {producer_text(found)} {since}{how}, {at}: readers of committed data wait there; {end}"
     topics = list(dict.fromkeys(one.topic for one in partitions))
     facts = {
         "partitions": [str(one) for one in partitions],

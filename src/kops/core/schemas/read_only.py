@@ -26,7 +26,7 @@ class RequestVerdict:
     subject: str = ""
 
 
-def asked(method: str, target: str, bases: Collection[str] = ("",)) -> RequestVerdict:
+def judge_request(method: str, target: str, bases: Collection[str] = ("",)) -> RequestVerdict:
     """Judge a request.
 
     :param target: path and query, as sent

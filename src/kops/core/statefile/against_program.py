@@ -79,11 +79,11 @@ def _of_application(state_file: StateFile, capture: Capture) -> Iterator[FileDif
         yield FileDifference(None, "cache", _yes(state_file.cache), _yes(not state_file.cache))
 
 
-Said = tuple[str, "str | None", "str | None"]
-"""What differs, in the file, and in the program."""
+FieldValues = tuple[str, "str | None", "str | None"]
+"""What differs, its value in the file, and in the program."""
 
 
-def _of_store(capture: Capture, store: Store, theirs: captured.Store) -> Iterator[Said]:
+def _of_store(capture: Capture, store: Store, theirs: captured.Store) -> Iterator[FieldValues]:
     users = [node for node in capture.nodes if isinstance(node, Processor) and theirs.name in node.stores]
     if theirs.kind is not None and store.type not in _KINDS.get(theirs.kind, ()):
         yield "type", store.type, theirs.kind
@@ -100,7 +100,7 @@ def _of_store(capture: Capture, store: Store, theirs: captured.Store) -> Iterato
     yield from _of_topics(capture, store, theirs)
 
 
-def _of_windows(capture: Capture, store: Store, theirs: captured.Store, users: list[Processor]) -> Iterator[Said]:
+def _of_windows(capture: Capture, store: Store, theirs: captured.Store, users: list[Processor]) -> Iterator[FieldValues]:
     if store.window is None:
         return
     ours = store.window
@@ -133,7 +133,7 @@ def _of_windows(capture: Capture, store: Store, theirs: captured.Store, users: l
         yield "window.suppress", ours.buffer, None
 
 
-def _of_topics(capture: Capture, store: Store, theirs: captured.Store) -> Iterator[Said]:
+def _of_topics(capture: Capture, store: Store, theirs: captured.Store) -> Iterator[FieldValues]:
     found = capture.subtopology_of(theirs.name)
     if found is None or found.source_topics is None:
         return
@@ -152,7 +152,7 @@ def _of_topics(capture: Capture, store: Store, theirs: captured.Store) -> Iterat
             yield from _of_source(capture, store, source)
 
 
-def _of_source(capture: Capture, store: Store, source: Source) -> Iterator[Said]:
+def _of_source(capture: Capture, store: Store, source: Source) -> Iterator[FieldValues]:
     nodes = [node for node in capture.nodes if isinstance(node, captured.Source) and source.topic in node.topics]
     default, consumer = capture.settings.effective.get("default.timestamp.extractor"), capture.settings.main_consumer or {}
     for node in nodes[:1]:

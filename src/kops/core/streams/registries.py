@@ -64,7 +64,7 @@ def base_of(url: str) -> str:
     return urlsplit(url.strip()).path.rstrip("/")
 
 
-def elsewhere(urls: str, places: Mapping[Origin, str]) -> str:
+def redirected(urls: str, places: Mapping[Origin, str]) -> str:
     """Return addresses, with commas between them, that lead to other places; their logins and paths stay.
 
     :param places: HOST:PORT of HTTP, and maybe a path

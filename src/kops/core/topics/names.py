@@ -18,14 +18,14 @@ PROGRESS_TOPIC = "kops-progress"
 """Where replays and redrives record what they have sent; it belongs to kops itself, not to an application."""
 
 
-def no_topics(names: Sequence[str]) -> str:
+def no_topics_text(names: Sequence[str]) -> str:
     """Return the message for topics that do not exist, the same everywhere."""
     return f"there is no topic {', '.join(names)}"
 
 
 def topics_not_found(names: Sequence[str], *, hint: str = "`kops topics list` shows those that exist") -> NotFound:
     one = {"topic": names[0]} if len(names) == 1 else {}
-    return NotFound(no_topics(names), hint=hint, **one, topics=list(names))
+    return NotFound(no_topics_text(names), hint=hint, **one, topics=list(names))
 
 
 def name_problem(name: str) -> str | None:

@@ -232,7 +232,7 @@ def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def people_value(name: str, value: str) -> str:
+def readable_value(name: str, value: str) -> str:
     """Format a value for people; times get a duration: ``604800000 (7d)``."""
     if not name.endswith(".ms") or not value.isascii() or not value.isdigit() or int(value) < 1000 or int(value) > LONG_MAX // 2:  # noqa: PLR2004
         return value

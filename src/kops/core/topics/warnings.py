@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.durations import duration_text
 from kops.core.findings import names_text
-from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION, UNCLEAN, people_value
+from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION, UNCLEAN, readable_value
 
 MAX_MESSAGE = "max.message.bytes"
 TOMBSTONES = "delete.retention.ms"
@@ -63,7 +63,7 @@ def _change(before: EffectiveSettings, after: EffectiveSettings, broker_count: i
         if "compact" in old - new and (after.settings.get(RETENTION, "").isdigit() or after.settings.get("retention.bytes", "").isdigit()):
             yield "without compaction the latest records of keys expire like all others: tables and state read from it lose them"
         if "delete" in new and not old:
-            yield f"records begin to expire: retention.ms is {people_value(RETENTION, after.settings.get(RETENTION, '?'))}"
+            yield f"records begin to expire: retention.ms is {readable_value(RETENTION, after.settings.get(RETENTION, '?'))}"
     if _number(after, MAX_MESSAGE) < _number(before, MAX_MESSAGE):
         yield f"{MAX_MESSAGE} shrinks: larger batches of producers are rejected from now on"
     if _number(after, TOMBSTONES) < _number(before, TOMBSTONES) and "compact" in (new or ()):

@@ -83,6 +83,6 @@ def _jars(artifact: Artifact, work: Path, report: Report) -> Path:
     return whole
 
 
-def fetched(cache_directory: Path) -> list[Path]:
+def fetched_plugins(cache_directory: Path) -> list[Path]:
     folder = plugins_directory(cache_directory)
     return sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")) if folder.is_dir() else []

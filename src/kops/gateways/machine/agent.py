@@ -77,7 +77,7 @@ def require_runner() -> Path:
 
 
 def _of_this_kops(jar: Path, part: str) -> Path:
-    if not made_of.belongs(jar, part):
+    if not made_of.has_our_stamp(jar, part):
         raise MissingRequirement(f"{jar.name} was built with another version of kops' code than this one", hint=_REBUILD)
     return jar
 

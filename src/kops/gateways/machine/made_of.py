@@ -22,7 +22,7 @@ def sources(part: str) -> list[Path]:
     return sorted((SOURCES / part).rglob("*.java"))
 
 
-def wanted(part: str) -> str:
+def expected_stamp(part: str) -> str:
     """Return what a jar carries that is built now: the version of kops, and a digest of the sources where they are."""
     build = SOURCES / _BUILD
     if not build.is_file():
@@ -33,7 +33,7 @@ def wanted(part: str) -> str:
     return f"{__version__} {digest.hexdigest()}"
 
 
-def carried(jar: Path) -> str | None:
+def stamp_of(jar: Path) -> str | None:
     """Return what a jar carries; None: nothing, or there is no such jar."""
     try:
         with zipfile.ZipFile(jar) as archive:
@@ -42,7 +42,7 @@ def carried(jar: Path) -> str | None:
         return None
 
 
-def belongs(jar: Path, part: str) -> bool:
+def has_our_stamp(jar: Path, part: str) -> bool:
     """Whether a jar was built with this Python code: of these very sources in a clone, of the same version elsewhere."""
-    found, expected = carried(jar), wanted(part)
+    found, expected = stamp_of(jar), expected_stamp(part)
     return found is not None and (found == expected or found.partition(" ")[0] == expected)

@@ -137,7 +137,7 @@ class Program:
                     if take is not None:
                         take(frames.decoded_batch(content))
                 elif answer == frames.FAILED:
-                    raise self._proxies.explained(thrown(frames.decoded_map(content), alone=bool(self.start.alone)))
+                    raise self._proxies.explained(program_failure(frames.decoded_map(content), alone=bool(self.start.alone)))
                 elif self._proxies.refusal is not None:  # what the program's handlers made of that is not known
                     raise self._proxies.refusal
                 else:
@@ -300,7 +300,7 @@ def refuse_another_application(found: str, captured: str) -> None:
         raise Refused(f"the program is now {found}, and {captured} was captured", hint=CAPTURE_AGAIN)
 
 
-def thrown(failure: Mapping[str, str], *, alone: bool = False) -> OperationFailed:
+def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> OperationFailed:
     """Return the error for a frame ``FAILED``: what the program threw, where, and at which record.
 
     :param alone: it has no network

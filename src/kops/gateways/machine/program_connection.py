@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from kops.core.errors import MissingRequirement
-from kops.gateways.machine.program_registries import words_inside
+from kops.gateways.machine.program_registries import namespace_command
 
 _HOST = "127.0.0.1"
 _LOOK_SECONDS = 0.05
@@ -163,7 +163,7 @@ class _PipeConnection:
             self._file.close()
 
 
-def words_without_network(*, loopback: bool = False) -> tuple[str, ...]:
+def no_network_command(*, loopback: bool = False) -> tuple[str, ...]:
     """Return the words before a command that start it without a network.
 
     :param loopback: what is started first brings up the loopback address, for which it has rights in there
@@ -172,7 +172,7 @@ def words_without_network(*, loopback: bool = False) -> tuple[str, ...]:
     tool, said = shutil.which("unshare"), "there is no command `unshare`, which Linux has"
     for each in _WAYS if tool else ():
         way = (*each, *(_KEEPS if loopback and each == _WAYS[0] else ()))
-        words = words_inside() if loopback else ()
+        words = namespace_command() if loopback else ()
         tried = subprocess.run(
             [tool or "", *way, "--", *words, "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kops.core.errors import KopsError, OperationFailed
-from kops.core.streams.registries import Origin, elsewhere
+from kops.core.streams.registries import Origin, redirected
 from kops.gateways.machine import inside
 from kops.gateways.registry.read_only import ReadOnlyRegistry, Upstream
 
@@ -34,7 +34,7 @@ class Registries:
     settings: Mapping[str, str] | None = None
 
 
-def words_inside(places: Sequence[str] = (), fd: int = -1) -> tuple[str, ...]:
+def namespace_command(places: Sequence[str] = (), fd: int = -1) -> tuple[str, ...]:
     """Return the words before a command that open ports in the namespace it is started in.
 
     :param places: ADDRESS:PORT
@@ -69,7 +69,7 @@ class RegistryProxies:
     @property
     def words(self) -> tuple[str, ...]:
         """Before the command, inside the namespace."""
-        return words_inside(self._ports, self._theirs.fileno()) if self._theirs else ()
+        return namespace_command(self._ports, self._theirs.fileno()) if self._theirs else ()
 
     @property
     def fds(self) -> tuple[int, ...]:
@@ -99,7 +99,7 @@ class RegistryProxies:
             places = {origin: f"{address}:{origin.port}" for origin, address in self._places.items()}
         else:
             places = {each.upstream.origin: f"{_HERE}:{each.port}{each.path}" for each in self._open}
-        return {name: elsewhere(urls, places) for name, urls in (self._registries.settings or {}).items()}
+        return {name: redirected(urls, places) for name, urls in (self._registries.settings or {}).items()}
 
     @property
     def refusal(self) -> KopsError | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.config.http import no_login
 from kops.core.errors import KopsError, OperationFailed
-from kops.core.schemas.read_only import asked
+from kops.core.schemas.read_only import judge_request
 from kops.core.streams.registries import Origin
 from kops.gateways.registry.client import ACCEPT, sent, shown_login_free
 
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._write(_NOT_FOUND, _error(_NOT_FOUND, "not found"))
                 return
             target = target.removeprefix(registry.path)
-        found = asked(self.command, target, registry.upstream.bases)
+        found = judge_request(self.command, target, registry.upstream.bases)
         if not found.passes and found.look_up is None:
             registry.refused(f"asked for a change, {self.command} {target.partition('?')[0]}, of the schema registry")
             self._write(_FORBIDDEN, _error(_REFUSED_CODE, f"kops lets a program only read: {self.command}"))

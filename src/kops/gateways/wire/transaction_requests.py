@@ -77,7 +77,7 @@ def commit_alone(names: Names, position: Position) -> Any:
     return request(group_id=names.group, **no_member, topics=topics, min_version=2, max_version=8)
 
 
-def end(names: Names, who: Producer, *, committed: bool) -> Any:
+def end_transaction(names: Names, who: Producer, *, committed: bool) -> Any:
     request = request_class("EndTxnRequest")
     return request(**_identity(names, who), committed=committed, **_VERSIONS)
 

@@ -156,7 +156,11 @@ class BatchWriter(IdempotentProducer):
         self._in_transaction.add((topic, partition))
 
     def _end(self, *, committed: bool) -> None:
-        self._ask(_TRANSACTION, lambda: requests.end(self.names, self._identity, committed=committed), lambda answer: answer.error_code)
+        self._ask(
+            _TRANSACTION,
+            lambda: requests.end_transaction(self.names, self._identity, committed=committed),
+            lambda answer: answer.error_code,
+        )
 
     def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
         """Send a request to a coordinator, and retry where that may help.

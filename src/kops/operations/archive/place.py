@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.config.durable import settle, synced, write_whole
+from kops.config.durable import sync, sync_tree, write_whole
 from kops.core.errors import ConfigError, OperationFailed, UsageProblem
 from kops.operations.engine.spark import Engine
 
@@ -92,9 +92,9 @@ class Place:
             return
         top = Path(self.records(run))
         try:
-            settle(top, private=True)
+            sync_tree(top, private=True)
             for path in (top.parent, self.folder, self.folder.parent):
-                synced(path)
+                sync(path)
         except OSError as error:
             raise OperationFailed(f"cannot write {top} to disk: {error.strerror}", hint="the archive is as it was") from error
 

@@ -129,7 +129,7 @@ def older_than(source: Source, found: Range, milliseconds: int) -> list[int]:
     return [place.partition for place in places if (at := first[place]) is None or at > found.ranges[place.partition].start]
 
 
-def refuse_gone(source: Source, topic: str, starts: Mapping[int, int]) -> None:
+def refuse_lost_records(source: Source, topic: str, starts: Mapping[int, int]) -> None:
     """Refuse when records that are still to be sent are no longer in the log."""
     bounds: Mapping[TopicPartition, Bounds] = source.kafka.offsets.bounds(TopicPartition(topic, number) for number in starts)
     for place, bound in bounds.items():

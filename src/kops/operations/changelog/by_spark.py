@@ -61,7 +61,7 @@ class SparkRead:
             yield
 
 
-def reading(services: Services, engine: Engine, target: Target, partitions: Sequence[int] | None = None) -> SparkRead:
+def prepare_read(services: Services, engine: Engine, target: Target, partitions: Sequence[int] | None = None) -> SparkRead:
     """Return some partitions as Spark is to read them; it would wait in vain for uncommitted records."""
     ranges = target.ranges_of(partitions)
     services.progress.step(f"reading {target.topic} with Spark")

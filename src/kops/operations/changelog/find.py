@@ -61,9 +61,9 @@ def read_versions(
     :raises Refused: when they do not fit in memory
     """
     if engine is not None:
-        from kops.operations.changelog.by_spark import reading, versions_by_spark
+        from kops.operations.changelog.by_spark import prepare_read, versions_by_spark
 
-        return versions_by_spark(reading(services, engine, target, query.partitions), layout, query, limit)
+        return versions_by_spark(prepare_read(services, engine, target, query.partitions), layout, query, limit)
     ranges = target.ranges_of(query.partitions)
     reader = services.kafka.records.read(ranges, isolation=target.isolation)
     services.progress.step(f"reading {target.topic}")

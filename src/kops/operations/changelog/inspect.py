@@ -65,9 +65,9 @@ def inspecting(
         found = CompactedView(view, len(view.latest) - view.tombstones, view.tombstones, wrong, live[:limit])
         yield _inspected(found, *choose_shape(view.latest, detected, named), wanted=wanted, limit=limit, skip=skip)
         return
-    from kops.operations.changelog.by_spark import big_view, reading
+    from kops.operations.changelog.by_spark import big_view, prepare_read
 
-    with big_view(reading(services, engine, target), detected.layout, wanted, limit) as big:
+    with big_view(prepare_read(services, engine, target), detected.layout, wanted, limit) as big:
         yield _inspected(big, *choose_shape(detected.sample, detected, named), wanted=wanted, limit=limit, skip=skip)
 
 

@@ -10,7 +10,7 @@ from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Setting, TopicPartition
 from kops.core.streams.topics import doubts, is_internal_name, is_named_of, owner_of, store_of
-from kops.core.topics.settings import POLICY, RETENTION, own_settings, people_value, same_value
+from kops.core.topics.settings import POLICY, RETENTION, own_settings, readable_value, same_value
 from kops.operations.changelog.detect import detect_by, samples
 from kops.operations.changelog.target import Target, frozen
 from kops.operations.groups.matching import similar
@@ -53,11 +53,11 @@ class Difference:
         return {"name": self.name, "value": self.value, "expected": self.expected}
 
     def __str__(self) -> str:
-        has = people_value(self.name, self.value) if self.value is not None else "not known"
+        has = readable_value(self.name, self.value) if self.value is not None else "not known"
         if self.expected is None:
             return f"{self.name} is set to {has}; Kafka Streams sets none"
         least = self.expected.removeprefix(">=")
-        wanted = people_value(self.name, least.replace("|", " or "))
+        wanted = readable_value(self.name, least.replace("|", " or "))
         return f"{self.name} is {has}; Kafka Streams sets {f'at least {wanted}' if least != self.expected else wanted}"
 
 

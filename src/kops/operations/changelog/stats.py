@@ -15,7 +15,7 @@ from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import NamedFormats, Shape, choose_shape
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import MOST_BYTES, elsewhere, misplaced_note, of_settings, too_much
+from kops.operations.changelog.view import MOST_BYTES, count_misplaced, misplaced_note, of_settings, too_much
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def count(services: Services, target: Target, shape: Shape, engine: Engine | Non
     :raises Refused: when their keys do not fit in memory
     """
     if engine is not None:
-        from kops.operations.changelog.by_spark import count_by_spark, reading
+        from kops.operations.changelog.by_spark import count_by_spark, prepare_read
 
-        return count_by_spark(reading(services, engine, target), shape)
+        return count_by_spark(prepare_read(services, engine, target), shape)
     check = checker(shape.layout, shape.key, shape.value, shape.right)
     ranges = target.ranges_of()
     tallies = {place.partition: _Tally() for place in ranges}
@@ -112,7 +112,7 @@ def _counts(tally: _Tally, offsets: int, partitions: int, number: int, layout: L
         tombstones=len(tally.last) - len(live),
         superseded=tally.records - tally.unkeyed - len(tally.last),
         unkeyed=tally.unkeyed,
-        wrong_partition=elsewhere(((inner, number) for key in live if (inner := layout.inner(key)) is not None), partitions),
+        wrong_partition=count_misplaced(((inner, number) for key in live if (inner := layout.inner(key)) is not None), partitions),
         undecodable=tally.undecodable,
         key_bytes=tally.key_bytes,
         value_bytes=tally.value_bytes,

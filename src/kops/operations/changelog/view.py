@@ -228,7 +228,7 @@ def of_settings(target: Target, layout: Layout) -> list[str]:
 
 def misplaced(latest: Sequence[Record], layout: Layout, partitions: int) -> int:
     """Return how many live keys are in another partition than Kafka's default partitioner gives to the application's key."""
-    return elsewhere(
+    return count_misplaced(
         (
             (inner, record.partition)
             for record in latest
@@ -238,7 +238,7 @@ def misplaced(latest: Sequence[Record], layout: Layout, partitions: int) -> int:
     )
 
 
-def elsewhere(placed: Iterable[tuple[bytes, int]], partitions: int) -> int:
+def count_misplaced(placed: Iterable[tuple[bytes, int]], partitions: int) -> int:
     """Return how many keys are in another partition than murmur2 gives them.
 
     :param placed: keys and the partitions that they are in

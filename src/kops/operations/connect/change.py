@@ -13,7 +13,7 @@ from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, changed_settings, read_declaration
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
-from kops.operations.connect.redaction import RedactedConfig, config_digest, digest_key, seal
+from kops.operations.connect.redaction import RedactedConfig, config_digest, digest_key, redact
 from kops.operations.connect.restart import Watch
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
@@ -129,8 +129,8 @@ def _step(change: ConnectorChange, key: bytes) -> Step:
         change.file,
         state=change.state if change.actual is None else change.actual.wanted_state,
         passwords=tuple(sorted(change.passwords)),
-        after=None if change.config is None else seal(change.config, change.passwords, key),
-        before=None if change.actual is None else seal(change.actual.config, change.passwords, key),
+        after=None if change.config is None else redact(change.config, change.passwords, key),
+        before=None if change.actual is None else redact(change.actual.config, change.passwords, key),
     )
 
 

@@ -48,7 +48,7 @@ class RedactedConfig:
         return config, missing
 
 
-def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> RedactedConfig:
+def redact(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> RedactedConfig:
     """Remove the secrets from a configuration.
 
     :param passwords: settings that the plugin declares as secrets

@@ -15,7 +15,7 @@ from kops.config.load import read_config
 from kops.config.paths import Directories
 from kops.core import extras
 from kops.core.errors import KopsError, MissingRequirement
-from kops.gateways.connect.plugins import FILE_STREAM, fetched, plugin_folder
+from kops.gateways.connect.plugins import FILE_STREAM, fetched_plugins, plugin_folder
 from kops.gateways.machine import jars, jdk
 from kops.gateways.machine.archives import registry_folder
 from kops.operations.services import Services
@@ -56,7 +56,7 @@ def examine(services: Services, *, fetch: str | None = None, jars_directory: Pat
     for extra in extras.MODULES:
         yield _extra(extra)
     plain, connect, registry = (fetch in (what, ALL) for what in (PLAIN, CONNECT, REGISTRY))
-    java = _checked if plain or not extras.absent(extras.STATE) else _with_state
+    java = _checked if plain or not extras.missing_distributions(extras.STATE) else _with_state
     yield java("java", _java)
     yield java("javac", lambda: str(jdk.require_jdk().tool("javac")))
     yield java("kafka jars", lambda: _jars(services, jars.kafka_set(), plain, jars_directory))
@@ -76,7 +76,7 @@ def _checked(name: str, find: Callable[[], str]) -> Check:
 
 def _extra(extra: str) -> Check:
     """Check an optional part of the installation; it may be missing."""
-    name, missing = f"extra {extra}", extras.absent(extra)
+    name, missing = f"extra {extra}", extras.missing_distributions(extra)
     if missing:
         return Check(name, OPTIONAL, f"not installed ({', '.join(missing)}); {extras.how_to_add(extra)}")
     versions = {name: _version(name) for name in map(extras.distribution, extras.MODULES[extra])}
@@ -111,7 +111,7 @@ def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) ->
 def _connect(services: Services, fetch: bool, jars_directory: Path | None) -> str:
     found = _jars(services, jars.connect_set(), fetch, jars_directory)
     plugin_folder(services.directories.cache, FILE_STREAM, progress=services.progress.step, fetch=fetch)
-    return f"{found}; plugins: {', '.join(folder.name for folder in fetched(services.directories.cache))}"
+    return f"{found}; plugins: {', '.join(folder.name for folder in fetched_plugins(services.directories.cache))}"
 
 
 def _registry(services: Services, fetch: bool) -> str:

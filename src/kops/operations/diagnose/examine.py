@@ -24,7 +24,7 @@ from kops.core.times import time_text, to_milliseconds
 from kops.operations.cluster.observe import Gaps, observe
 from kops.operations.diagnose.looks import COMMIT_HISTORY, look_at_groups, with_transactions
 from kops.operations.diagnose.scope import Scope, scope_of
-from kops.operations.groups.open_transactions import OpenTransactions, held_back, stable_offsets
+from kops.operations.groups.open_transactions import OpenTransactions, find_open_transactions, stable_offsets
 from kops.operations.services import Services
 from kops.operations.streams.capture import load_capture, program_differences
 from kops.operations.streams.inspection import inspect_application
@@ -205,7 +205,7 @@ def _held_back(services: Services, seen: ObservedCluster, gaps: Gaps) -> OpenTra
     """Return the open transactions that hold back a last stable offset, of partitions where it is below the high watermark."""
     places = [place for place, partition in seen.partitions() if partition.leader is not None and place.topic not in INTERNAL_TOPICS]
     stable = stable_offsets(services, places)
-    held, problem = held_back(services, stable, services.kafka.offsets.bounds_or_errors(places))
+    held, problem = find_open_transactions(services, stable, services.kafka.offsets.bounds_or_errors(places))
     if problem is not None:
         gaps.note("transactions", problem)
     else:

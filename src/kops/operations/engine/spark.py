@@ -159,7 +159,7 @@ class Engine:
 
     def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Show how many more records the log has than before, while something writes."""
-        return writing(self.services, ends, total)
+        return write_progress(self.services, ends, total)
 
 
 def _keep_token(connection: Connection, directory: Path) -> None:
@@ -171,7 +171,7 @@ def _keep_token(connection: Connection, directory: Path) -> None:
         keep_renewed(file, expiry(file.read_text(encoding="utf-8"), time.time()), lambda: write_token(connection, directory))
 
 
-def writing(services: Services, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
+def write_progress(services: Services, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
     """Show how many more records partitions have than before, while something writes."""
     from kops.spark.driver.watch import watching
 

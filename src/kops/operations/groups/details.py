@@ -11,7 +11,7 @@ from kops.core.groups.lag import Headroom, OpenTransaction, Place, TimeLag, age_
 from kops.core.models import READ_COMMITTED, Bounds, GroupOffsets, TopicPartition
 from kops.core.rights import reason
 from kops.core.times import time_text, to_milliseconds
-from kops.operations.groups.open_transactions import held_back, stable_offsets
+from kops.operations.groups.open_transactions import find_open_transactions, stable_offsets
 from kops.operations.groups.unread import MOST_PLACES, headrooms, time_lags, unread_places
 from kops.operations.services import Services
 
@@ -106,7 +106,7 @@ def _held(
     services: Services, bounds: Mapping[TopicPartition, Bounds | KopsError], stable: Mapping[TopicPartition, int], warnings: list[str]
 ) -> Mapping[TopicPartition, OpenTransaction]:
     """Return the first open transaction of each partition whose last stable offset is below its end."""
-    found, problem = held_back(services, stable, bounds)
+    found, problem = find_open_transactions(services, stable, bounds)
     if problem is not None:
         warnings.append(f"open transactions are not known: {reason(problem)}")
     else:

@@ -17,7 +17,7 @@ from kops.core.offsets.arithmetic import lag_of
 from kops.core.rights import reason
 from kops.core.selection import is_glob
 from kops.operations.groups.details import NO_DETAILS, Details, details_of
-from kops.operations.groups.matching import KEPT_IN, WITH_OFFSETS, matching_listed, unlisted
+from kops.operations.groups.matching import KEPT_IN, WITH_OFFSETS, matching_listed, why_incomplete
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -221,7 +221,7 @@ def lag(
             raise Refused(f"{name} is a {answer.type} group: it has no committed offsets", hint="`kops groups describe` shows it")
         else:
             without.append(f"{name} ({answer.type})")
-    if any(regex or is_glob(name) for name in patterns) and (missing := unlisted(services)):
+    if any(regex or is_glob(name) for name in patterns) and (missing := why_incomplete(services)):
         problems[KEPT_IN] = missing
     offsets: dict[str, GroupOffsets] = {}
     seen: dict[str, set[int]] = defaultdict(set)

@@ -65,7 +65,7 @@ def list_groups(
     ]
 
 
-def unseen(rows: Sequence[Mapping[str, Any]]) -> str:
+def unseen_note(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence about the listed groups of which the client library sees only the names; empty if there are none."""
     names = [f"{row['group']} ({row['type']})" for row in rows if row["state"] == "UNKNOWN"]
     return f"with these connection settings only the names are known of: {names_text(names)}" if names else ""
@@ -254,7 +254,7 @@ def _state(text: str) -> str:
     return found
 
 
-def unlisted(services: Services) -> KopsError | None:
+def why_incomplete(services: Services) -> KopsError | None:
     """Return why a list of groups may be incomplete.
 
     None if every partition of ``__consumer_offsets`` has a leader, or the topic may not be described.

@@ -35,7 +35,7 @@ def stable_offsets(services: Services, partitions: Iterable[TopicPartition]) -> 
     return {partition: found.log_end_offset for partition, found in answers.items() if isinstance(found, Bounds)}
 
 
-def held_back(
+def find_open_transactions(
     services: Services, stable: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, Bounds | KopsError]
 ) -> tuple[OpenTransactions, KopsError | None]:
     """Return the open transactions of partitions whose last stable offset is below their end.
@@ -66,4 +66,4 @@ def transactions_in(services: Services, partitions: Iterable[TopicPartition]) ->
     """Return the open transactions of some partitions: two requests, and a third one if any are open."""
     places = sorted(set(partitions))
     stable = stable_offsets(services, places)
-    return held_back(services, stable, services.kafka.offsets.bounds_or_errors(places))[0]
+    return find_open_transactions(services, stable, services.kafka.offsets.bounds_or_errors(places))[0]

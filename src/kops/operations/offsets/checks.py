@@ -77,7 +77,7 @@ def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadat
                 yield ItemResult(target, Status.FAILED, error.as_json(), offset)
 
 
-def strayed_from(group: GroupMoves, found: GroupOffsets) -> list[TopicPartition]:
+def strayed_partitions(group: GroupMoves, found: GroupOffsets) -> list[TopicPartition]:
     """Return the partitions whose offset is neither the previous nor the planned one."""
     return [
         TopicPartition(topic.topic, partition)
@@ -87,7 +87,7 @@ def strayed_from(group: GroupMoves, found: GroupOffsets) -> list[TopicPartition]
     ]
 
 
-def left_over(topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
+def remaining_moves(topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
     """Return the moves that an interrupted plan has left to do: from the current commits."""
     return replace(topic, before=current_column(found, topic.topic, topic.partitions), whole=False)
 

@@ -15,7 +15,7 @@ from kops.operations.offsets.choose import committed_now, group_to_move, ready_g
 from kops.operations.offsets.items import offset_of
 from kops.operations.offsets.plan import plan_group, selected
 from kops.operations.offsets.rules import included, narrowing
-from kops.operations.offsets.skip import behind_records
+from kops.operations.offsets.skip import resolve_skips
 from kops.operations.offsets.strategies import Seek, seek_of
 from kops.operations.services import Services
 
@@ -82,7 +82,7 @@ def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str 
             hint="edit again from where it is now",
             group=sheet.group,
         )
-    strategies = behind_records(services, seeks, current)
+    strategies = resolve_skips(services, seeks, current)
     return plan_group(services, sheet.group, group, strategies, current, summary=f"edit group {sheet.group}")
 
 

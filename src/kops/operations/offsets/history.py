@@ -84,12 +84,12 @@ def history_rows(
         if only_jumps and not shown:
             notes.append("no commit there was made by a tool or deleted, as far as leader epochs and members tell")
         return [_row(event, by) for event, by in shown], notes
-    stood = standing(kept, at)
+    stood = events_at(kept, at)
     rows = [_standing_row(partition, event, at) for partition, event in sorted(stood.items())]
     return rows, notes
 
 
-def standing(events: Iterable[CommitEvent], at: int) -> dict[TopicPartition, CommitEvent | None]:
+def events_at(events: Iterable[CommitEvent], at: int) -> dict[TopicPartition, CommitEvent | None]:
     """Return the last event of each partition at or before a time, by log order; None if its first event is later."""
     stood: dict[TopicPartition, CommitEvent | None] = {}
     for event in events:
@@ -114,7 +114,7 @@ def history_strategies(
     :param every: include partitions that had a commit then and have none now
     :raises Refused: when none is known
     """
-    stood = standing(read_history(services, [group_id])[group_id], at)
+    stood = events_at(read_history(services, [group_id])[group_id], at)
     strategies: dict[TopicPartition, Strategy | Stay] = {}
     for partition in {*partitions, *(stood if every else ())}:
         event = stood.get(partition)
@@ -139,7 +139,7 @@ def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow:
     rules = [
         Rule(partition.topic, _strategy(event.committed, event.time), (partition.partition,), group=group)
         for group, events in read_history(services, group_ids).items()
-        for partition, event in standing(events, at).items()
+        for partition, event in events_at(events, at).items()
         if event is not None and event.committed is not None and included(partition, narrow)
     ]
     existing, _gone = services.kafka.offsets.partitions_or_errors({str(rule.topic) for rule in rules})

@@ -24,18 +24,18 @@ from kops.operations.offsets.checks import (
     as_written,
     has_streams_metadata,
     is_plain,
-    left_over,
     moved_back,
     moved_since,
     moved_since_planned,
     outside_log,
     refusal_of,
     refuse_outside_log,
+    remaining_moves,
     results_of,
     state_moved,
     state_of,
     states_now,
-    strayed_from,
+    strayed_partitions,
     wrong_results,
 )
 from kops.operations.offsets.items import places
@@ -198,9 +198,9 @@ class Mover(Mutation[M]):
         alone = isinstance(plan.arguments, OneMove)
         groups = []
         for group, state, found in _now(services, plan, idle=alone):
-            if away := strayed_from(group, found):
+            if away := strayed_partitions(group, found):
                 raise StateMoved(f"{names_text(away)} of group {group.group} moved on since", hint="plan again from what is there now")
-            groups.append(replace(group, state=state, topics=tuple(left_over(topic, found) for topic in group.topics)))
+            groups.append(replace(group, state=state, topics=tuple(remaining_moves(topic, found) for topic in group.topics)))
         within_log, delete_groups = plan.arguments.within_log, plan.arguments.delete_groups
         if not alone:
             summary = "finish moving groups"

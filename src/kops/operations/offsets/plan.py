@@ -19,7 +19,7 @@ from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.core.streams.topics import looks_like_streams
-from kops.operations.groups.matching import unlisted
+from kops.operations.groups.matching import why_incomplete
 from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.choose import ChosenGroups
@@ -115,7 +115,7 @@ def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule],
     ]
     left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
     warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups)]
-    if chosen.groups.keys() != chosen.named and (missing := unlisted(services)):
+    if chosen.groups.keys() != chosen.named and (missing := why_incomplete(services)):
         warnings.append(missing.message)
     return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings)
 

@@ -17,7 +17,7 @@ from kops.operations.offsets.files import file_offsets, file_rules
 from kops.operations.offsets.history import history_rules, history_strategies, history_time
 from kops.operations.offsets.plan import plan_group, plan_groups, selected
 from kops.operations.offsets.rules import Rule, narrowing, rule_of
-from kops.operations.offsets.skip import behind_records
+from kops.operations.offsets.skip import resolve_skips
 from kops.operations.offsets.strategies import Choice, seeks_of, strategy_of
 from kops.operations.services import Services
 
@@ -124,7 +124,7 @@ def plan_seek(
     """
     seeks = seeks_of(positions, services.now())
     group, current = ready_group(services, group_id, new_group=new_group, wait_empty=wait_empty)
-    strategies = behind_records(services, _each(services, seeks), current)
+    strategies = resolve_skips(services, _each(services, seeks), current)
     return plan_group(services, group_id, group, strategies, current, summary=f"seek group {group_id}")
 
 

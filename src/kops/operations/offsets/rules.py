@@ -13,7 +13,7 @@ from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.offsets.arithmetic import Strategy, ToCurrent
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, split_partitions
-from kops.core.topics.names import no_topics
+from kops.core.topics.names import no_topics_text
 from kops.operations.services import Services
 
 Committed = Mapping[str, Collection[int]]
@@ -85,7 +85,7 @@ def existing_partitions(services: Services, rules: Sequence[Rule], known: Collec
         if not isinstance(problem, NotFound):
             raise problem
         if topic in named:
-            raise Refused(no_topics([topic]), hint="`kops topics list` shows those that exist", topic=topic)
+            raise Refused(no_topics_text([topic]), hint="`kops topics list` shows those that exist", topic=topic)
     existing = {topic: frozenset(partition.partition for partition in partitions) for topic, partitions in found.items()}
     for rule in rules:
         missing = set(rule.partitions or ()) - existing[rule.topic] if rule.topic in named and not rule.pattern else set()

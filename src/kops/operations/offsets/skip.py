@@ -11,12 +11,12 @@ from kops.core.models import READ_COMMITTED, Bounds, CommittedOffset, TopicParti
 from kops.core.offsets.arithmetic import SkipRecords, Strategy, ToOffset
 from kops.core.records.models import OffsetRange
 from kops.core.times import to_milliseconds
-from kops.operations.groups.open_transactions import held_back, stable_offsets, transactions_in
+from kops.operations.groups.open_transactions import find_open_transactions, stable_offsets, transactions_in
 from kops.operations.offsets.strategies import Seek
 from kops.operations.services import Services
 
 
-def behind_records(
+def resolve_skips(
     services: Services, seeks: Mapping[TopicPartition, Seek], current: Mapping[TopicPartition, CommittedOffset]
 ) -> dict[TopicPartition, Strategy]:
     """Replace each skip among the seeks by the offset that it leads to.
@@ -87,7 +87,7 @@ def passed_transactions(
     onward = [p for p, offset in after.items() if (found := before.get(p)) is None or offset > found.offset]
     stable = stable_offsets(services, onward)
     passing = {p: offset for p, offset in stable.items() if offset < after[p]}
-    held, _problem = held_back(services, passing, ends)
+    held, _problem = find_open_transactions(services, passing, ends)
     now = to_milliseconds(services.now())
     warnings = []
     for partition in sorted({*held.open, *held.unknown}):

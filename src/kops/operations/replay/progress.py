@@ -266,7 +266,7 @@ def read_notes(services: Services, prefix: str, *, committed: bool, settled: boo
 def progress_notes(services: Services, progress_topic: ProgressTopic) -> list[str]:
     """Return what a plan says about how long progress stays known; nothing if that is for ever and no topic has to be created."""
     if progress_topic.problem:
-        kept = f"for {kept_text(services)} after the last commit"
+        kept = f"for {offsets_retention_text(services)} after the last commit"
         return [f"its progress is known {kept}, and `kops replay resume` refuses after that ({progress_topic.problem})"]
     settings = ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
     return (
@@ -274,7 +274,7 @@ def progress_notes(services: Services, progress_topic: ProgressTopic) -> list[st
     )
 
 
-def kept_text(services: Services) -> str:
+def offsets_retention_text(services: Services) -> str:
     """Return for how long brokers keep committed offsets of groups without members."""
     cluster = services.kafka.cluster()
     try:

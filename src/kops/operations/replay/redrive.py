@@ -18,7 +18,7 @@ from kops.core.findings import counted
 from kops.core.intervals import Intervals, below, intervals_of, intervals_text, joined
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Arguments, ItemResult, Plan, Status
-from kops.core.topics.names import PROGRESS_TOPIC, no_topics
+from kops.core.topics.names import PROGRESS_TOPIC, no_topics_text
 from kops.operations.archive.source import settings_of
 from kops.operations.protocol.journal import Journal
 from kops.operations.replay.arguments import RedriveArguments
@@ -183,7 +183,7 @@ def done_json(known: Mapping[int, RedriveProgress]) -> dict[str, Any]:
 def _prefix(services: Services, topic: str) -> str:
     found = services.kafka.topics.existing([topic])
     if topic not in found:
-        raise NotFound(no_topics([topic]), hint="`kops topics list` shows those that exist")
+        raise NotFound(no_topics_text([topic]), hint="`kops topics list` shows those that exist")
     return f"redrive {topic} {found[topic].topic_id or '-'} "
 
 

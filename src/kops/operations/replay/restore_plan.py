@@ -17,7 +17,7 @@ from kops.operations.archive.read import open_archive, rows_compared, runs_of
 from kops.operations.archive.source import settings_of
 from kops.operations.engine.spark import start_engine
 from kops.operations.replay.arguments import RestoreArguments, new_name
-from kops.operations.replay.progress import find_progress_topic, kept_text, progress_notes
+from kops.operations.replay.progress import find_progress_topic, offsets_retention_text, progress_notes
 from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest
 from kops.operations.replay.restore import group_items, groups_wanted, refuse_active_groups, translated
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
@@ -127,7 +127,7 @@ def _notes(services: Services, targets: Targets, archive: Archive, groups: Mappi
     ]
     if groups:
         notes.append("offsets of groups are those of the same records, found by reading back: markers of transactions take offsets too")
-        notes.append(f"brokers delete the offsets of a group without members after {kept_text(services)}")
+        notes.append(f"brokers delete the offsets of a group without members after {offsets_retention_text(services)}")
     elif archive.groups:
         notes.append(f"no offsets are committed; the archive has those of {', '.join(sorted(archive.groups))}: --groups GLOB")
     if targets.no_undo:

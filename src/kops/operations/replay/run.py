@@ -11,7 +11,7 @@ from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.gateways.wire.connections import patiently
-from kops.operations.archive.source import refuse_gone, source_of
+from kops.operations.archive.source import refuse_lost_records, source_of
 from kops.operations.offsets.items import partition_of
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.replay.arguments import Given, ReplayArguments
@@ -59,7 +59,9 @@ class Replay(Mutation[Given]):
                 raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` continues")
             _refuse_filled(services, plan.guard["empty_ends"])
         left = ranges_left(given, {number: sent.offset for number, sent in done.items()})
-        refuse_gone(source, given.source, {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left})
+        refuse_lost_records(
+            source, given.source, {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left}
+        )
 
     def apply(self, services: Services, plan: Plan[Given]) -> Iterator[ItemResult]:
         given = plan.arguments

@@ -10,7 +10,7 @@ from kops.core.durations import duration_text
 from kops.core.errors import Refused
 from kops.core.findings import counted
 from kops.core.models import Bounds, Setting, TopicPartition, value_of
-from kops.core.topics.names import no_topics
+from kops.core.topics.names import no_topics_text
 from kops.operations.replay.request import BY_KEY, KEEP, ReplayRequest
 from kops.operations.services import Services
 
@@ -73,7 +73,7 @@ def targets_of(services: Services, topics: Sequence[str], request: ReplayRequest
     if missing:
         make = f"`kops topics create {missing[0]}`" if len(missing) == 1 else "`kops topics create NAME`, or `kops topics apply FILE`"
         raise Refused(
-            f"{no_topics(missing)}: nothing was sent",
+            f"{no_topics_text(missing)}: nothing was sent",
             hint=f"make {'it' if len(missing) == 1 else 'them'} first: {make}"
             + ("" if request.target else "; or leave out with --where what goes there"),
             missing=missing,

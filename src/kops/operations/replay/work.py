@@ -16,7 +16,7 @@ from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.core.statefile.sources import Form
 from kops.operations.archive.source import settings_of, source_of
-from kops.operations.engine.spark import Engine, report_folder, start_engine, writing
+from kops.operations.engine.spark import Engine, report_folder, start_engine, write_progress
 from kops.operations.replay.arguments import Given, RedriveArguments, ReplayArguments, RestoreArguments
 from kops.operations.replay.request import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, parse_form
 from kops.operations.services import Services
@@ -69,7 +69,7 @@ class Work(Generic[Given]):
 
         folder = self._progress_folder
         if folder is None:
-            return writing(self.services, ends, total)
+            return write_progress(self.services, ends, total)
         return watching(self.services.progress, lambda: records_reported(folder), total, "records", held=lambda: any_held(folder))
 
     def begin(self) -> None:

@@ -22,7 +22,7 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import GROW, StateArguments, log_starts
 from kops.operations.state.changelog_writes import append, judged, refuse_incomplete, refuse_without_stages, wrong_partitions
 from kops.operations.state.completeness import before_starting
-from kops.operations.state.guard import guarded, meanwhile, refuse_moved, refuse_moved_on, refuse_running
+from kops.operations.state.guard import changes_meanwhile, guarded, refuse_moved, refuse_moved_on, refuse_running
 from kops.operations.state.internal_topics import change_topics, left_to_do, refuse_unless_recreatable, verified_topic
 from kops.operations.state.undo import plan_undo
 from kops.operations.topics.read_back import settled
@@ -198,7 +198,7 @@ def _second_look(services: Services, plan: Plan[StateArguments], results: Sequen
     """Yield a failure of the application itself if it did something while its state was being written."""
     if not any(result.status is Status.DONE for result in results):
         return
-    events = meanwhile(services, plan)
+    events = changes_meanwhile(services, plan)
     if events:
         application = plan.arguments.application
         error = VerificationFailed(

@@ -71,8 +71,8 @@ def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, start
     """
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
-    from kops.spark.reading.snapshot import held, snapshot_view
-    from kops.spark.staging.writer import unlike
+    from kops.spark.reading.snapshot import snapshot_contents, snapshot_view
+    from kops.spark.staging.writer import differing_tails
 
     store = arguments.stores[name]
     topic, after = store.changelog, log_ends(engine.services, [store.changelog])
@@ -84,12 +84,12 @@ def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, start
     wanted = fingerprints(store.contents)
     with explained(f"read {topic} back"), engine.reading(new):
         if store.with_headers:
-            found = held(snapshot_view(engine.kafka().read(new), versioned=store.in_order))
+            found = snapshot_contents(snapshot_view(engine.kafka().read(new), versioned=store.in_order))
             differing = {
                 number: "" for number in {*wanted, *found} if number not in found or wanted.get(number) != found[number].fingerprint
             }
         else:
-            differing = unlike(engine.kafka(), new, _staged(engine, store), wanted)
+            differing = differing_tails(engine.kafka(), new, _staged(engine, store), wanted)
     return {f"{topic}:{number}": how for number, how in differing.items()}
 
 
@@ -140,13 +140,13 @@ def refuse_without_stages(arguments: StateArguments) -> None:
 
 def refuse_incomplete(engine: Engine, store: StoreWrite) -> None:
     """Refuse when the staged copy of a changelog that is about to be deleted is incomplete."""
-    from kops.spark.reading.snapshot import held, read_snapshot
+    from kops.spark.reading.snapshot import read_snapshot, snapshot_contents
     from kops.spark.staging.difference import to_append
     from kops.spark.staging.stage import contents_of, read_stage
 
     path, session = store.prior_stage, engine.session
     if store.with_headers:
-        kept = {number: found.fingerprint for number, found in held(read_snapshot(session, path)).items()}
+        kept = {number: found.fingerprint for number, found in snapshot_contents(read_snapshot(session, path)).items()}
     else:
         kept = {number: found.fingerprint for number, found in contents_of(to_append(read_stage(session, path))).items()}
     if kept != fingerprints(store.prior_contents):

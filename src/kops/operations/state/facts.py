@@ -9,12 +9,12 @@ from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, TopicPartition, isolation_of
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
-from kops.core.topics.names import no_topics
+from kops.core.topics.names import no_topics_text
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
 from kops.operations.state.input_starts import find_starts, start_since
-from kops.operations.state.lost_records import judge_buffers, lossy
+from kops.operations.state.lost_records import judge_buffers, lossy_partitions
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class StoreFacts:
     def lossy(self) -> list[int]:
         """The partitions of the changelog that have lost records although its settings do not delete any."""
         starts = {number: bound.log_start_offset for number, bound in self.changelog_bounds.items()}
-        return lossy(starts, self.settings.get("cleanup.policy", ""))
+        return lossy_partitions(starts, self.settings.get("cleanup.policy", ""))
 
     @property
     def emptied(self) -> list[int]:
@@ -195,7 +195,9 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         if state_file.is_of_program:  # its names are right: there is none to guess
             recreates = "--write replace recreates it, and " if place.endswith(".changelog") else ""
             hint = f"{recreates}Kafka Streams makes its internal topics when the application starts"
-            raise ConfigError(f"{state_file.application} needs a topic that is not there: {no_topics([topic])}", hint=hint, topic=topic)
+            raise ConfigError(
+                f"{state_file.application} needs a topic that is not there: {no_topics_text([topic])}", hint=hint, topic=topic
+            )
         hint = nearest(topic, [name for name in services.kafka.topics.names() if name not in wanted])
         if place.endswith(("changelog", "repartition")):
             hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
@@ -206,7 +208,7 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         if place.endswith(".changelog"):
             hint += "; --write replace recreates it"
         raise ConfigError(
-            f"{state_file.path}: {place}: {no_topics([topic])}", hint=hint or "`kops topics list` shows those that exist", topic=topic
+            f"{state_file.path}: {place}: {no_topics_text([topic])}", hint=hint or "`kops topics list` shows those that exist", topic=topic
         )
     return {name: topic.places for name, topic in described.items()}
 

@@ -184,11 +184,13 @@ def check_copy(engine: Engine, base: BaseSnapshot, changelog: str) -> None:
     :raises ConfigError: when it is something else
     """
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.snapshot import held, read_snapshot
+    from kops.spark.reading.snapshot import read_snapshot, snapshot_contents
 
     kept = base.of_changelog(changelog)
     path = str(store_folder(base.folder, kept))
     engine.services.progress.step(f"checking {kept.name}: {kept.records:,} records of {base.folder}")
     with explained(f"read the snapshot of {kept.name}"):
-        if held_json(held(read_snapshot(engine.session, path))) != {number: dict(content) for number, content in kept.contents.items()}:
+        if held_json(snapshot_contents(read_snapshot(engine.session, path))) != {
+            number: dict(content) for number, content in kept.contents.items()
+        }:
             raise ConfigError(f"{path} is not what was written there: counts or hashes differ", hint="use another copy")

@@ -88,7 +88,7 @@ def log_ends(services: Services, topics: Iterable[str]) -> dict[TopicPartition, 
     return {partition: bound.log_end_offset for partition, bound in sorted(services.kafka.offsets.bounds(partitions).items())}
 
 
-def meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
+def changes_meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
     """Return what the application, or another tool, did while a plan was carried out, one sentence each.
 
     Changelog partitions that the plan wrote itself are read back elsewhere.

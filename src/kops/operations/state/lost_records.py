@@ -11,7 +11,7 @@ from kops.operations.state.evidence import partitions_text
 from kops.operations.state.exactness import Exactness
 
 
-def lossy(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
+def lossy_partitions(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
     """Return the partitions of a changelog that have lost records: they begin above offset 0 although no setting deletes records.
 
     Compaction does not move a log's start. What was lost may have been restored by a rebuild since.

@@ -12,7 +12,7 @@ from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.program import repartition_topics
-from kops.core.topics.names import no_topics
+from kops.core.topics.names import no_topics_text
 from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure, start_engine
 from kops.operations.offsets.items import move_item
 from kops.operations.protocol.journal import EntryStatus, Journal, crashed
@@ -28,7 +28,7 @@ from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.plans import described_by, state_plan
 from kops.operations.state.repartition_inputs import InputChoice, emissions_of, keyed_inputs, plan_inputs
 from kops.operations.state.repartition_stages import MovedChangelog, movables, stage_changelogs
-from kops.operations.state.snapshot_topics import OwnTopics, StoppedApplication, own_topics, standing_still
+from kops.operations.state.snapshot_topics import OwnTopics, StoppedApplication, own_topics, stopped_application
 
 
 def plan_repartition(
@@ -58,7 +58,7 @@ def plan_repartition(
     engine = start_engine(services, master)
     topics = own_topics(services, state_file.application, state_file)
     isolation = isolation_of(committed=state_file.exactly_once)
-    still = standing_still(services, topics, isolation=isolation)
+    still = stopped_application(services, topics, isolation=isolation)
     keyed = keyed_inputs(state_file) if program is None else keyed_by_program(program.capture, state_file)
     inputs = plan_inputs(services, state_file, partitions, choice, keyed=keyed, committed=still.committed)
     if program is not None:
@@ -217,7 +217,7 @@ def _changes(
     for name in (*wanted, *repartitions):
         if name not in there:
             correct = "" if state_file.is_of_program else "; correct the state file"
-            raise Refused(no_topics([name]), hint=f"Kafka Streams makes it when the application starts{correct}")
+            raise Refused(no_topics_text([name]), hint=f"Kafka Streams makes it when the application starts{correct}")
     old = [there[name] for name in dict.fromkeys((*wanted, *repartitions)) if there[name].partitions != partitions]
     changes = [TopicChange(topic, replace(topic, partitions=partitions)) for topic in old]
     ids = topic_ids(services, changes)

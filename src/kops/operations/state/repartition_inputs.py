@@ -46,7 +46,7 @@ class Inputs:
     kept: frozenset[str] = frozenset()
 
 
-def parse_instead(texts: Sequence[str]) -> dict[str, str]:
+def parse_replaced_inputs(texts: Sequence[str]) -> dict[str, str]:
     """Return the topics of ``--input OLD=NEW``.
 
     :raises UsageProblem: when one does not name two topics

@@ -249,13 +249,13 @@ def stage_stores(engine: Engine, folder: Path, original: Manifest, manifest: Man
 def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> StagedStore:
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
-    from kops.spark.reading.snapshot import held, read_snapshot
+    from kops.spark.reading.snapshot import read_snapshot, snapshot_contents
     from kops.spark.staging.stage import stage_view
 
     engine.services.progress.step(f"checking {store.name}: {store.records:,} records")
     view = read_snapshot(engine.session, str(folder))
     with explained(f"read the snapshot of {store.name}"):
-        found = held_json(held(view))
+        found = held_json(snapshot_contents(view))
     if found != _contents(store):
         raise ConfigError(f"{folder} is not what was written there: counts or hashes differ", hint="use another copy")
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
@@ -284,12 +284,12 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
     :raises Refused: when it holds anything else
     """
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.snapshot import held
+    from kops.spark.reading.snapshot import snapshot_contents
     from kops.spark.staging.stage import StagedPartitions
 
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
-        found = held_json(held(view_of(engine, store, changelog)))
+        found = held_json(snapshot_contents(view_of(engine, store, changelog)))
     if found == _contents(store):
         return StagedStore(store, bounds, "", StagedPartitions({}, {}))
     what = f"{store.topic.name} does not hold what the snapshot does, and is"

@@ -50,11 +50,11 @@ class _SchemaIds:
         self._found: dict[tuple[str, str, tuple[tuple[int, tuple[int, int]], ...]], list[UsedSchemaId]] = {}
 
     def of(self, topic: TopicRange, part: str) -> list[UsedSchemaId]:
-        from kops.spark.reading.registered import ids_met
+        from kops.spark.reading.registered import used_schema_ids
 
         place = (topic.topic, part, tuple(sorted(topic.ranges.items())))
         if place not in self._found:
-            self._found[place] = ids_met(self._kafka, topic, part)
+            self._found[place] = used_schema_ids(self._kafka, topic, part)
         return self._found[place]
 
 

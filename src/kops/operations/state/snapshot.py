@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kops
-from kops.config.durable import settle, synced
+from kops.config.durable import sync, sync_tree
 from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import CommittedOffset, NewTopic, Setting, TopicPartition, isolation_of, value_of
 from kops.core.statefile import StateFile
@@ -23,8 +23,8 @@ from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.offsets.items import committed_json, committed_of_json
 from kops.operations.services import Services
-from kops.operations.state.lost_records import losses_text, lossy
-from kops.operations.state.snapshot_topics import own_topics, standing_still
+from kops.operations.state.lost_records import losses_text, lossy_partitions
+from kops.operations.state.snapshot_topics import own_topics, stopped_application
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
@@ -65,7 +65,7 @@ class SnapshotStore:
     @property
     def emptied(self) -> list[int]:
         starts = {number: start for number, (start, end) in self.cut.items() if start == end}
-        return lossy(starts, self.cleanup_policy)
+        return lossy_partitions(starts, self.cleanup_policy)
 
     @property
     def records(self) -> int:
@@ -211,7 +211,7 @@ def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guar
     engine = start_engine(services, master)
     topics = own_topics(services, application, state_file)
     isolation = isolation_of(committed=chosen != "at_least_once")
-    still = standing_still(services, topics, isolation=isolation)
+    still = stopped_application(services, topics, isolation=isolation)
     known = {store.name: (store.type, store.history_ms) for store in state_file.stores} if state_file else {}
     stores = []
     for name, topic in topics.changelogs.items():
@@ -273,9 +273,9 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
             file.flush()
             os.fsync(file.fileno())
         refuse_existing(target)
-        settle(part, private=engine.is_local)
+        sync_tree(part, private=engine.is_local)
         part.rename(target)
-        synced(target.parent)
+        sync(target.parent)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

@@ -80,7 +80,7 @@ class StoppedApplication:
     bounds: Mapping[TopicPartition, Bounds]
 
 
-def standing_still(services: Services, topics: OwnTopics, *, isolation: str) -> StoppedApplication:
+def stopped_application(services: Services, topics: OwnTopics, *, isolation: str) -> StoppedApplication:
     """Return one cut through changelogs and committed offsets, which is only consistent while nothing runs.
 
     :raises GroupActive: while the application has members

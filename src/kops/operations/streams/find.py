@@ -68,7 +68,7 @@ def find_applications(services: Services) -> tuple[list[FoundApplication], list[
     for topic in internal:
         owner = owner_of(topic, known_by)
         (owned[owner] if owner else orphans).append(topic)
-    groups = described(services, [listed[name] for name in known_by])
+    groups = describe_applications(services, [listed[name] for name in known_by])
     found = []
     for name in sorted(known_by):
         application = groups[name]
@@ -102,7 +102,7 @@ def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[st
     return known
 
 
-def described(services: Services, groups: Sequence[Group]) -> dict[str, Application]:
+def describe_applications(services: Services, groups: Sequence[Group]) -> dict[str, Application]:
     """Return applications with what their groups report; errors are stored in them, not raised.
 
     :raises Unreachable: when no broker answers
@@ -175,4 +175,4 @@ def find_application(services: Services, name: str) -> Application:
     if group.type not in (CLASSIC, STREAMS) or (group.type == CLASSIC and group.state != "EMPTY" and group.protocol not in ("", ASSIGNOR)):
         what = f"a {group.type} group" if group.type != CLASSIC else f"a consumer group ({group.protocol})"
         raise Refused(f"{name} is {what}, not a Kafka Streams application", hint="`kops groups describe` shows it", group=name)
-    return described(services, [group])[name]
+    return describe_applications(services, [group])[name]

@@ -15,7 +15,7 @@ from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.sizes import size_text
 from kops.core.times import to_milliseconds
 from kops.core.topics.names import STREAMS_SUFFIXES, streams_application
-from kops.core.topics.settings import POLICY, RETENTION, people_value
+from kops.core.topics.settings import POLICY, RETENTION, readable_value
 from kops.core.topics.warnings import EffectiveSettings
 from kops.operations.groups.matching import is_live_streams
 from kops.operations.services import Services
@@ -234,7 +234,7 @@ def _too_old(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
         held = sum(ends.offsets for ends, _ in of_topic)
         doomed = sum(max(0, cut - ends.log_start_offset) for ends, cut in of_topic)
         if doomed:
-            old = people_value(RETENTION, str(limit))
+            old = readable_value(RETENTION, str(limit))
             yield f"{topic.name}: up to {doomed:,} of {held:,} records are older than retention.ms {old}: they are deleted for good soon"
     yield from need_warnings(needs_below(services, cuts))
 

@@ -42,7 +42,7 @@ def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
 
 
 def _of_piece(piece: Piece, read: Read) -> Iterator[frames.Batch]:
-    return ahead(of_columns(piece.topic, piece.partition, each) for columns in read(piece) for each in _slices(columns))
+    return prefetched(of_columns(piece.topic, piece.partition, each) for columns in read(piece) for each in _slices(columns))
 
 
 def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
@@ -50,7 +50,7 @@ def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
         yield columns.where(slice(start, start + BATCH))
 
 
-def ahead(items: Iterable[Any]) -> Iterator[Any]:
+def prefetched(items: Iterable[Any]) -> Iterator[Any]:
     """Yield items that a thread makes ahead, so that reading continues while the program works."""
     made: Queue[tuple[bool, Any]] = Queue(_AHEAD)
     stopped = False

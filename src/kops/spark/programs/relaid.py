@@ -17,8 +17,8 @@ from kops.spark.programs.jobs import facts_of_tasks
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import DifferingKeys, first_keys
 from kops.spark.programs.rows import snapshot_rows, staged_rows
-from kops.spark.programs.spill import Rows, Spill, together
-from kops.spark.programs.stores import lasting, latest_window, rows_wanted, without_expired
+from kops.spark.programs.spill import Rows, Spill, zip_parts
+from kops.spark.programs.stores import latest_window, rows_wanted, unexpired_rows, without_expired
 from kops.spark.programs.tasks import row_of, run_in_order
 from kops.spark.programs.written import PartitionFiles, TaskOutput
 
@@ -145,7 +145,7 @@ def _counted(run: Run, store: StoreTask, partition: int, runs: Sequence[TaskOutp
     wanted = [_ExpectedRows(run, store, partition, written) for written in runs]
     counts, differing = dict.fromkeys(("keys", "wrong", "open", "by_order"), 0), DifferingKeys()
     examples: dict[str, list[bytes]] = {"wrong": [], "open": []}
-    for held, *parts in together(_held(run, store, partition), *(each.rows for each in wanted), *(each.lasting for each in wanted)):
+    for held, *parts in zip_parts(_held(run, store, partition), *(each.rows for each in wanted), *(each.lasting for each in wanted)):
         rows, (first, *others) = parts[: len(wanted)], parts[len(wanted) :]
         unlike = [each.unlike(some, held) for each, some in zip(wanted, rows, strict=True)]
         by_all = set.intersection(*unlike)
@@ -162,7 +162,7 @@ class _ExpectedRows:
     def __init__(self, run: Run, store: StoreTask, partition: int, written: TaskOutput) -> None:
         self._store, self._partition = store, partition
         self.rows, self._timed = rows_wanted(run, store, written)
-        self.lasting = lasting(written, store)
+        self.lasting = unexpired_rows(written, store)
         self._latest = latest_window(self.rows, store)
 
     def unlike(self, rows: pyarrow.Table, held: pyarrow.Table) -> set[bytes]:

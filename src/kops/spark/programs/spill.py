@@ -107,7 +107,7 @@ class Rows:
 
     def __iter__(self) -> Iterator[pyarrow.Table]:
         """Yield the table of each part."""
-        for (table,) in together(self):
+        for (table,) in zip_parts(self):
             yield table
 
     def part(self, number: int) -> pyarrow.Table:
@@ -123,7 +123,7 @@ class Rows:
         return Rows(self.spill, lambda number: change(self.part(number)))
 
 
-def together(*several: Rows) -> Iterator[tuple[pyarrow.Table, ...]]:
+def zip_parts(*several: Rows) -> Iterator[tuple[pyarrow.Table, ...]]:
     """Yield the tables of each part: what they have of a key is in the same one."""
     divided = any(each.spill.divided for each in several)
     if divided:

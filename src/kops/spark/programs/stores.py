@@ -9,7 +9,7 @@ from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.changelogs import Changelogs
 from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.rows import rows_schema, snapshot_rows
-from kops.spark.programs.spill import Rows, together
+from kops.spark.programs.spill import Rows, zip_parts
 from kops.spark.programs.versions import as_records
 from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
 
@@ -72,7 +72,7 @@ class _Comparison:
     def staged(self, wanted: Rows, held: Rows) -> Iterator[pyarrow.RecordBatch]:
         """Yield the rows to be staged; the writer of versioned stores puts records into the order of time, whatever the order here."""
         latest = latest_window(wanted, self._store)
-        for expected, found in together(wanted, held):
+        for expected, found in zip_parts(wanted, held):
             self._keys += expected.num_rows - expected["value"].null_count
             self._held += found.num_rows - found["value"].null_count
             records = as_records(expected) if self._store.as_records else expected
@@ -101,7 +101,7 @@ def newest(store: StoreTask, tables: Iterable[pyarrow.Table]) -> Rows:
     return changelogs.of(store.changelog)
 
 
-def lasting(written: TaskOutput, store: StoreTask) -> Rows:
+def unexpired_rows(written: TaskOutput, store: StoreTask) -> Rows:
     """Return the rows that are values, of windows those that have not expired."""
     values = written.of(store).map(_values)
     latest, nothing = latest_window(values, store), rows_schema().empty_table()

@@ -19,9 +19,9 @@ from kops.spark.programs.inputs import of_files, of_topic
 from kops.spark.programs.models import FAILURE, ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import HOW, DifferingKeys, by_time, one_by_one
 from kops.spark.programs.rows import restored
-from kops.spark.programs.spill import together
+from kops.spark.programs.spill import zip_parts
 from kops.spark.programs.started import forget, program_of
-from kops.spark.programs.stores import lasting, staged
+from kops.spark.programs.stores import staged, unexpired_rows
 from kops.spark.programs.written import TaskOutput
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _differing(runs: Sequence[TaskOutput], store: StoreTask, partition: int) -> 
     """Compare what a task wrote in several orders."""
     differing = DifferingKeys()
     if len(runs) > 1:
-        for first, *others in together(*(lasting(written, store) for written in runs)):
+        for first, *others in zip_parts(*(unexpired_rows(written, store) for written in runs)):
             differing.add(first, others, partition)
     return differing.facts
 

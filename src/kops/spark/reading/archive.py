@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kops.spark.frames import expression
 from kops.spark.reading.ranges import HEADERS, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.ranges import SCHEMA as RECORD
-from kops.spark.reading.snapshot import SnapshotContent, held
+from kops.spark.reading.snapshot import SnapshotContent, snapshot_contents
 
 if TYPE_CHECKING:
     import pyarrow
@@ -108,7 +108,9 @@ def read_archive(session: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def contents_of(rows: DataFrame) -> dict[int, SnapshotContent]:
-    return held(rows.selectExpr("partition", "key", "value", "timestamp_ms as timestamp", "coalesce(headers, array()) as headers"))
+    return snapshot_contents(
+        rows.selectExpr("partition", "key", "value", "timestamp_ms as timestamp", "coalesce(headers, array()) as headers")
+    )
 
 
 def in_parts(rows: DataFrame, partitions: Sequence[int]) -> DataFrame:

@@ -39,7 +39,7 @@ class UsedSchemaId:
     offset: int
 
 
-def ids_met(kafka: KafkaSource, wanted: TopicRange, part: str) -> list[UsedSchemaId]:
+def used_schema_ids(kafka: KafkaSource, wanted: TopicRange, part: str) -> list[UsedSchemaId]:
     """Return the schema ids in the keys or values of a topic.
 
     :param part: key or value

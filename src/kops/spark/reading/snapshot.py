@@ -92,14 +92,14 @@ def write_snapshot(view: DataFrame, path: str) -> dict[int, SnapshotContent]:
     """Write a view, sorted within its files, and return what the files hold, read back."""
     ordered = view.repartition("partition").sortWithinPartitions("partition", "key", "timestamp")
     ordered.write.mode("errorifexists").option("compression", "zstd").parquet(path)
-    return held(read_snapshot(view.sparkSession, path))
+    return snapshot_contents(read_snapshot(view.sparkSession, path))
 
 
 def read_snapshot(session: SparkSession, path: str) -> DataFrame:
     return session.read.schema(SCHEMA).parquet(path)
 
 
-def held(view: DataFrame) -> dict[int, SnapshotContent]:
+def snapshot_contents(view: DataFrame) -> dict[int, SnapshotContent]:
     columns = (
         "count(*) as records",
         "count_if(value is null) as tombstones",

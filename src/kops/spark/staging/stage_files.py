@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kops.config.durable import synced
+from kops.config.durable import sync
 from kops.spark.staging.difference import APPENDED, HEADER_COLUMNS, STAGE_COLUMNS
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
     if writer is None:
         return
     writer.close()
-    synced(part)
+    sync(part)
     part.replace(target)
-    synced(target.parent)
+    sync(target.parent)
     yield from _summed(pyarrow.concat_tables(sums)).to_batches()
 
 

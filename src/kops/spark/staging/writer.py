@@ -168,7 +168,7 @@ def _own_transactional_id(target: Target) -> str | None:
     return None if target.transactional_id is None else f"{target.transactional_id}-{context.partitionId() if context else 0}"
 
 
-def unlike(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:
+def differing_tails(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:
     """Return the partitions whose tail is not what was to be written, with the reason.
 
     Compares counts and sums of hashes first; only a partition where they differ is compared record by record, by the last record of each

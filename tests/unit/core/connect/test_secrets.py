@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kops.core.connect.secrets import digest, masked, scrubbed, secret_texts
 from kops.core.secret_shapes import HIDDEN, is_secret_name, without_secrets
-from kops.operations.connect.redaction import RedactedConfig, digest_key, seal
+from kops.operations.connect.redaction import RedactedConfig, digest_key, redact
 
 KEY = b"k" * 32
 SECRETS = """
@@ -82,7 +82,7 @@ def test_what_is_shown():
 
 def test_sealed_config_opens_only_with_same_secrets():
     config = {"name": "c", "connection.password": "hunter2", "url": "x://u:pw@h", "topics": "t"}
-    sealed = RedactedConfig(**seal(config, (), KEY).as_json())
+    sealed = RedactedConfig(**redact(config, (), KEY).as_json())
     assert "hunter2" not in str(sealed)
     assert "u:pw" not in str(sealed)
     assert sealed.opened([{"connection.password": "other"}, config], KEY) == ({key: config[key] for key in config if key != "name"}, [])
@@ -169,7 +169,7 @@ def test_secrets_of_any_shape_are_hidden(secret):
     cleaned = scrubbed(trace, secret_texts(config))
     assert secret not in cleaned
     assert url not in cleaned
-    sealed = seal(config, (), KEY)
+    sealed = redact(config, (), KEY)
     assert secret not in json.dumps(sealed.as_json())
     assert url not in json.dumps(sealed.as_json())
     assert sealed.opened([config], KEY) == ({key: value for key, value in config.items() if key != "name"}, [])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.schemas.read_only import RequestVerdict, asked
+from kops.core.schemas.read_only import RequestVerdict, judge_request
 
 PASSES, REFUSED = RequestVerdict(passes=True), RequestVerdict(passes=False)
 
@@ -21,7 +21,7 @@ PASSES, REFUSED = RequestVerdict(passes=True), RequestVerdict(passes=False)
     ],
 )
 def test_what_reads_passes(method, target):
-    assert asked(method, target) == PASSES
+    assert judge_request(method, target) == PASSES
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_reads_passes(method, target):
     ],
 )
 def test_what_registers_becomes_a_look_up(target, look_up, subject):
-    assert asked("POST", target) == RequestVerdict(passes=False, look_up=look_up, subject=subject)
+    assert judge_request("POST", target) == RequestVerdict(passes=False, look_up=look_up, subject=subject)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_what_registers_becomes_a_look_up(target, look_up, subject):
     ],
 )
 def test_what_may_change_something_is_refused(method, target):
-    assert asked(method, target) == REFUSED
+    assert judge_request(method, target) == REFUSED
 
 
 def test_the_api_may_be_below_a_path():
     bases = ("/apis/ccompat/v7", "/registry")
-    assert asked("POST", "/registry/subjects/a", bases) == PASSES
-    found = asked("POST", "/apis/ccompat/v7/subjects/a/versions?x", bases)
+    assert judge_request("POST", "/registry/subjects/a", bases) == PASSES
+    found = judge_request("POST", "/apis/ccompat/v7/subjects/a/versions?x", bases)
     assert found == RequestVerdict(passes=False, look_up="/apis/ccompat/v7/subjects/a?x", subject="a")
-    assert asked("POST", "/subjects/a", bases) == REFUSED
-    assert asked("POST", "/registry2/subjects/a", bases) == REFUSED
+    assert judge_request("POST", "/subjects/a", bases) == REFUSED
+    assert judge_request("POST", "/registry2/subjects/a", bases) == REFUSED

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.streams.capture_file import read_capture
-from kops.core.streams.registries import Origin, base_of, elsewhere, origin_of, other_registry, registry_settings
+from kops.core.streams.registries import Origin, base_of, origin_of, other_registry, redirected, registry_settings
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 
@@ -39,7 +39,7 @@ def test_what_is_no_address_of_http(url):
 def test_other_places_keep_logins_and_paths():
     places = {Origin("https", "a", 443): "127.0.1.1:443", Origin("http", "b", 8081): "127.0.0.1:99/token"}
     urls = "https://us:p%40@a/apis/v7/, http://b:8081,http://c:8081/"
-    assert elsewhere(urls, places) == "http://us:p%40@127.0.1.1:443/apis/v7/,http://127.0.0.1:99/token,http://c:8081/"
+    assert redirected(urls, places) == "http://us:p%40@127.0.1.1:443/apis/v7/,http://127.0.0.1:99/token,http://c:8081/"
 
 
 def test_a_base_has_no_slash_at_its_end():

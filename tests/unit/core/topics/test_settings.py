@@ -16,7 +16,7 @@ from kops.core.topics.settings import (
     broker_default,
     canonical,
     canonical_settings,
-    people_value,
+    readable_value,
 )
 from kops.gateways.machine.jars import class_path
 
@@ -100,7 +100,7 @@ def test_defaults_come_from_the_first_broker_setting_that_is_set():
 
 
 def test_times_for_people():
-    assert people_value("retention.ms", "604800000") == "604800000 (7d)"
-    assert people_value("flush.ms", str(2**63 - 1)) == str(2**63 - 1)
-    assert people_value("retention.ms", "-1") == "-1"
-    assert people_value("retention.bytes", "604800000") == "604800000"
+    assert readable_value("retention.ms", "604800000") == "604800000 (7d)"
+    assert readable_value("flush.ms", str(2**63 - 1)) == str(2**63 - 1)
+    assert readable_value("retention.ms", "-1") == "-1"
+    assert readable_value("retention.bytes", "604800000") == "604800000"

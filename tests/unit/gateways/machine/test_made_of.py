@@ -32,22 +32,22 @@ def jar(tmp_path):
 
 @pytest.mark.parametrize("changed", ["{}/Main.java", "{}/More.java", "agent_jar.py"])
 def test_in_a_clone_a_jar_of_other_sources_does_not_belong(clone, jar, part, changed):
-    write_jar(jar, made_of.wanted(part))
-    assert made_of.belongs(jar, part)
+    write_jar(jar, made_of.expected_stamp(part))
+    assert made_of.has_our_stamp(jar, part)
     (clone / changed.format(part)).write_text("class Other {}")
-    assert not made_of.belongs(jar, part)
+    assert not made_of.has_our_stamp(jar, part)
 
 
 def test_in_a_clone_neither_the_version_alone_nor_the_digest_is_enough(clone, jar, part):
-    for half in made_of.wanted(part).split():
+    for half in made_of.expected_stamp(part).split():
         write_jar(jar, half)
-        assert not made_of.belongs(jar, part)
+        assert not made_of.has_our_stamp(jar, part)
 
 
 def test_each_part_has_sources_of_its_own(clone, jar):
     (clone / made_of.RUNNER / "Main.java").write_text("class Other {}")
-    write_jar(jar, made_of.wanted(made_of.RUNNER))
-    assert not made_of.belongs(jar, made_of.AGENT)
+    write_jar(jar, made_of.expected_stamp(made_of.RUNNER))
+    assert not made_of.has_our_stamp(jar, made_of.AGENT)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def test_each_part_has_sources_of_its_own(clone, jar):
 def test_an_installed_kops_takes_jars_of_its_version(tmp_path, monkeypatch, jar, part, carried, expected):
     monkeypatch.setattr(made_of, "SOURCES", tmp_path / "none")
     write_jar(jar, carried)
-    assert made_of.belongs(jar, part) is expected
+    assert made_of.has_our_stamp(jar, part) is expected
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no jar"])
 def test_what_is_no_jar_does_not_belong(jar, part, content):
     if content is not None:
         jar.write_bytes(content)
-    assert not made_of.belongs(jar, part)
+    assert not made_of.has_our_stamp(jar, part)
 
 
 def test_the_sources_of_this_clone_are_found(part):
     assert made_of.sources(part)
-    assert made_of.wanted(part).startswith(f"{__version__} ")
+    assert made_of.expected_stamp(part).startswith(f"{__version__} ")

@@ -1,6 +1,6 @@
 """What is reported when a program throws."""
 
-from kops.gateways.machine.program import thrown
+from kops.gateways.machine.program import program_failure
 
 TRACE = """org.apache.kafka.streams.errors.StreamsException: Exception caught in process
 \tat org.apache.kafka.streams.processor.internals.StreamTask.process(StreamTask.java:1)
@@ -14,7 +14,7 @@ RECORD = {"topic": "in", "partition": "2", "offset": "17"}
 
 
 def test_the_exception_its_place_and_the_record_are_named():
-    error = thrown({**TOLD, **RECORD})
+    error = program_failure({**TOLD, **RECORD})
     assert error.message == (
         "the program threw java.lang.IllegalStateException: no in com.acme.Totals.add(Totals.java:12) while it was to process"
         " at in:2 offset 17"
@@ -23,28 +23,28 @@ def test_the_exception_its_place_and_the_record_are_named():
 
 
 def test_only_a_record_that_was_read_or_processed_is_said_to_stop_the_application():
-    assert thrown({**TOLD, **RECORD}).hint == "as in production, the application would not get past this record"
-    assert thrown({**TOLD, **RECORD, "phase": "commit"}).hint is None
+    assert program_failure({**TOLD, **RECORD}).hint == "as in production, the application would not get past this record"
+    assert program_failure({**TOLD, **RECORD, "phase": "commit"}).hint is None
 
 
 def test_what_started_the_program_is_not_the_place():
     """The runner is called where the program constructs ``KafkaStreams``, whose callers are the last lines of each trace."""
     started = "\tat app//kops.agent.Session.run(Session.java:1)\n\tat app//com.acme.Main.main(Main.java:9)\n"
-    assert " in com.acme.Totals.add(Totals.java:12) while" in thrown({**TOLD, **RECORD, "trace": TRACE + started}).message
+    assert " in com.acme.Totals.add(Totals.java:12) while" in program_failure({**TOLD, **RECORD, "trace": TRACE + started}).message
     library = (
         "java.lang.IllegalStateException: no\n\tat app//org.apache.kafka.streams.processor.internals.StreamTask.commit(StreamTask.java:1)\n"
     )
-    assert "IllegalStateException: no while" in thrown({**TOLD, **RECORD, "trace": library + started}).message
+    assert "IllegalStateException: no while" in program_failure({**TOLD, **RECORD, "trace": library + started}).message
 
 
 def test_before_the_first_record():
-    assert thrown({**TOLD, "phase": "start"}).message.endswith("when its task was made")
+    assert program_failure({**TOLD, "phase": "start"}).message.endswith("when its task was made")
 
 
 def test_a_missing_class_is_named():
-    error = thrown({**TOLD, **RECORD, "class": "java.lang.NoClassDefFoundError", "message": "com/acme/Money"})
+    error = program_failure({**TOLD, **RECORD, "class": "java.lang.NoClassDefFoundError", "message": "com/acme/Money"})
     assert error.message == "the program at in:2 offset 17: the class path lacks com.acme.Money"
 
 
 def test_what_the_runner_itself_throws_is_not_the_programs():
-    assert thrown({**TOLD, "by": "runner"}).message == "the runner of the program failed: java.lang.IllegalStateException: no"
+    assert program_failure({**TOLD, "by": "runner"}).message == "the runner of the program failed: java.lang.IllegalStateException: no"

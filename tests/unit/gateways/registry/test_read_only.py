@@ -14,7 +14,7 @@ import requests
 
 from kops.core.errors import MissingRequirement, OperationFailed
 from kops.core.streams.registries import Origin
-from kops.gateways.machine.program_connection import words_without_network
+from kops.gateways.machine.program_connection import no_network_command
 from kops.gateways.machine.program_registries import Registries, RegistryProxies
 from kops.gateways.registry.read_only import ReadOnlyRegistry, Upstream
 
@@ -172,7 +172,7 @@ print(json.dumps([ask("{url}/subjects"), ask("http://10.77.0.5:8081/config", "PU
 
 def test_in_a_namespace_registries_have_their_own_addresses(served, tmp_path):
     try:
-        alone = words_without_network(loopback=True)
+        alone = no_network_command(loopback=True)
     except MissingRequirement as lacking:
         pytest.skip(lacking.message)
     registry, origin = served

@@ -31,7 +31,7 @@ UNFINISHED, DONE, NOBODYS = "unfinished", "done", "nobodys"
 
 def test_a_file_of_a_stage_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
     synced = []
-    monkeypatch.setattr(stage_files, "synced", lambda path: synced.append((path.name, sorted(one.name for one in tmp_path.iterdir()))))
+    monkeypatch.setattr(stage_files, "sync", lambda path: synced.append((path.name, sorted(one.name for one in tmp_path.iterdir()))))
     list(stage_files.write_file(pyarrow.Table.from_pylist([ROW]).to_batches(), str(tmp_path)))
     (part, before), (folder, after) = synced
     assert (before, after) == ([part], ["part-00000.parquet"])

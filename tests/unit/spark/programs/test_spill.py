@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kops.spark.programs import spill
 from kops.spark.programs.rows import rows_schema
-from kops.spark.programs.spill import PARTS, Spill, together
+from kops.spark.programs.spill import PARTS, Spill, zip_parts
 from kops.spark.reading.gathering import newest_of_each_key
 
 
@@ -86,7 +86,7 @@ def test_what_is_compared_is_divided_in_the_same_way(tmp_path, small):
     few.add("a", numbered(40))
     beside = few.rows("a")
     assert [part.num_rows for part in beside] == [40]
-    pairs = list(together(large.rows("a").map(lambda part: part.slice(0)), beside))
+    pairs = list(zip_parts(large.rows("a").map(lambda part: part.slice(0)), beside))
     assert len(pairs) == PARTS
     for some, others in pairs:
         assert {key for key, _, _ in rows_of([others])} == {key for key, _, _ in rows_of([some])} & {b"key-%d" % at for at in range(40)}

@@ -22,8 +22,8 @@ from kops.spark.programs import spill
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.shadow import ShadowTask, compare_with_shadow
-from kops.spark.programs.spill import together
-from kops.spark.programs.stores import lasting, staged
+from kops.spark.programs.spill import zip_parts
+from kops.spark.programs.stores import staged, unexpired_rows
 from kops.spark.programs.written import TaskOutput
 from kops.spark.reading.batch_source import Piece
 
@@ -93,7 +93,7 @@ def outcome(root, limit, options, orders, held, base=()):
         patched.setattr(spill, "PARTS", 4)
         first, *others = (written_in(run, task, rows) for rows in orders)
         facts = staged(run, found, PARTITION, first, reader(held))
-        for one, *more in together(*(lasting(written, found) for written in (first, *others))):
+        for one, *more in zip_parts(*(unexpired_rows(written, found) for written in (first, *others))):
             differing.add(one, more, PARTITION)
     return facts, stage_of(folder / "stage"), differing.facts
 

@@ -16,7 +16,7 @@ from kops.core.models import CommittedOffset, GroupOffsets, TopicPartition
 from kops.gateways.kafka.admin import RETRY_SECONDS, Wire, can_express, settled
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups.answers import gathered, offsets_of
-from kops.gateways.kafka.groups.offsets_fetch import fetched, fetched_alone
+from kops.gateways.kafka.groups.offsets_fetch import fetch_offsets, fetch_offsets_alone
 from kops.gateways.kafka.translate import all_good, coordinator_moves, translate, translate_kafka_python
 
 Offsets = dict[TopicPartition, CommittedOffset]
@@ -131,7 +131,7 @@ class CommittedOffsets:
         """Request each group once: in few requests if the client for that exists already, as after groups were listed."""
         left = dict.fromkeys(group_ids)
         if self._client.second is not None:
-            for answers in fetched(self._client, self._client.second, list(left), stable=stable):
+            for answers in fetch_offsets(self._client, self._client.second, list(left), stable=stable):
                 for group_id, commits in answers.items():
                     del left[group_id]
                     yield group_id, gathered(commits)
@@ -142,7 +142,7 @@ class CommittedOffsets:
             yield from self._by_librdkafka(group_ids, stable=stable)
             return
         for group_id in group_ids:
-            answer = fetched_alone(self._wire, group_id, stable=stable)
+            answer = fetch_offsets_alone(self._wire, group_id, stable=stable)
             yield group_id, answer if isinstance(answer, KopsError) else gathered(answer)
 
     def _by_librdkafka(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:

@@ -31,7 +31,7 @@ Found = dict[str, list[TopicCommits] | int]
 """What each group has committed, or the code of the broker's error."""
 
 
-def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Iterator[Commits]:
+def fetch_offsets(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Iterator[Commits]:
     """Yield what groups have committed, several groups at a time, in their order.
 
     Groups for which the broker returns an error are left out, and if a broker does not answer, all that follow: they are to be requested
@@ -61,7 +61,7 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
         forget_coordinators(admin)
 
 
-def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommits] | KopsError:
+def fetch_offsets_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommits] | KopsError:
     """Return what one group has committed, or why that is not known; waits while its coordinator moves."""
     from kafka.errors import for_code
 

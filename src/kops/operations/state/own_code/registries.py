@@ -9,7 +9,7 @@ from kops.config.http import http_settings
 from kops.core.errors import Refused
 from kops.core.streams.capture import Capture
 from kops.core.streams.registries import Origin, base_of, origin_of, other_registry, registry_settings
-from kops.gateways.machine.program_connection import words_without_network
+from kops.gateways.machine.program_connection import no_network_command
 from kops.gateways.machine.program_registries import Registries
 from kops.gateways.registry.read_only import Upstream
 from kops.operations.services import Services
@@ -26,7 +26,7 @@ def program_run(services: Services, capture: Capture, *, no_network: bool) -> Pr
     if no_network:
         _refuse_other(capture)
     registries = registries_of(capture, services.connection, alone=no_network)
-    alone = words_without_network(loopback=bool(registries.upstreams)) if no_network else ()
+    alone = no_network_command(loopback=bool(registries.upstreams)) if no_network else ()
     return ProgramRun(capture, alone=alone, registries=registries)
 
 
