@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from kops.core.errors import KopsError, NotFound, OperationFailed, Refused, Unreachable
+from kops.core.errors import KopsError, NotFound, OperationFailed, Refused, answer_or_error
 from kops.core.models import READ_COMMITTED, Group, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.records.models import OffsetRange
@@ -112,29 +112,24 @@ def describe_applications(services: Services, groups: Sequence[Group]) -> dict[s
     if newer:
         found |= _by_streams_protocol(services, newer)
     for group in groups:
-        if group.type == STREAMS:
-            found[group.group_id] = replace(found[group.group_id], state=group.state)
-            continue
-        try:
-            empty = group.state == "EMPTY"
-            bare = Application(group.group_id, CLASSIC, group.state)
-            found[group.group_id] = bare if empty else services.kafka.streams_groups.classic(group.group_id)
-        except Unreachable:
-            raise
-        except KopsError as problem:
-            found[group.group_id] = replace(bare, unknown=(f"its members are not known: {problem.message}",))
+        name = group.group_id
+        found[name] = replace(found[name], state=group.state) if group.type == STREAMS else _by_classic_protocol(services, group)
     return found
+
+
+def _by_classic_protocol(services: Services, group: Group) -> Application:
+    bare = Application(group.group_id, CLASSIC, group.state)
+    if group.state == "EMPTY":
+        return bare
+    answer = answer_or_error(lambda: services.kafka.streams_groups.classic(group.group_id))
+    return replace(bare, unknown=(f"its members are not known: {answer.message}",)) if isinstance(answer, KopsError) else answer
 
 
 def _by_streams_protocol(services: Services, group_ids: Sequence[str]) -> dict[str, Application]:
     answers: dict[str, Application | KopsError] = {}
     if services.kafka.streams_groups.can_describe:
-        try:
-            answers = services.kafka.streams_groups.streams(group_ids)
-        except Unreachable:
-            raise
-        except KopsError as problem:
-            answers = dict.fromkeys(group_ids, problem)
+        described = answer_or_error(lambda: services.kafka.streams_groups.streams(group_ids))
+        answers = dict.fromkeys(group_ids, described) if isinstance(described, KopsError) else described
     found: dict[str, Application] = {}
     for name in group_ids:
         answer = answers.get(name) or OperationFailed("this client has no request for it")
@@ -143,14 +138,11 @@ def _by_streams_protocol(services: Services, group_ids: Sequence[str]) -> dict[s
 
 
 def _from_log(services: Services, group_id: str, why: KopsError) -> Application:
-    try:
-        if read := read_application(services, group_id):
-            return read
-    except Unreachable:
-        raise
-    except KopsError as problem:
-        why = problem
-    return Application(group_id, STREAMS, "UNKNOWN", unknown=(f"its members and topology are not known: {why.message}",))
+    read = answer_or_error(lambda: read_application(services, group_id))
+    if isinstance(read, Application):
+        return read
+    reason = (read or why).message
+    return Application(group_id, STREAMS, "UNKNOWN", unknown=(f"its members and topology are not known: {reason}",))
 
 
 def find_application(services: Services, name: str) -> Application:
