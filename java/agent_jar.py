@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from kops.gateways.machine import made_of
+from kops.gateways.machine import jar_stamps
 
 HERE = Path(__file__).parent
 _FETCHED = HERE.parent / "build" / "java"
@@ -48,8 +48,8 @@ def build(target: Path = TARGET) -> Path:
 
     :raises RuntimeError: without a JDK, or when ASM cannot be fetched; it says what to do
     """
-    sources, wanted = made_of.sources(made_of.AGENT), made_of.expected_stamp(made_of.AGENT)
-    if made_of.stamp_of(target) == wanted:
+    sources, wanted = jar_stamps.sources(jar_stamps.AGENT), jar_stamps.expected_stamp(jar_stamps.AGENT)
+    if jar_stamps.stamp_of(target) == wanted:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     javac, asm = _javac(), _fetched(_ASM, _ASM_SHA256)
@@ -67,8 +67,8 @@ def build_runner(target: Path = RUNNER) -> Path:
 
     :raises RuntimeError: without a JDK, or when Kafka Streams cannot be fetched
     """
-    sources, wanted = made_of.sources(made_of.RUNNER), made_of.expected_stamp(made_of.RUNNER)
-    if made_of.stamp_of(target) == wanted:
+    sources, wanted = jar_stamps.sources(jar_stamps.RUNNER), jar_stamps.expected_stamp(jar_stamps.RUNNER)
+    if jar_stamps.stamp_of(target) == wanted:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     javac, jars = _javac(), [_fetched(*each) for each in _KAFKA.items()]
@@ -78,7 +78,7 @@ def build_runner(target: Path = RUNNER) -> Path:
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as archive:
             _put(archive, "META-INF/MANIFEST.MF", b"Manifest-Version: 1.0\r\n\r\n")
-            _put(archive, made_of.ENTRY, wanted.encode())
+            _put(archive, jar_stamps.ENTRY, wanted.encode())
             for file in sorted((work / "classes").rglob("*.class")):
                 _put(archive, file.relative_to(work / "classes").as_posix(), file.read_bytes())
         fresh.replace(target)
@@ -129,7 +129,7 @@ def _compile(javac: str, sources: list[Path], jars: list[Path], classes: Path, *
 def _pack(classes: Path, asm: Path, wanted: str, target: Path) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive, zipfile.ZipFile(asm) as library:
         _put(archive, "META-INF/MANIFEST.MF", _MANIFEST.encode())
-        _put(archive, made_of.ENTRY, wanted.encode())
+        _put(archive, jar_stamps.ENTRY, wanted.encode())
         _put(archive, "META-INF/NOTICE", (_NOTICE + (HERE / "agent" / "ASM-LICENSE").read_text()).encode())
         for file in sorted(classes.rglob("*.class")):
             place = file.relative_to(classes).as_posix()

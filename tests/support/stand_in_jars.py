@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kops.gateways.machine import agent, made_of
+from kops.gateways.machine import agent, jar_stamps
 
 
 def write_jar(jar: Path, carried: str | None) -> None:
@@ -15,13 +15,13 @@ def write_jar(jar: Path, carried: str | None) -> None:
     """
     with zipfile.ZipFile(jar, "w") as archive:
         if carried is not None:
-            archive.writestr(made_of.ENTRY, carried)
+            archive.writestr(jar_stamps.ENTRY, carried)
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let kops find jars in a folder that belong to it, and are empty; return that of the agent."""
-    for part, name in ((made_of.RUNNER, "RUNNER_JAR"), (made_of.AGENT, "AGENT_JAR")):
+    for part, name in ((jar_stamps.RUNNER, "RUNNER_JAR"), (jar_stamps.AGENT, "AGENT_JAR")):
         jar = folder / f"kops-{part}.jar"
-        write_jar(jar, made_of.expected_stamp(part))
+        write_jar(jar, jar_stamps.expected_stamp(part))
         monkeypatch.setattr(agent, name, jar)
     return jar

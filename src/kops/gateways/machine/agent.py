@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.core.secret_shapes import HIDDEN, name_patterns, without_secret_words, without_secrets
-from kops.gateways.machine import made_of
+from kops.gateways.machine import jar_stamps
 
 AGENT_JAR = Path(__file__).parents[2] / "java" / "kops-agent.jar"
 RUNNER_JAR = AGENT_JAR.with_name("kops-runner.jar")
@@ -63,7 +63,7 @@ def require_agent() -> Path:
     """
     if not AGENT_JAR.is_file():
         raise MissingRequirement("this kops was built without its Java agent", hint=_BUILD)
-    return _of_this_kops(AGENT_JAR, made_of.AGENT)
+    return _of_this_kops(AGENT_JAR, jar_stamps.AGENT)
 
 
 def require_runner() -> Path:
@@ -73,11 +73,11 @@ def require_runner() -> Path:
     """
     if not RUNNER_JAR.is_file():
         raise MissingRequirement("this kops was built without the runner of programs", hint=_BUILD)
-    return _of_this_kops(RUNNER_JAR, made_of.RUNNER)
+    return _of_this_kops(RUNNER_JAR, jar_stamps.RUNNER)
 
 
 def _of_this_kops(jar: Path, part: str) -> Path:
-    if not made_of.has_our_stamp(jar, part):
+    if not jar_stamps.has_our_stamp(jar, part):
         raise MissingRequirement(f"{jar.name} was built with another version of kops' code than this one", hint=_REBUILD)
     return jar
 

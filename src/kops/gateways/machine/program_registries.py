@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.streams.registries import Origin, redirected
-from kops.gateways.machine import inside
+from kops.gateways.machine import network_namespace
 from kops.gateways.registry.read_only import ReadOnlyRegistry, Upstream
 
 _HERE = "127.0.0.1"
@@ -40,7 +40,7 @@ def namespace_command(places: Sequence[str] = (), fd: int = -1) -> tuple[str, ..
     :param places: ADDRESS:PORT
     :param fd: to which they are handed
     """
-    return (sys.executable, "-I", "-S", inside.__file__, str(fd), *places, "--")
+    return (sys.executable, "-I", "-S", network_namespace.__file__, str(fd), *places, "--")
 
 
 class RegistryProxies:

@@ -19,8 +19,8 @@ from kops.spark.programs.orders import DifferingKeys, first_keys
 from kops.spark.programs.rows import snapshot_rows, staged_rows
 from kops.spark.programs.spill import Rows, Spill, zip_parts
 from kops.spark.programs.stores import latest_window, rows_wanted, unexpired_rows, without_expired
+from kops.spark.programs.task_output import PartitionFiles, TaskOutput
 from kops.spark.programs.tasks import row_of, run_in_order
-from kops.spark.programs.written import PartitionFiles, TaskOutput
 
 if TYPE_CHECKING:
     import pyarrow

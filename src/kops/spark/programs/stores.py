@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kops.formats.batches.columns import RecordColumns
     from kops.spark.programs.models import Run, StoreTask
-    from kops.spark.programs.written import TaskOutput
+    from kops.spark.programs.task_output import TaskOutput
     from kops.spark.reading.batch_source import Piece, Read
 
 _SUMS = tuple(name.split()[0] for name in SUMS_SCHEMA.split(", "))

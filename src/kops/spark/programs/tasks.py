@@ -20,9 +20,9 @@ from kops.spark.programs.models import FAILURE, ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import HOW, DifferingKeys, by_time, one_by_one
 from kops.spark.programs.rows import restored
 from kops.spark.programs.spill import zip_parts
-from kops.spark.programs.started import forget, program_of
 from kops.spark.programs.stores import staged, unexpired_rows
-from kops.spark.programs.written import TaskOutput
+from kops.spark.programs.task_output import TaskOutput
+from kops.spark.programs.worker_program import end_program, program_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -139,7 +139,7 @@ def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[T
             program.ask(kind, body, written.take)
         facts = program.ask(frames.FINISH, take=written.take)
     except BaseException:
-        forget(run)
+        end_program()
         raise
     written.close()
     return written, _numbers(task, facts)

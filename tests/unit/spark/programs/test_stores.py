@@ -24,7 +24,7 @@ from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.shadow import ShadowTask, compare_with_shadow
 from kops.spark.programs.spill import zip_parts
 from kops.spark.programs.stores import staged, unexpired_rows
-from kops.spark.programs.written import TaskOutput
+from kops.spark.programs.task_output import TaskOutput
 from kops.spark.reading.batch_source import Piece
 
 CHANGELOG, PARTITION, BINARY = "app-counts-changelog", 1, pyarrow.binary()

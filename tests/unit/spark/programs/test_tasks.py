@@ -6,7 +6,7 @@ import pytest
 
 from kops.core.errors import Refused
 from kops.gateways.machine.program import ProgramStart
-from kops.spark.programs import started as starting
+from kops.spark.programs import worker_program
 from kops.spark.programs.models import FAILURE, ProgramTask, Run
 from kops.spark.programs.tasks import run_task
 
@@ -22,7 +22,7 @@ def started(tmp_path, monkeypatch):
         class Program:
             def __init__(self, start):
                 assert start.folder == str(tmp_path)
-                self.settings = {}
+                self.start, self.settings = start, {}
 
             def ask(self, kind, body=b""):
                 return {**HELLO, **hello}
@@ -30,7 +30,7 @@ def started(tmp_path, monkeypatch):
             def close(self):
                 ended.append(True)
 
-        monkeypatch.setattr(starting, "Program", Program)
+        monkeypatch.setattr(worker_program, "Program", Program)
         start = ProgramStart(("java",), "/", str(tmp_path), 1, (), "digest", 60)
         topology = {name: topics for name, topics in HELLO.items() if name != "application"}
         return Run(start, {}, "app", topology), ended

@@ -1,9 +1,9 @@
-"""The program of a Python worker: a JVM takes longer to start than a task to run, so each worker has one."""
+"""The program of a Python worker: a JVM takes longer to start than a task to run, so each worker keeps one between tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.errors import Refused
 from kops.formats import runner_frames as frames
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from kops.spark.programs.models import Run
     from kops.spark.reading.batch_source import Read
 
-_programs: dict[str, Program] = {}
-"""By the folder of its run."""
+
+class _Worker:
+    program: ClassVar[Program | None] = None
 
 
 def program_of(run: Run, read: Read) -> Program:
-    found = _programs.get(run.start.folder)
-    if found is not None:
-        return found
-    for folder in list(_programs):
-        _programs.pop(folder).close()
+    """Return the program of a run, started unless the worker has it already; one of another run is ended."""
+    if _Worker.program is not None and _Worker.program.start.folder == run.start.folder:
+        return _Worker.program
+    end_program()
     program = Program(run.start)
     try:
         given = {f"config.{name}": value for name, value in program.settings.items()}
@@ -35,15 +35,14 @@ def program_of(run: Run, read: Read) -> Program:
     except BaseException:
         program.close()
         raise
-    _programs[run.start.folder] = program
+    _Worker.program = program
     return program
 
 
-def forget(run: Run) -> None:
-    """End the program after it failed."""
-    found = _programs.pop(run.start.folder, None)
-    if found is not None:
-        found.close()
+def end_program() -> None:
+    program, _Worker.program = _Worker.program, None
+    if program is not None:
+        program.close()
 
 
 def _refuse_another(run: Run, hello: Mapping[str, str]) -> None:

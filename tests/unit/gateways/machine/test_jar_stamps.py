@@ -3,10 +3,10 @@
 import pytest
 
 from kops import __version__
-from kops.gateways.machine import made_of
+from kops.gateways.machine import jar_stamps
 from support.stand_in_jars import write_jar
 
-PARTS = (made_of.AGENT, made_of.RUNNER)
+PARTS = (jar_stamps.AGENT, jar_stamps.RUNNER)
 
 
 @pytest.fixture(params=PARTS)
@@ -21,7 +21,7 @@ def clone(tmp_path, monkeypatch):
         (java / each).mkdir(parents=True)
         (java / each / "Main.java").write_text("class Main {}")
     (java / "agent_jar.py").write_text("print()")
-    monkeypatch.setattr(made_of, "SOURCES", java)
+    monkeypatch.setattr(jar_stamps, "SOURCES", java)
     return java
 
 
@@ -32,22 +32,22 @@ def jar(tmp_path):
 
 @pytest.mark.parametrize("changed", ["{}/Main.java", "{}/More.java", "agent_jar.py"])
 def test_in_a_clone_a_jar_of_other_sources_does_not_belong(clone, jar, part, changed):
-    write_jar(jar, made_of.expected_stamp(part))
-    assert made_of.has_our_stamp(jar, part)
+    write_jar(jar, jar_stamps.expected_stamp(part))
+    assert jar_stamps.has_our_stamp(jar, part)
     (clone / changed.format(part)).write_text("class Other {}")
-    assert not made_of.has_our_stamp(jar, part)
+    assert not jar_stamps.has_our_stamp(jar, part)
 
 
 def test_in_a_clone_neither_the_version_alone_nor_the_digest_is_enough(clone, jar, part):
-    for half in made_of.expected_stamp(part).split():
+    for half in jar_stamps.expected_stamp(part).split():
         write_jar(jar, half)
-        assert not made_of.has_our_stamp(jar, part)
+        assert not jar_stamps.has_our_stamp(jar, part)
 
 
 def test_each_part_has_sources_of_its_own(clone, jar):
-    (clone / made_of.RUNNER / "Main.java").write_text("class Other {}")
-    write_jar(jar, made_of.expected_stamp(made_of.RUNNER))
-    assert not made_of.has_our_stamp(jar, made_of.AGENT)
+    (clone / jar_stamps.RUNNER / "Main.java").write_text("class Other {}")
+    write_jar(jar, jar_stamps.expected_stamp(jar_stamps.RUNNER))
+    assert not jar_stamps.has_our_stamp(jar, jar_stamps.AGENT)
 
 
 @pytest.mark.parametrize(
@@ -55,18 +55,18 @@ def test_each_part_has_sources_of_its_own(clone, jar):
     [(f"{__version__} 12ab", True), ("0.0.9 12ab", False), (f"{__version__}1 12ab", False), ("12ab", False), (None, False)],
 )
 def test_an_installed_kops_takes_jars_of_its_version(tmp_path, monkeypatch, jar, part, carried, expected):
-    monkeypatch.setattr(made_of, "SOURCES", tmp_path / "none")
+    monkeypatch.setattr(jar_stamps, "SOURCES", tmp_path / "none")
     write_jar(jar, carried)
-    assert made_of.has_our_stamp(jar, part) is expected
+    assert jar_stamps.has_our_stamp(jar, part) is expected
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no jar"])
 def test_what_is_no_jar_does_not_belong(jar, part, content):
     if content is not None:
         jar.write_bytes(content)
-    assert not made_of.has_our_stamp(jar, part)
+    assert not jar_stamps.has_our_stamp(jar, part)
 
 
 def test_the_sources_of_this_clone_are_found(part):
-    assert made_of.sources(part)
-    assert made_of.expected_stamp(part).startswith(f"{__version__} ")
+    assert jar_stamps.sources(part)
+    assert jar_stamps.expected_stamp(part).startswith(f"{__version__} ")

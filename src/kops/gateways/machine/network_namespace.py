@@ -2,7 +2,7 @@
 
 A socket stays in the namespace in which it was made, whoever holds it. This file is run by itself, and imports nothing of kops.
 
-    python inside.py FD ADDRESS:PORT ... -- COMMAND ...
+    python network_namespace.py FD ADDRESS:PORT ... -- COMMAND ...
 """
 
 import ctypes

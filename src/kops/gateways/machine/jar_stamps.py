@@ -1,4 +1,4 @@
-"""What the Java parts of kops are made of: each jar carries it, and kops uses only those that belong to its own Python code.
+"""Stamps in the Java parts of kops: each jar says which sources it is built from, and kops uses only jars of its own Python code.
 
 ``java/agent_jar.py`` imports this when kops is built, so there is nothing here but the standard library.
 """
