@@ -12,14 +12,13 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import cluster, schemas
+from kops.cli import cluster, replay, schemas
 from kops.cli.connect import describe as connectors
 from kops.cli.frame import plan_view
 from kops.cli.frame.carry_out import RESULT_COLUMNS
 from kops.cli.frame.main import cli
 from kops.cli.records import dead_letters as records_dead_letters
 from kops.cli.records import produce as records_produce
-from kops.cli.replay import commands as replay
 from kops.cli.state import commands as state
 from kops.cli.state import snapshot as state_snapshot
 from kops.cli.topics import change, look

@@ -27,7 +27,7 @@ NOUNS = {
     "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
     "streams": ("kops.cli.streams.commands:group", "Kafka Streams applications: list, describe, reset, capture."),
     "state": ("kops.cli.state.commands:group", "Rebuild, verify, query, snapshot and move Kafka Streams state."),
-    "replay": ("kops.cli.replay.commands:group", "Send records of a topic again: unchanged, transformed or routed."),
+    "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),
     "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),
     "apply": ("kops.cli.journal:apply", "Run a plan saved with --plan-out."),
     "journal": ("kops.cli.journal:group", "What was changed, by whom, and what is unfinished."),

@@ -23,7 +23,7 @@ def sources(part: str) -> list[Path]:
 
 
 def expected_stamp(part: str) -> str:
-    """Return what a jar carries that is built now: the version of kops, and a digest of the sources where they are."""
+    """Return the stamp of a jar that is built now: the version of kops, and a digest of the sources where they are."""
     build = SOURCES / _BUILD
     if not build.is_file():
         return __version__
@@ -34,7 +34,7 @@ def expected_stamp(part: str) -> str:
 
 
 def stamp_of(jar: Path) -> str | None:
-    """Return what a jar carries; None: nothing, or there is no such jar."""
+    """Return the stamp of a jar; None: it has none, or there is no such jar."""
     try:
         with zipfile.ZipFile(jar) as archive:
             return archive.read(ENTRY).decode()
