@@ -365,6 +365,12 @@ def test_a_program_that_does_not_start(host):
     assert "topic" not in caught.value.reported
 
 
+def test_a_punctuator_that_is_cancelled_when_it_is_called_first_is_counted(host):
+    host.start("once", ONE_EACH)
+    _, facts = host.task(0, 0, records("in", 5))
+    assert facts["stream_time_schedules"] == "1"
+
+
 def test_the_clock_stands_where_it_is_told(host):
     if host.version < "3.2":
         pytest.skip("from Kafka Streams 3.2 on a processor can ask for it")

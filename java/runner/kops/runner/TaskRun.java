@@ -349,6 +349,7 @@ final class TaskRun {
         }
         processed++;
         sinceCommit++;
+        countSchedules(); // also those that are cancelled when they are called first
         if (++sincePunctuation >= punctuateRecords) {
             punctuate();
         }

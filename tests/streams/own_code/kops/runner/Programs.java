@@ -25,6 +25,7 @@ import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.StreamPartitioner;
 import org.apache.kafka.streams.processor.api.Processor;
@@ -43,6 +44,7 @@ final class Programs {
             Set.of(
                     "processor",
                     "iterates",
+                    "once",
                     "throws_punctuating",
                     "throws_starting",
                     "foreign_key",
@@ -151,6 +153,8 @@ final class Programs {
                 break;
             case "throws_punctuating":
                 return processor(Punctuates::new);
+            case "once":
+                return processor(Once::new);
             case "throws_starting":
                 return processor(Refuses::new);
             case "optimized": // the table's topic is its changelog
@@ -253,6 +257,22 @@ final class Programs {
         @Override
         public void process(Record<String, String> record) {
             // only time counts
+        }
+    }
+
+    /** Schedules, at each record, what is called once. */
+    private static final class Once implements Processor<String, String, String, String> {
+        private ProcessorContext<String, String> context;
+        private Cancellable scheduled;
+
+        @Override
+        public void init(ProcessorContext<String, String> context) {
+            this.context = context;
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            scheduled = context.schedule(MINUTE, PunctuationType.STREAM_TIME, time -> scheduled.cancel());
         }
     }
 
