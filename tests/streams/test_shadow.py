@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -236,6 +237,20 @@ def test_it_asks_before_the_program_runs(texts, run_kops, cluster, folder, tmp_p
         refused = run_kops("state", "rebuild", "--app", capture, "--shadow", *more, "-B", cluster.servers)
         assert (refused.code, said in refused.err) == (2, True), refused.err
     assert left(cluster, texts.app, folder).topics == []
+
+
+@pytest.mark.long
+def test_a_program_with_another_topology_is_refused(texts, run_kops, cluster, folder, tmp_path):
+    lose(cluster, texts.app, ["texts"])
+    capture = tmp_path / "capture.json"
+    run_kops("streams", "capture", "--out", capture, "--", *texts.app.command).ok()
+    app = replace(texts.app, name="numbered")
+    refused = run_kops(*arguments(cluster, app, "--app", capture, "--store", "texts"))
+    assert refused.code == 5, refused.err
+    lost = f"the changelogs of its sub-topology 0 are none, and were {app.topic('texts-changelog')}"
+    assert f"has another topology than when it was captured: {lost}" in refused.err
+    found = left(cluster, app, folder)
+    assert (found.topics, found.groups, found.folders) == ([], [], [])
 
 
 @pytest.mark.long

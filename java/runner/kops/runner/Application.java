@@ -107,11 +107,7 @@ final class Application {
         Versions.call(builder, "initializeSubscription");
         Versions.call(builder, "addSubscribedTopicsFromMetadata", new TreeSet<>(partitions.topics()), "");
         Versions.call(builder, "buildTopology"); // the names of changelogs are known after it
-        Map<?, ?> infos = (Map<?, ?>) Versions.callFirst(builder, "subtopologyToTopicsInfo", "topicGroups");
-        infos.forEach((key, info) -> {
-            int id = key instanceof Integer ? (Integer) key : (Integer) Versions.get(key, "nodeGroupId");
-            subtopologies.put(id, new Subtopology(info));
-        });
+        subtopologies.putAll(Subtopology.of(builder));
         Object global = Versions.call(builder, "buildGlobalStateTopology");
         if (global != null) {
             startGlobal(global);
@@ -126,12 +122,7 @@ final class Application {
         facts.put("java", System.getProperty("java.version"));
         facts.put("application", config.getString(StreamsConfig.APPLICATION_ID_CONFIG));
         facts.put("commit.ms", Long.toString(commitInterval));
-        subtopologies.forEach((id, one) -> {
-            facts.put("subtopology." + id + ".sources", String.join(",", one.sources));
-            facts.put("subtopology." + id + ".repartition", String.join(",", one.repartition));
-            facts.put("subtopology." + id + ".changelogs", String.join(",", one.changelogs));
-            facts.put("subtopology." + id + ".sinks", String.join(",", one.sinks));
-        });
+        facts.putAll(Subtopology.facts(subtopologies));
         return facts;
     }
 
@@ -306,28 +297,6 @@ final class Application {
             super(cause);
             this.phase = phase;
             this.record = record;
-        }
-    }
-
-    private static final class Subtopology {
-        final Set<String> sources;
-        final Set<String> repartition;
-        final Set<String> changelogs;
-        final Set<String> sinks;
-
-        Subtopology(Object info) {
-            sources = names(Versions.get(info, "sourceTopics"));
-            sinks = names(Versions.get(info, "sinkTopics"));
-            repartition = names(Versions.get(info, "repartitionSourceTopics"));
-            changelogs = names(Versions.get(info, "stateChangelogTopics"));
-        }
-
-        private static Set<String> names(Object topics) {
-            Set<String> names = new TreeSet<>();
-            for (Object topic : topics instanceof Map ? ((Map<?, ?>) topics).keySet() : (Collection<?>) topics) {
-                names.add((String) topic);
-            }
-            return names;
         }
     }
 }

@@ -23,7 +23,8 @@ import org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier;
 /**
  * Runs a whole program under another application.id, with input up to given offsets, and without output to topics that are not its own.
  *
- * <p>It speaks with kops by files in a folder that both have: hello, then it waits for go, then tells its progress until there is close.
+ * <p>It speaks with kops by files in a folder that both have: hello, when its KafkaStreams is constructed; then it waits for go, and then
+ * tells its progress until there is close.
  */
 public final class Shadow {
     private static final long LOOK_MS = 200;
@@ -54,16 +55,18 @@ public final class Shadow {
         Properties given = configured(config, settings);
         Properties hello = new Properties();
         hello.setProperty("application", String.valueOf(given.get(StreamsConfig.APPLICATION_ID_CONFIG)));
-        write(folder, "hello", hello);
-        while (!Files.exists(folder.resolve("go"))) {
-            Thread.sleep(LOOK_MS);
-        }
         String id = settings.getProperty("shadow.id");
         given.put(StreamsConfig.APPLICATION_ID_CONFIG, id);
         KafkaClientSupplier own = supplier == null ? new DefaultKafkaClientSupplier() : (KafkaClientSupplier) supplier;
         ShadowClients clients = new ShadowClients(own, id + "-", cuts(settings));
         Calls.watchStreamThreads();
-        new Shadow(folder, clients, new KafkaStreams((Topology) topology, given, clients.supplier())).run();
+        KafkaStreams streams = new KafkaStreams((Topology) topology, given, clients.supplier());
+        hello.putAll(Subtopology.facts(Subtopology.of(Versions.get(topology, "internalTopologyBuilder"))));
+        write(folder, "hello", hello);
+        while (!Files.exists(folder.resolve("go"))) {
+            Thread.sleep(LOOK_MS);
+        }
+        new Shadow(folder, clients, streams).run();
     }
 
     private static Properties configured(Object config, Properties settings) {

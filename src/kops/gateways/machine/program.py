@@ -300,6 +300,19 @@ def refuse_another_application(found: str, captured: str) -> None:
         raise Refused(f"the program is now {found}, and {captured} was captured", hint=CAPTURE_AGAIN)
 
 
+def refuse_another_topology(found: Mapping[str, str], captured: Mapping[str, str], application: str) -> None:
+    """Refuse a program that has another topology than the captured one, although its class path is the same.
+
+    :param found: what it says, by ``subtopology.NUMBER.WHAT``
+    :raises Refused: naming what differs
+    """
+    for name, topics in captured.items():
+        if found.get(name) != topics:
+            _, number, what = name.split(".")
+            text = f"the {what} of its sub-topology {number} are {found.get(name) or 'none'}, and were {topics or 'none'}"
+            raise Refused(f"the program {application} has another topology than when it was captured: {text}", hint=CAPTURE_AGAIN)
+
+
 def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> OperationFailed:
     """Return the error for a frame ``FAILED``: what the program threw, where, and at which record.
 

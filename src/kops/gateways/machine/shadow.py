@@ -25,7 +25,13 @@ from kops.gateways.machine.agent import (
     require_runner,
     start_under_agent,
 )
-from kops.gateways.machine.program import failure_of, refuse_another_application, refuse_another_class_path, too_slow
+from kops.gateways.machine.program import (
+    failure_of,
+    refuse_another_application,
+    refuse_another_class_path,
+    refuse_another_topology,
+    too_slow,
+)
 
 LOOK_SECONDS = 0.2
 _CLOSE_SECONDS = 660.0
@@ -41,6 +47,7 @@ class ShadowStart:
     :param application: of the program
     :param shadow: the application id that it gets
     :param cuts: by TOPIC:PARTITION, the first offset of the input that it does not get; of other topics it gets nothing
+    :param topology: what it says of it when it is as it was captured
     :param class_path: name and digest of each entry of the captured class path
     :param class_path_sha256: over all of them
     :param seconds: how long it may take to construct KafkaStreams
@@ -52,6 +59,7 @@ class ShadowStart:
     application: str
     shadow: str
     cuts: Mapping[str, int]
+    topology: Mapping[str, str]
     class_path: tuple[tuple[str, str | None], ...]
     class_path_sha256: str
     seconds: float
@@ -147,7 +155,13 @@ class ShadowProgram:
             time.sleep(LOOK_SECONDS)
         refuse_another_class_path(self.start.class_path, self.start.class_path_sha256, read_note(self._folder / "class-path.json") or {})
         refuse_another_application(hello["application"], self.start.application)
+        refuse_another_topology(self._as_of_application(hello), self.start.topology, self.start.application)
         (self._folder / "go").touch()
+
+    def _as_of_application(self, hello: Mapping[str, str]) -> dict[str, str]:
+        """Give the topics of a topology the names that they have in the application."""
+        shadow, application = f"{self.start.shadow}-", f"{self.start.application}-"
+        return {name: ",".join(sorted(topics.replace(shadow, application).split(","))) for name, topics in hello.items()}
 
     def _read_note(self, name: str) -> dict[str, str] | None:
         import javaproperties

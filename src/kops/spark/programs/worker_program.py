@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from kops.core.errors import Refused
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import CAPTURE_AGAIN, Program, refuse_another_application
+from kops.gateways.machine.program import Program, refuse_another_application, refuse_another_topology
 from kops.spark.programs.inputs import of_columns
 
 if TYPE_CHECKING:
@@ -28,7 +26,8 @@ def program_of(run: Run, read: Read) -> Program:
     try:
         given = {f"config.{name}": value for name, value in program.settings.items()}
         hello = program.ask(frames.CONFIGURE, frames.encoded_map({**run.settings, **given}))
-        _refuse_another(run, hello)
+        refuse_another_application(hello["application"], run.application)
+        refuse_another_topology(hello, run.topology, run.application)
         for piece in run.global_pieces:
             for columns in read(piece):
                 program.ask(frames.GLOBAL, frames.encoded_batch(of_columns(piece.topic, piece.partition, columns)))
@@ -43,13 +42,3 @@ def end_program() -> None:
     program, _Worker.program = _Worker.program, None
     if program is not None:
         program.close()
-
-
-def _refuse_another(run: Run, hello: Mapping[str, str]) -> None:
-    """Refuse a program that is another than the captured one although its class path is the same."""
-    refuse_another_application(hello["application"], run.application)
-    for name, topics in run.topology.items():
-        if hello.get(name) != topics:
-            _, number, what = name.split(".")
-            text = f"the {what} of its sub-topology {number} are {hello.get(name) or 'none'}, and were {topics or 'none'}"
-            raise Refused(f"the program {run.application} has another topology than when it was captured: {text}", hint=CAPTURE_AGAIN)
