@@ -76,7 +76,7 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, shadow: Shadow)
     without_key = tuple(sorted(names[name] for name in seen.without_key if name in names))
     ran: dict[int, Ran] = {here.number: Ran({store.name: counts}, seen.records, seen.skipped, 0, 0, without_key, seen.calls)}
     ran |= {number: Ran({}, 0, 0, 0, 0, ()) for number in upstream}
-    doubts = doubts_about(capture, store, shadow.partitions)
+    doubts = doubts_about(capture, store, shadow.partitions, whole=True)
     one = ("the shadow ran in one order of records, and another may give other values",) if doubts.of_order else ()
     more = [Exactness("C", sentences) for sentences in (one, wall_clock_doubts(capture, store), shadow.outcome.doubts) if sentences]
-    return judged(engine, capture, facts, ran, stage=shadow.stages[store.name], partitions=shadow.partitions, more=more)
+    return judged(engine, capture, facts, ran, doubts, stage=shadow.stages[store.name], more=more)

@@ -14,7 +14,7 @@ from kops.core.findings import counted
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import Capture
 from kops.core.streams.program import has_windows, topics_of
-from kops.core.streams.program_doubts import doubts_about, topics_in_any_partition
+from kops.core.streams.program_doubts import Doubts, doubts_about, topics_in_any_partition
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore, changelog_range, of_places
@@ -71,8 +71,17 @@ def compute_by_program(
         plan.keep_archived(engine, run)
         ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
         partitions, more = plan.partitions, _of_no_network(program, ran)
+        stores = {store.name: store for store in program.capture.stores}
         return [
-            judged(engine, program.capture, found, ran, stage=plan.stages[found.store.name], partitions=partitions, more=more)
+            judged(
+                engine,
+                program.capture,
+                found,
+                ran,
+                doubts_about(program.capture, stores[found.store.name], partitions),
+                stage=plan.stages[found.store.name],
+                more=more,
+            )
             for found in facts
         ]
 
@@ -91,15 +100,15 @@ def judged(
     capture: Capture,
     facts: StoreFacts,
     ran: Mapping[int, Ran],
+    doubts: Doubts,
     *,
     stage: str,
-    partitions: Mapping[str, int],
     more: Sequence[Exactness] = (),
 ) -> ComputedStore:
     """Return a store with its class: A only where one partition feeds each task, or all orders that were tried gave the same.
 
     :param ran: the sub-topologies that fill it
-    :param partitions: of the program's topics
+    :param doubts: that its capture leaves about the store
     :param more: what else is known of how exact it is
     """
     from kops.spark.stores.jobs import Counts
@@ -126,7 +135,7 @@ def judged(
         [
             facts.exactness,
             *of_runs(
-                doubts_about(capture, store, partitions),
+                doubts,
                 here,
                 [ran[number] for number in concerned],
                 windows=has_windows(capture, concerned),
