@@ -111,6 +111,25 @@ def test_it_goes_on_like_one_that_lost_nothing(own, prefix, run_kops, cluster, f
     assert last[0] == last[1]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+def test_a_clock_at_loading_and_what_helpers_schedule_are_seen(cluster, prefix, tmp_path, run_kops, version):
+    """Where each task reads one partition, so that no other order of records is a reason."""
+    built_agent()
+    app = App(cluster, "numbered", prefix, tmp_path / "app", version=version)
+    cluster.create_all({app.topic("in"): 1})
+    cluster.produce(app.topic("in"), records(100))
+    app.run()
+    lose(cluster, app, ["numbers"])
+    said = run_kops(*arguments(cluster, app)).ok().err
+    assert "exactness C" in said
+    loaded = "a class of its nodes was seen to call, when it was loaded or made, what gives another answer each time, or on another machine"
+    assert f"{loaded}: Apps$Numbered.<clinit>: Instant.now" in said
+    assert "the program schedules 1 punctuator by stream time, which its capture does not show" in said
+    assert "the program schedules 1 punctuator by wall-clock time, which was another when the shadow ran" in said
+    assert "one order of records" not in said
+
+
 @pytest.fixture(scope="module")
 def texts(cluster, tmp_path_factory):
     """An application that throws at one record, and waits at another, as long as a file is there."""

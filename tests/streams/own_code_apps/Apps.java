@@ -227,6 +227,7 @@ public final class Apps {
                 }
                 keys.forEach(key -> numbers.put(key, numbers.get(key) + 1));
             });
+            context.schedule(Duration.ofDays(1), PunctuationType.valueOf("WALL_CLOCK_TIME"), time -> { }); // which no field shows
         }
     }
 

@@ -119,6 +119,8 @@ public final class Shadow {
         refuseFailed();
         Properties facts = progress();
         facts.setProperty("calls", Calls.seen());
+        facts.setProperty("initial_calls", Calls.initial());
+        Calls.schedules().forEach((place, count) -> facts.setProperty("schedules." + place, count.toString()));
         write(folder, "closed", facts);
     }
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.streams.capture import BUFFER, VERSIONED, Capture, Store
 from kops.core.streams.program import tasks_of, topics_of
 
 _NAMED = 3
+_STREAM_TIME, _WALL_CLOCK_TIME = "STREAM_TIME", "WALL_CLOCK_TIME"
 
 
 def new_shadow(application: str) -> str:
@@ -34,7 +36,10 @@ class Progress:
     :param skipped: how many the library dropped, such as late ones
     :param without_key: its repartition topics with records whose partition is any
     :param suppressed: records that it would have sent to other topics, by topic
-    :param calls: of clocks, random numbers and the network; known when it was closed
+    :param calls: of clocks, random numbers and the network; known when it was closed, as what follows
+    :param initial_calls: those of constructors and static initializers outside of its threads, whatever they are of
+    :param stream_time_schedules: how many punctuators its tasks scheduled by stream time, by sub-topology
+    :param wall_clock_schedules: how many by wall-clock time
     """
 
     state: str
@@ -45,11 +50,15 @@ class Progress:
     without_key: tuple[str, ...] = ()
     suppressed: Mapping[str, int] | None = None
     calls: tuple[str, ...] = ()
+    initial_calls: tuple[str, ...] = ()
+    stream_time_schedules: Mapping[int, int] = field(default_factory=dict)
+    wall_clock_schedules: Mapping[int, int] = field(default_factory=dict)
 
 
 def progress_of(seen: Mapping[str, str]) -> Progress:
     """Read what the agent says."""
     positions, after, suppressed = {}, {}, {}
+    schedules: dict[str, dict[int, int]] = {_STREAM_TIME: {}, _WALL_CLOCK_TIME: {}}
     for name, value in seen.items():
         kind, _, what = name.partition(".")
         if kind == "place":
@@ -59,6 +68,9 @@ def progress_of(seen: Mapping[str, str]) -> Progress:
             positions[place], after[place] = int(position), int(given)
         elif kind == "suppressed":
             suppressed[what] = int(value)
+        elif kind == "schedules":
+            time, _, subtopology = what.partition(".")
+            schedules[time][int(subtopology)] = int(value)
     return Progress(
         state=seen["state"],
         positions=positions,
@@ -67,7 +79,10 @@ def progress_of(seen: Mapping[str, str]) -> Progress:
         skipped=int(seen["skipped"]),
         without_key=tuple(filter(None, seen["without_key"].split(","))),
         suppressed=suppressed,
-        calls=tuple(filter(None, seen.get("calls", "").split("\n"))),
+        calls=tuple(seen.get("calls", "").splitlines()),
+        initial_calls=tuple(seen.get("initial_calls", "").splitlines()),
+        stream_time_schedules=schedules[_STREAM_TIME],
+        wall_clock_schedules=schedules[_WALL_CLOCK_TIME],
     )
 
 
@@ -116,12 +131,19 @@ def reason_against_shadow(capture: Capture, store: Store) -> str:
     return ""
 
 
-def wall_clock_doubts(capture: Capture, store: Store) -> tuple[str, ...]:
-    """Name the program's processors that may act on wall-clock time, which was another when the shadow ran."""
+def wall_clock_doubts(capture: Capture, store: Store, seen: Progress) -> tuple[str, ...]:
+    """Name the program's processors that may act on wall-clock time, which was another when the shadow ran, or say how many punctuators do.
+
+    :param seen: of the shadow, when it was closed
+    """
     found = capture.subtopology_of(store.name)
     if found is None:
         return ()
-    tasks = tasks_of(capture)
-    nodes = {name for number in (found.number, *topics_of(capture, found.number).upstream) for name in tasks[number].nodes}
+    tasks, numbers = tasks_of(capture), (found.number, *topics_of(capture, found.number).upstream)
+    nodes = {name for number in numbers for name in tasks[number].nodes}
     named = [each.name for each in capture.program_processors if each.name in nodes and each.may_act_on_wall_clock]
-    return (f"these may act on wall-clock time, which was another when the shadow ran: {', '.join(named)}",) if named else ()
+    another = "wall-clock time, which was another when the shadow ran"
+    scheduled = sum(seen.wall_clock_schedules.get(number, 0) for number in numbers)
+    if named:
+        return (f"these may act on {another}: {', '.join(named)}",)
+    return (f"the program schedules {counted(scheduled, 'punctuator')} by {another}",) if scheduled else ()

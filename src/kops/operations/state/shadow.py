@@ -5,15 +5,16 @@ For programs whose tasks cannot be run by themselves. All that is made for the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.core.statefile import StateFile
-from kops.core.streams.capture import Capture
+from kops.core.streams.capture import Capture, Subtopology
 from kops.core.streams.program import topics_of
 from kops.core.streams.program_doubts import doubts_about
-from kops.core.streams.shadow import reason_against_shadow, shadow_topic, wall_clock_doubts
+from kops.core.streams.shadow import Progress, reason_against_shadow, shadow_topic, wall_clock_doubts
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore
@@ -25,7 +26,7 @@ from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.shadow_run import Shadow
 
 if TYPE_CHECKING:
-    from kops.spark.programs.jobs import Ran
+    from kops.spark.programs.jobs import Ran, StoreCounts
 
 
 def compute_by_shadow(
@@ -63,20 +64,32 @@ def _refuse_unlike(capture: Capture, facts: Sequence[StoreFacts]) -> None:
 
 def _judged(engine: Engine, capture: Capture, facts: StoreFacts, shadow: Shadow) -> ComputedStore:
     """Return a store with its class: that of a program that ran in one order."""
-    from kops.spark.programs.jobs import Ran
-
     store = next(each for each in capture.stores if each.name == facts.store.name)
     here = capture.subtopology_of(store.name)
     if here is None or shadow.outcome is None:
         raise ValueError(store.name)
     seen, counts = shadow.outcome.seen, shadow.outcome.counts[store.name]
-    upstream = topics_of(capture, here.number).upstream
-    read = {topic.name for each in capture.subtopologies if each.number in (here.number, *upstream) for topic in each.repartition_topics}
-    names = {shadow_topic(name, capture.application, shadow.name): name for name in read}
-    without_key = tuple(sorted(names[name] for name in seen.without_key if name in names))
-    ran: dict[int, Ran] = {here.number: Ran({store.name: counts}, seen.records, seen.skipped, 0, 0, without_key, seen.calls)}
-    ran |= {number: Ran({}, 0, 0, 0, 0, ()) for number in upstream}
+    ran = what_ran(capture, here, shadow.name, seen, {store.name: counts})
     doubts = doubts_about(capture, store, shadow.partitions, whole=True)
     one = ("the shadow ran in one order of records, and another may give other values",) if doubts.of_order else ()
-    more = [Exactness("C", sentences) for sentences in (one, wall_clock_doubts(capture, store), shadow.outcome.doubts) if sentences]
+    by_clock = wall_clock_doubts(capture, store, seen)
+    more = [Exactness("C", sentences) for sentences in (one, by_clock, shadow.outcome.doubts) if sentences]
     return judged(engine, capture, facts, ran, doubts, stage=shadow.stages[store.name], more=more)
+
+
+def what_ran(capture: Capture, here: Subtopology, shadow: str, seen: Progress, counts: Mapping[str, StoreCounts]) -> dict[int, Ran]:
+    """Return what came of the sub-topologies that fill a store; what is not told apart by them counts for its own.
+
+    :param here: the one of the store
+    :param shadow: the application id of the shadow
+    :param counts: of the store
+    """
+    from kops.spark.programs.jobs import Ran
+
+    numbers = (here.number, *topics_of(capture, here.number).upstream)
+    read = {topic.name for each in capture.subtopologies if each.number in numbers for topic in each.repartition_topics}
+    names = {shadow_topic(name, capture.application, shadow): name for name in read}
+    without_key = tuple(sorted(names[name] for name in seen.without_key if name in names))
+    timed = {number: Ran({}, 0, 0, 0, seen.stream_time_schedules.get(number, 0), ()) for number in numbers}
+    own = replace(timed[here.number], stores=counts, records=seen.records, skipped=seen.skipped, without_key=without_key)
+    return {**timed, here.number: replace(own, calls=seen.calls, initial_calls=seen.initial_calls)}

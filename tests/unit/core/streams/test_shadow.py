@@ -29,10 +29,15 @@ def test_what_the_agent_tells():
             "skipped": "1",
             "without_key": "x,y",
             "calls": "one\ntwo",
+            "initial_calls": "three",
+            "schedules.STREAM_TIME.0": "4",
+            "schedules.STREAM_TIME.12": "1",
+            "schedules.WALL_CLOCK_TIME.0": "2",
         }
     )
     place = TopicPartition("a.b-c", 12)
-    assert reported == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), {"out": 3}, ("one", "two"))
+    seen = (("one", "two"), ("three",), {0: 4, 12: 1}, {0: 2})
+    assert reported == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), {"out": 3}, *seen)
     empty = progress_of({"state": "REBALANCING", "records": "0", "skipped": "0", "without_key": ""})
     assert empty == Progress("REBALANCING", {}, {}, suppressed={})
 

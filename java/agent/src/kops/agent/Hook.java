@@ -1,6 +1,8 @@
 package kops.agent;
 
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -11,6 +13,7 @@ public final class Hook {
     private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
     private static final Set<String> REFERRED = ConcurrentHashMap.newKeySet();
     private static final Set<String> INITIAL = ConcurrentHashMap.newKeySet();
+    private static final Map<String, Integer> SCHEDULED = new ConcurrentHashMap<>();
     private static final int MOST_INITIAL = 10_000;
     private static volatile Thread watched;
     private static volatile String named;
@@ -57,6 +60,16 @@ public final class Hook {
         REFERRED.add(call);
     }
 
+    /**
+     * Called by a task of a shadow before a punctuator is scheduled in it.
+     *
+     * @param task its org.apache.kafka.streams.processor.TaskId
+     * @param type an org.apache.kafka.streams.processor.PunctuationType
+     */
+    public static void scheduled(final Object task, final Object type) {
+        SCHEDULED.merge(type + "." + task, 1, Integer::sum);
+    }
+
     /** Called by the runner before a task, which this thread runs. */
     public static void watch(final Thread thread) {
         SEEN.clear();
@@ -71,6 +84,11 @@ public final class Hook {
     /** What constructors and static initializers called outside of tasks, as while the program started. */
     public static Set<String> initialCalls() {
         return new TreeSet<>(INITIAL);
+    }
+
+    /** How many punctuators the tasks of a shadow have scheduled, by type and task, such as STREAM_TIME.0_1. */
+    public static Map<String, Integer> schedules() {
+        return new TreeMap<>(SCHEDULED);
     }
 
     /** What was seen of the task, and all references. */
