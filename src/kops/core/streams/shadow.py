@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
-from kops.core.streams.capture import BUFFER, VERSIONED, Capture, Store
-from kops.core.streams.program import tasks_of, topics_of
+from kops.core.streams.capture import BUFFER, VERSIONED, Capture, Source, Store
+from kops.core.streams.program import tasks_of, topics_of, topology_facts
 
 _NAMED = 3
 _STREAM_TIME, _WALL_CLOCK_TIME = "STREAM_TIME", "WALL_CLOCK_TIME"
@@ -119,6 +119,13 @@ def done_of(ranges: Mapping[TopicPartition, tuple[int, int]], progress: Progress
     total = sum(end - start for start, end in ranges.values() if end > start)
     done = sum(min(end, max(start, progress.positions.get(place, start))) - start for place, (start, end) in ranges.items() if end > start)
     return done, total
+
+
+def facts_before_start(capture: Capture) -> dict[str, str]:
+    """Return what a program that is as it was captured says of its topology before it starts: not yet what its patterns match."""
+    reading = {node.name for node in capture.nodes if isinstance(node, Source) and node.pattern}
+    open_still = {f"subtopology.{number}.sources" for number, each in tasks_of(capture).items() if reading & set(each.nodes)}
+    return {name: topics for name, topics in topology_facts(capture).items() if name not in open_still}
 
 
 def reason_against_shadow(capture: Capture, store: Store) -> str:

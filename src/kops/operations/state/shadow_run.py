@@ -14,8 +14,8 @@ from kops.core.plan import Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import BUFFER, Source
 from kops.core.streams.local_state import CATCH_UP
-from kops.core.streams.program import count_of, tasks_of, topology_facts
-from kops.core.streams.shadow import Progress, done_of, new_shadow, shadow_topic, waited_for, waited_text
+from kops.core.streams.program import count_of, tasks_of
+from kops.core.streams.shadow import Progress, done_of, facts_before_start, new_shadow, shadow_topic, waited_for, waited_text
 from kops.core.topics.settings import as_new
 from kops.gateways.machine.agent import command_text
 from kops.gateways.machine.shadow import LOOK_SECONDS, ShadowProgram, ShadowStart
@@ -173,7 +173,7 @@ class Shadow:
             application=capture.application,
             shadow=self.name,
             cuts={str(place): self._needed[place][1] if place in self._needed else first for place, first in self._starts.items()},
-            topology=topology_facts(capture),
+            topology=facts_before_start(capture),
             class_path=program.class_path,
             class_path_sha256=capture.class_path_sha256,
             seconds=program.seconds,

@@ -1,13 +1,16 @@
 """The class of a store that a shadow has computed: what it was seen to do counts as it does for tasks that are run one by one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kops.core.streams.capture import Source
 from kops.core.streams.capture_file import read_capture
+from kops.core.streams.program import topology_facts
 from kops.core.streams.program_doubts import Doubts
-from kops.core.streams.shadow import Progress, wall_clock_doubts
+from kops.core.streams.shadow import Progress, facts_before_start, wall_clock_doubts
 from kops.operations.state.exactness import worst
 from kops.operations.state.own_code.exactness import of_runs
 from kops.operations.state.shadow import what_ran
@@ -87,6 +90,15 @@ def test_calls_and_dropped_records_are_not_told_apart_and_count(judged):
 def test_records_without_a_key_where_the_store_comes_from(judged):
     of_shadow = tuple(f"{SHADOW}-{name}-repartition" for name in ("apart", "by-value"))
     assert judged(without_key=of_shadow).reasons == ("records without a key go to any partition of many-by-value-repartition",)
+
+
+def test_what_a_pattern_matches_is_not_known_before_it_starts(capture):
+    """A cluster has said it of the capture."""
+    by_pattern = replace(next(node for node in capture.nodes if isinstance(node, Source) and "clicks" in node.topics), pattern="clic.*")
+    nodes = tuple(by_pattern if node.name == by_pattern.name else node for node in capture.nodes)
+    facts = topology_facts(capture)
+    assert facts_before_start(capture) == facts
+    assert facts_before_start(replace(capture, nodes=nodes)) == {name: of for name, of in facts.items() if name != "subtopology.0.sources"}
 
 
 def test_wall_clock_time_is_doubted_by_who_names_it_or_by_how_many_were_scheduled(capture, seen):
