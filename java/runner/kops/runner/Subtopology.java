@@ -36,7 +36,7 @@ final class Subtopology {
         return found;
     }
 
-    /** What is said of them to kops. */
+    /** What kops compares with a capture. */
     static Map<String, String> facts(Map<Integer, Subtopology> subtopologies) {
         Map<String, String> facts = new LinkedHashMap<>();
         subtopologies.forEach((id, one) -> {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
@@ -122,10 +122,10 @@ def done_of(ranges: Mapping[TopicPartition, tuple[int, int]], progress: Progress
 
 
 def facts_before_start(capture: Capture) -> dict[str, str]:
-    """Return what a program that is as it was captured says of its topology before it starts: not yet what its patterns match."""
+    """Return what a program that is as it was captured says of its topology before it starts: nothing yet of what reads by a pattern."""
     reading = {node.name for node in capture.nodes if isinstance(node, Source) and node.pattern}
-    open_still = {f"subtopology.{number}.sources" for number, each in tasks_of(capture).items() if reading & set(each.nodes)}
-    return {name: topics for name, topics in topology_facts(capture).items() if name not in open_still}
+    known = tuple(each for each in capture.subtopologies if not reading & set(each.nodes))
+    return topology_facts(replace(capture, subtopologies=known))
 
 
 def reason_against_shadow(capture: Capture, store: Store) -> str:

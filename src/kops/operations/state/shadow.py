@@ -78,7 +78,7 @@ def _judged(engine: Engine, capture: Capture, facts: StoreFacts, shadow: Shadow)
 
 
 def what_ran(capture: Capture, here: Subtopology, shadow: str, seen: Progress, counts: Mapping[str, StoreCounts]) -> dict[int, Ran]:
-    """Return what came of the sub-topologies that fill a store; what is not told apart by them counts for its own.
+    """Return what came of the sub-topologies that fill a store; what the shadow reports of all counts for its own.
 
     :param here: the one of the store
     :param shadow: the application id of the shadow
