@@ -220,6 +220,27 @@ def test_what_a_killed_kops_leaves_is_taken_away_by_the_next(texts, run_kops, ko
 
 
 @pytest.mark.long
+def test_records_that_were_given_again_are_no_certainty(own, prefix, tmp_path, kops_process, cluster):
+    """The shadow falls out of its group while it processes a record: that is processed twice, and the store holds both."""
+    file = tmp_path / "wait"
+    app = own(also=[Record(b"key-1", b"!wait:%s" % str(file).encode(), FIRST_MS + 900_000)], settings=["max.poll.interval.ms=10000"])
+    before = app.view("texts")
+    lose(cluster, app, ["texts"])
+    file.touch()
+    working = kops_process(*arguments(cluster, app, "--store", "texts"))
+    waiting(file)
+    (made,) = [topic for topic in cluster.topics(f"{prefix}-shadow-") if topic.endswith("-texts-changelog")]
+    group = made.removesuffix("-texts-changelog")
+    wait_for("it to fall out of its group", lambda: not cluster.admin.describe_consumer_groups([group])[group].result(30).members)
+    file.unlink()
+    said = working.communicate(timeout=SECONDS)[1]
+    assert working.returncode == 0, said
+    assert app.view("texts") != before
+    assert "texts 60 keys, exactness C" in said
+    assert "given to the shadow's tasks again, as after a rebalance, and may have counted twice" in said
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("stop", ["interrupt", "kill the program"])
 def test_a_shadow_that_is_stopped_is_taken_away(texts, run_kops, kops_process, cluster, folder, stop):
     lose(cluster, texts.app, ["texts"])

@@ -47,6 +47,7 @@ final class ShadowClients {
     private final Map<String, AtomicLong> suppressed = new ConcurrentHashMap<>();
     private final Set<String> withoutKey = ConcurrentHashMap.newKeySet();
     private final AtomicLong records = new AtomicLong();
+    private final AtomicLong again = new AtomicLong();
 
     /**
      * @param own the supplier of the clients that do the work
@@ -88,6 +89,7 @@ final class ShadowClients {
         suppressed.forEach((topic, count) -> facts.setProperty("suppressed." + topic, count.toString()));
         facts.setProperty("without_key", String.join(",", new TreeSet<>(withoutKey)));
         facts.setProperty("records", records.toString());
+        facts.setProperty("again", again.toString());
     }
 
     private Producer<?, ?> producer(Producer<byte[], byte[]> real) {
@@ -168,6 +170,8 @@ final class ShadowClients {
                 }
                 if (count > 0) {
                     kept.put(place, new ArrayList<>(given.subList(0, count)));
+                    long before = after.getOrDefault(name(place), 0L);
+                    again.addAndGet(given.subList(0, count).stream().filter(record -> record.offset() < before).count());
                     after.merge(name(place), given.get(count - 1).offset() + 1, Math::max);
                     records.addAndGet(count);
                 }

@@ -40,6 +40,7 @@ class Progress:
     :param initial_calls: those of constructors and static initializers outside of its threads, whatever they are of
     :param stream_time_schedules: how many punctuators its tasks scheduled by stream time, by sub-topology
     :param wall_clock_schedules: how many by wall-clock time
+    :param again: how many of its records its tasks had been given before, as when it had fallen out of its group
     """
 
     state: str
@@ -53,6 +54,7 @@ class Progress:
     initial_calls: tuple[str, ...] = ()
     stream_time_schedules: Mapping[int, int] = field(default_factory=dict)
     wall_clock_schedules: Mapping[int, int] = field(default_factory=dict)
+    again: int = 0
 
 
 def progress_of(seen: Mapping[str, str]) -> Progress:
@@ -83,6 +85,7 @@ def progress_of(seen: Mapping[str, str]) -> Progress:
         initial_calls=tuple(seen.get("initial_calls", "").splitlines()),
         stream_time_schedules=schedules[_STREAM_TIME],
         wall_clock_schedules=schedules[_WALL_CLOCK_TIME],
+        again=int(seen["again"]),
     )
 
 
@@ -136,6 +139,16 @@ def reason_against_shadow(capture: Capture, store: Store) -> str:
     if store.kind == BUFFER and found and found.repartition_topics:
         return "its records name the topic that they came from, and a shadow's repartition topic has another name"
     return ""
+
+
+def of_repeated(seen: Progress, *, exactly_once: bool) -> tuple[str, ...]:
+    """Say that records may have counted twice: what was made of them before is still in stores, unless a transaction was aborted.
+
+    :param seen: of the shadow, when it was closed
+    """
+    if exactly_once or not seen.again:
+        return ()
+    return (f"{seen.again:,} records were given to the shadow's tasks again, as after a rebalance, and may have counted twice",)
 
 
 def wall_clock_doubts(capture: Capture, store: Store, seen: Progress) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from kops.core.statefile import StateFile
 from kops.core.streams.capture import BUFFER, Source
 from kops.core.streams.local_state import CATCH_UP
 from kops.core.streams.program import count_of, tasks_of
-from kops.core.streams.shadow import Progress, done_of, facts_before_start, new_shadow, shadow_topic, waited_for, waited_text
+from kops.core.streams.shadow import Progress, done_of, facts_before_start, new_shadow, of_repeated, shadow_topic, waited_for, waited_text
 from kops.core.topics.settings import as_new
 from kops.gateways.machine.agent import command_text
 from kops.gateways.machine.shadow import LOOK_SECONDS, ShadowProgram, ShadowStart
@@ -186,8 +186,8 @@ class Shadow:
             seen = running.close()
         later = self._own_ends()
         more = sum(later[place][1] - end for place, (_, end) in ends.items())
-        doubts = (f"{more} records in its repartition topics came after the shadow was through, and were not processed",) if more else ()
-        self.outcome = Outcome(seen, self._compared(), doubts)
+        doubts = [f"{more} records in its repartition topics came after the shadow was through, and were not processed"] if more else []
+        self.outcome = Outcome(seen, self._compared(), (*doubts, *of_repeated(seen, exactly_once=self._state_file.exactly_once)))
         self._refuse_moved()
 
     def _refuse_moved(self) -> None:

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from kops.core.models import TopicPartition
-from kops.core.streams.shadow import Progress, done_of, new_shadow, progress_of, shadow_topic, waited_for, waited_text
+from kops.core.streams.shadow import Progress, done_of, new_shadow, of_repeated, progress_of, shadow_topic, waited_for, waited_text
 
 IN, OTHER = TopicPartition("in", 0), TopicPartition("in", 1)
 
@@ -33,12 +33,13 @@ def test_what_the_agent_tells():
             "schedules.STREAM_TIME.0": "4",
             "schedules.STREAM_TIME.12": "1",
             "schedules.WALL_CLOCK_TIME.0": "2",
+            "again": "5",
         }
     )
     place = TopicPartition("a.b-c", 12)
-    seen = (("one", "two"), ("three",), {0: 4, 12: 1}, {0: 2})
+    seen = (("one", "two"), ("three",), {0: 4, 12: 1}, {0: 2}, 5)
     assert reported == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), {"out": 3}, *seen)
-    empty = progress_of({"state": "REBALANCING", "records": "0", "skipped": "0", "without_key": ""})
+    empty = progress_of({"state": "REBALANCING", "records": "0", "skipped": "0", "without_key": "", "again": "0"})
     assert empty == Progress("REBALANCING", {}, {}, suppressed={})
 
 
@@ -69,6 +70,12 @@ def test_how_far_it_is():
     assert done_of(ranges, progress({IN: 4})) == (0, 20)
     assert done_of(ranges, progress({IN: 15})) == (5, 20)
     assert done_of(ranges, progress({IN: 40, OTHER: 9})) == (20, 20)
+
+
+def test_records_that_were_given_again_count_twice_unless_they_are_undone():
+    (said,) = of_repeated(progress(again=1200), exactly_once=False)
+    assert said == "1,200 records were given to the shadow's tasks again, as after a rebalance, and may have counted twice"
+    assert of_repeated(progress(again=1200), exactly_once=True) == of_repeated(progress(), exactly_once=False) == ()
 
 
 def test_the_first_of_what_is_waited_for_are_named():
