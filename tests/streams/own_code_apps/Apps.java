@@ -19,6 +19,7 @@ import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.Serdes;
@@ -102,6 +103,7 @@ public final class Apps {
     }
 
     private static Topology texts(final String topics) {
+        new Launcher();
         final StreamsBuilder builder = new StreamsBuilder();
         final KStream<String, String> in = builder.stream(topics + "in");
         in.groupByKey().aggregate(() -> "", (key, value, held) -> joined(held, value), Materialized.as("texts"));
@@ -271,4 +273,9 @@ public final class Apps {
             context.forward(record.withValue(String.valueOf(now)));
         }
     }
+}
+
+/** Refers to the environment while the program starts, as Spring Boot's launcher does. */
+final class Launcher {
+    final UnaryOperator<String> environment = System::getenv;
 }

@@ -15,12 +15,12 @@ from kops.operations.state.exactness import worst
 from kops.operations.state.own_code.exactness import of_runs
 from kops.operations.state.shadow import what_ran
 from kops.spark.programs.jobs import StoreCounts
-from kops.spark.staging.stage import Staged
+from kops.spark.staging.stage import StagedPartitions
 
 CAPTURED = json.loads((Path(__file__).parents[2] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 """Its store windows is in sub-topology 1, into which 0 writes; 2 fills another one, and in 6 there is a processor of the program's own."""
 SHADOW = "many-shadow-1a2b3c4d"
-COUNTS = StoreCounts(Staged({}, {}), 40, {}, 0)
+COUNTS = StoreCounts(StagedPartitions({}, {}), 40, {}, 0)
 ANOTHER = "what gives another answer each time, or on another machine"
 
 
@@ -56,7 +56,7 @@ def test_a_clock_that_its_classes_asked_when_they_were_loaded(judged):
     initial = ("com.acme.App.<clinit>: Instant.now", "org.spring.Context.<init>: System.nanoTime")
     found = judged(Doubts(classes=frozenset({"com.acme.App$$Lambda"})), initial_calls=initial)
     assert found.grade == "C"
-    assert found.reasons == (f"a class of its nodes was seen to call, when it was loaded or made, {ANOTHER}: {initial[0]}",)
+    assert found.reasons == (f"a class of its nodes was seen to call, while the program started, {ANOTHER}: {initial[0]}",)
     assert judged(Doubts(classes=frozenset({"com.acme.Other"})), initial_calls=initial).grade == "A"
 
 

@@ -15,6 +15,7 @@ public final class Hook {
     private static final Set<String> INITIAL = ConcurrentHashMap.newKeySet();
     private static final Map<String, Integer> SCHEDULED = new ConcurrentHashMap<>();
     private static final int MOST_INITIAL = 10_000;
+    private static final String ENVIRONMENT = ": System.getenv";
     private static volatile Thread watched;
     private static volatile String named;
 
@@ -37,10 +38,17 @@ public final class Hook {
 
     /** Called before a call of a clock and the like; counts where a task runs, but not where that only loads a class, as from a jar in a jar. */
     public static void seen(final String call) {
-        final Thread thread = Thread.currentThread();
-        final boolean counts = thread == watched || named != null && thread.getName().contains(named);
+        final boolean counts = isWatched(Thread.currentThread());
         if (counts && !SEEN.contains(call) && !loads()) SEEN.add(call);
-        if (!counts && isInitial(call) && INITIAL.size() < MOST_INITIAL) INITIAL.add(call);
+        if (!counts && isInitial(call)) initial(call);
+    }
+
+    private static boolean isWatched(final Thread thread) {
+        return thread == watched || named != null && thread.getName().contains(named);
+    }
+
+    private static void initial(final String call) {
+        if (INITIAL.size() < MOST_INITIAL) INITIAL.add(call);
     }
 
     /** Whether it is a constructor or static initializer that calls: what that gets may be kept, and used in a task. */
@@ -55,9 +63,18 @@ public final class Hook {
             .anyMatch(frame -> ClassLoader.class.isAssignableFrom(frame.getDeclaringClass())));
     }
 
-    /** Called before a reference to such a method is made, whoever calls it later; or instead, where a class could not be rewritten. */
+    /**
+     * Called before a reference to such a method is made, whoever calls it later; or instead, where a class could not be rewritten.
+     *
+     * <p>Launchers, such as Spring Boot's, refer to the environment while the program starts, which says nothing of what a task does: outside
+     * of tasks such a reference is an initial call.
+     */
     public static void referred(final String call) {
-        REFERRED.add(call);
+        if (call.endsWith(ENVIRONMENT) && !isWatched(Thread.currentThread())) {
+            initial(call);
+        } else {
+            REFERRED.add(call);
+        }
     }
 
     /**
@@ -81,7 +98,7 @@ public final class Hook {
         named = part;
     }
 
-    /** What constructors and static initializers called outside of tasks, as while the program started. */
+    /** What constructors and static initializers called outside of tasks, as while the program started, and references to the environment. */
     public static Set<String> initialCalls() {
         return new TreeSet<>(INITIAL);
     }
