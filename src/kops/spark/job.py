@@ -65,7 +65,7 @@ class Seen:
     :param dropped: how many of them did not count, by reason (``kops.spark.job.FATES``)
     :param keys: number of keys that the store should hold
     :param mixed: number of keys whose records' order is not known although it matters
-    :param void: how often something was found that only a slower way of computing can judge: if any, the view is discarded
+    :param void: records that tasks cannot judge, of a view of what they made of their records: if any, the view is discarded
     :param noted: other counts, by name: for windows, see ``kops.spark.job.NOTED``
     :param unrestorable: records of the changelog, including tombstones, whose keys are too short for such a store: Kafka Streams fails when
         it restores them

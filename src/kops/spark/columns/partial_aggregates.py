@@ -34,7 +34,7 @@ SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint,
     f"{fate} bigint" for fate in FATES
 )
 """A task's rows: per key the partial aggregate, or the record that counts; and one row without a key, with the counts of what was read.
-Unfit are records that are not in the declared formats, or that only the slower way can judge: if there are any, no row can be used."""
+Unfit are records that are not in the declared formats, or that only Spark SQL can judge: if there are any, no row can be used."""
 CHOSEN = (TABLE, "last", "first")
 """Aggregates that are the value of one of the records."""
 

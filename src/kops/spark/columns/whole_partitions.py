@@ -1,13 +1,14 @@
 """Stores of which each task computes a whole partition: it reads the input, then the changelog, and stages the difference.
 
 Without a new key, a partition of a changelog depends on one partition of the input, and on no other: neither for stream time nor for
-expiry. So on one machine only counts go through the JVM. A partition with more keys than a task can hold is left to Spark.
+expiry. So on one machine only counts go through the JVM. What tasks cannot do is left to Spark (``Left``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,10 +43,19 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import BatchSource, Read
     from kops.spark.reading.ranges import TopicRange
 
-_NUMBERS = (*COUNTED, *WINDOW_FATES, *EXPIRY, "keys", "held", "unrestorable")
+_NUMBERS = (*COUNTED, *WINDOW_FATES, *EXPIRY, "keys", "held", "unrestorable", "left")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
 _LEFT = ".left"
 """A file next to those of the stage: a task found that the store must be left to Spark, and the others need not continue."""
+
+
+class Left(Enum):
+    """What a task met, so that the whole store is left to Spark."""
+
+    LARGE = auto()
+    """More keys of a partition than it can hold (``gathering.WHOLE_RECORDS``, ``WHOLE_BYTES``)."""
+    UNFIT = auto()
+    """A record that is not in the declared formats, or a null value that deletes the ``last`` or ``first`` of a window."""
 
 
 def reason_against_tasks(batches: BatchSource, job: Job, path: str) -> str | None:
@@ -74,8 +84,8 @@ def _reason_against_windows(job: Job) -> str | None:
     return None if job.source.records else "there is nothing to read"
 
 
-def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[StagedPartitions, Seen] | None:
-    """Compute a store and stage the difference to its changelog; None if that must be left to Spark."""
+def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[StagedPartitions, Seen] | Left:
+    """Compute a store and stage the difference to its changelog, or return why that must be left to Spark."""
     store = job.store
     make_folder(path)
     compute = _Compute(
@@ -92,8 +102,8 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
 
     rows = batches.by_task(len(pieces), _SCHEMA, run).collect() if pieces else []
     counts = {name: sum(row[name] for row in rows) for name in _NUMBERS}
-    if counts["unfit"]:
-        return None
+    if counts["left"]:
+        return Left.UNFIT if counts["unfit"] else Left.LARGE
     live: dict[int, int] = {row.partition: 0 for row in rows}
     for row in rows:
         live[row.partition] += row.held
@@ -148,7 +158,7 @@ class _Compute:
             wanted, found = self._sides(source, changelog, read, counts)
         except _LeftToSpark:
             Path(self.folder, _LEFT).touch()
-            return _row(partition, [], counts | {"unfit": 1})
+            return _row(partition, [], counts | {"left": 1})
         counts["keys"] = wanted.num_rows - wanted["value"].null_count
         counts["held"] = found.num_rows - found["value"].null_count
         return _row(partition, list(write_file(stage_rows(wanted, found, partition, timed=self.timed), self.folder)), counts)

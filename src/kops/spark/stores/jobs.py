@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLE
 from kops.core.statefile.sources import WALL_CLOCK
 from kops.spark.columns.partial_aggregates import aggregates_in_tasks
 from kops.spark.columns.partial_windows import aggregates_windows_in_tasks
-from kops.spark.columns.whole_partitions import reason_against_tasks, stage_whole_partitions
+from kops.spark.columns.whole_partitions import Left, reason_against_tasks, stage_whole_partitions
 from kops.spark.driver.observing import by_partition, counts_by_partition, watched
 from kops.spark.frames import expression
 from kops.spark.job import Job, Seen
@@ -56,22 +56,23 @@ VIEWS: Mapping[str, Callable[[KafkaSource, Job], View]] = {
 
 
 def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
-    """Compute a store and stage the difference to its changelog, in the fastest way that is correct for its records.
+    """Compute a store and stage the difference to its changelog: as columns by partition, else in Spark SQL (``reason_for_sql``).
 
     :raises UndecodableInput: naming the first records that are not in the declared formats; whatever was staged does not count
     """
     try:
-        return _first_that_counts(kafka, job, path)
+        return _computed(kafka, job, path)
     except Exception:
         if kafka.batches is None or not kafka.batches.met_unreadable:
             raise
-        return _first_that_counts(replace(kafka, batches=None), job, path)
+        return _computed(replace(kafka, batches=None), job, path)
 
 
 def reason_for_sql(kafka: KafkaSource, job: Job, path: str) -> str | None:
     """Return why Spark SQL computes a store; None if tasks compute its partitions as columns.
 
-    Even then Spark SQL may be used: a task gives up on a partition that has more keys than it can hold, or records in other formats.
+    Even then Spark SQL does, where a task leaves the store to it for what it meets in the data (``whole_partitions.Left``).
+    What Spark SQL reads are the records, or what tasks have made of them (``_view_of_reduced``).
     """
     if kafka.batches is None:
         return "whole record batches cannot be read: by the connection's settings, or where Spark runs"
@@ -84,37 +85,48 @@ def reason_for_sql(kafka: KafkaSource, job: Job, path: str) -> str | None:
     return reason_against_tasks(kafka.batches, job, path)
 
 
-def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
+def _computed(kafka: KafkaSource, job: Job, path: str) -> Counts:
+    left = None
     if kafka.batches is not None and reason_for_sql(kafka, job, path) is None:
         found = stage_whole_partitions(kafka.batches, job, path)
-        if found is not None:
+        if not isinstance(found, Left):
             staged, seen = found
             return Counts(**vars(seen), staged=staged)
-    by_rows = job.base is not None or kafka.has_archived(job.sources)
-    of_input = replace(kafka, batches=None) if by_rows else kafka
-    for view in _views(of_input, job):
-        counts = _attempt(kafka, job, path, view)
-        if counts is not None:
+        left = found
+    reduced = None if left is Left.UNFIT else _view_of_reduced(kafka, job)
+    if reduced is not None:
+        counts = _in_sql(kafka, job, path, reduced)
+        if not counts.void:
             return counts
-    raise AssertionError("the last way counts always")
+    return _in_sql(kafka, job, path, _view_of_records(kafka, job))
 
 
-def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
-    if kafka.batches and job.store.type == KEY_VALUE and aggregates_in_tasks(job.store) and not job.others:
-        yield partial_aggregates_view(kafka.batches, job)
-    if kafka.batches and aggregates_windows_in_tasks(job.store) and job.source.records:
-        windows = partial_windows_view(kafka, kafka.batches, job)
-        if windows is not None:
-            yield windows
-    if kafka.batches and job.store.type == TABLES:
-        yield tables_view(kafka, job)
-    kafka = replace(kafka, batches=None)
+def _view_of_reduced(kafka: KafkaSource, job: Job) -> View | None:
+    """Return the view of a store of which Spark SQL reads what tasks have made of their records; None if it must read the records.
+
+    It buys from a third to half of the computation's CPU time, in a warm session: with a million records, a sum of few keys takes
+    3.4 s instead of 4.8 s, windows with few keys 3.5 s instead of 8.7 s and with many 9.4 s instead of 13.8 s, a join of two tables
+    4.7 s instead of 11.7 s. It is how clusters, snapshots of changelogs, partitions that outgrow a task, and tables of tables are
+    computed. A sum whose keys are hardly fewer than its records takes the same.
+    """
+    batches = kafka.batches
+    if batches is None or job.base is not None or kafka.has_archived(job.sources):
+        return None
+    if job.store.type == TABLES:
+        return tables_view(kafka, job)
+    if job.store.type == KEY_VALUE and aggregates_in_tasks(job.store):
+        return partial_aggregates_view(batches, job)
+    if job.source.records and aggregates_windows_in_tasks(job.store):
+        return partial_windows_view(kafka, batches, job)
+    return None
+
+
+def _view_of_records(kafka: KafkaSource, job: Job) -> View:
     view_of = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
-    yield view_of(kafka, job)
+    return view_of(replace(kafka, batches=None), job)
 
 
-def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | None:
-    """Compute and stage; None if the view is void."""
+def _in_sql(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts:
     try:
         if job.held or job.changelog.records:
             found, of_found = watched(_held(kafka, job, view), {"unrestorable": f"count_if({_is_unrestorable(job.store)})"})
@@ -126,7 +138,7 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
             seen = view.seen()
     finally:
         view.done()
-    return None if seen.void else Counts(**vars(seen), staged=staged)
+    return Counts(**vars(seen), staged=staged)
 
 
 def _is_unrestorable(store: Store) -> str:

@@ -42,7 +42,7 @@ def stream_view(kafka: KafkaSource, job: Job) -> View:
 def partial_aggregates_view(batches: BatchSource, job: Job) -> View:
     """Compute a store for which tasks aggregate their own records (``partial_aggregates``).
 
-    A record that is not in the declared formats makes the view void: the slower way then has to name it.
+    A record that is not in the declared formats makes the view void: the view of the records then has to name it.
     """
     # Without records the sums are null.
     counted, of_tasks = watched(partial_rows(batches, job.source, job.store), {name: f"coalesce(sum({name}), 0)" for name in FATES_COUNTED})

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.statefile import parse_state_file
-from kops.spark.job import Job
+from kops.spark.columns.whole_partitions import Left
+from kops.spark.job import Job, Seen
 from kops.spark.reading.ranges import SPLIT_RECORDS, TopicRange
 from kops.spark.reading.source import KafkaSource
-from kops.spark.stores.jobs import reason_for_sql
+from kops.spark.stores import jobs
+from kops.spark.stores.jobs import reason_for_sql, stage_difference
 
 STORES = {
     "plain": {"aggregate": {"count": True}},
@@ -58,3 +60,42 @@ def test_spark_computes_where_tasks_run_elsewhere():
     assert "cannot be read" in reason_for_sql(replace(kafka(), batches=None), job("plain"), "/stage")
     archived = replace(kafka(), archives={"in": None})
     assert "archive" in reason_for_sql(archived, job("plain"), "/stage")
+
+
+@pytest.fixture
+def ways(monkeypatch):
+    """Let tasks leave every store to Spark; return what Spark then computed, and what it is to find in what tasks reduced."""
+    tried, found = [], {"left": Left.LARGE, "unfit": 0}
+
+    def computed(_kafka, _job, _path, view):
+        tried.append(view)
+        return Seen(10, {}, 1, 0, void=found["unfit"] if view == "reduced" else 0)
+
+    monkeypatch.setattr(jobs, "stage_whole_partitions", lambda *_: found["left"])
+    monkeypatch.setattr(jobs, "partial_aggregates_view", lambda *_: "reduced")
+    monkeypatch.setattr(jobs, "VIEWS", dict.fromkeys(jobs.VIEWS, lambda *_: "records"))
+    monkeypatch.setattr(jobs, "_in_sql", computed)
+    return tried, found
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "expected"),
+    [
+        ("plain", {}, ["reduced"]),
+        ("plain", {"unfit": 1}, ["reduced", "records"]),
+        ("plain", {"left": Left.UNFIT}, ["records"]),
+        ("filtered", {}, ["records"]),
+    ],
+    ids=["large", "unfit-after-all", "unfit", "expression"],
+)
+def test_spark_reads_what_tasks_reduced_unless_a_record_is_unfit(ways, name, found, expected):
+    tried, made = ways
+    made.update(found)
+    assert not stage_difference(kafka(), job(name), "/stage").void
+    assert tried == expected
+
+
+@pytest.mark.parametrize("more", [{"base": "/snapshot"}, {"held": "/snapshot"}], ids=["continued", "compared"])
+def test_only_a_store_that_continues_from_a_snapshot_needs_the_records(ways, more):
+    stage_difference(kafka(), job("plain", **more), "/stage")
+    assert ways[0] == (["records"] if "base" in more else ["reduced"])
