@@ -23,7 +23,7 @@ FETCHED = VERSIONS[:2]
 """Of ``make test``, for which the jars of the others are not fetched."""
 SIZES, ROUNDS, CASES = (10, 8, 4), 3, 60
 """How many stores the applications of a batch have, how often they are damaged, and how many cases that makes at least."""
-SIZES_OF_FEW, ROUNDS_OF_FEW, CASES_OF_FEW = (3, 1), 1, 2
+SIZES_OF_FEW, ROUNDS_OF_FEW, CASES_OF_FEW = (3,), 1, 2
 """The same in ``make test``."""
 FEW, MANY = 1, 34
 
