@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,23 +63,6 @@ class LagRequest:
 
 def show_lag(session: Session, request: LagRequest) -> int:
     """Show the lag as it is now, and return the exit code."""
-    with without_garbage_collection():
-        return _once(session, request)
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Leave garbage collection off: hundreds of thousands of small objects, none in a circle, and looking for some takes long."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _once(session: Session, request: LagRequest) -> int:
     from kops.operations.groups.lag import Sums, added_up
 
     report = request.ask(session)
