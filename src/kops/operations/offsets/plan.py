@@ -146,7 +146,8 @@ def selected(services: Services, selections: Sequence[Selection]) -> list[tuple[
 def _collect_less() -> None:
     """Let Python collect garbage rarely.
 
-    Hundreds of thousands of objects follow, none of them is part of a cycle, and each collection costs time.
+    Hundreds of thousands of objects follow, and none of them is part of a cycle: to reset 300 groups in 1,000 partitions each takes
+    4.4 s of CPU time, of which 0.7 s would be collections and 0.1 s is.
     """
     gc.set_threshold(200_000, 50, 100)
 
