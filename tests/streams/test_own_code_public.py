@@ -207,10 +207,11 @@ def taken():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("local_state", ["stale", "wiped"])
 @pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
 @pytest.mark.parametrize("row", APPLICATIONS, ids=lambda row: row.name)
-def test_it_is_rebuilt_and_goes_on_as_its_twin(lives, run_kops, cluster, tmp_path, taken, guarantee, row):
-    """At least once: all records of the changelogs lost, and local state of an earlier run; exactly once: topics and local state gone."""
+def test_it_is_rebuilt_and_goes_on_as_its_twin(lives, run_kops, cluster, tmp_path, taken, row, guarantee, local_state):
+    """Stale: all records of the changelogs are lost, and local state is that of an earlier run; wiped: topics and local state are gone."""
     broken, twin = lives(row, guarantee)
     broken.port = taken  # which kops leaves alone, whenever it starts the program
     capture = tmp_path / "capture.json"
@@ -218,7 +219,7 @@ def test_it_is_rebuilt_and_goes_on_as_its_twin(lives, run_kops, cluster, tmp_pat
     stores = Stores(broken, capture)
     held, committed = stores.views(broken), broken.committed()
     stores.check(stores.views(twin), held)
-    if guarantee == AT_LEAST_ONCE:
+    if local_state == "stale":
         for changelog in stores.changelogs:
             cluster.empty(changelog)
         public_apps.put_back(broken)
