@@ -221,6 +221,7 @@ def start_engine(services: Services, master: str | None = None, *, sql: bool = T
         java=str(require_jdk().java),
         master=chosen,
         archives=services.directories.cache / "spark",
+        private=spark_folder(services),
         environment={VARIABLE: str(make_lock(services.directories.locks))} if chosen.startswith("local") else {},
         conf=spark.conf if chosen.startswith("local") else _with_system_properties(services.connection),
         sql=sql,

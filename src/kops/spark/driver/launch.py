@@ -89,6 +89,7 @@ def launch_jvm(
     *,
     jars: Sequence[Path],
     archives: Path | None,
+    private: Path | None,
     memory: str,
     environment: Mapping[str, str],
     only_tasks: bool = False,
@@ -102,6 +103,7 @@ def launch_jvm(
     :param jars: added to the class path besides PySpark's own
     :param archives: directory for the class archive, and the JVM's working directory: Spark creates a directory ``artifacts`` wherever it
         is started (``ArtifactManager``), which must not be the user's; None: no archive
+    :param private: folder for the file of settings while the JVM starts; None: the system's for temporary files
     :param memory: heap of the JVM in Java's notation, such as ``2g``
     :param environment: added to that of the JVM, and so to that of Python workers on this machine
     :param only_tasks: whether it runs no DataFrames; it has an archive of its own then, of fewer classes
@@ -112,7 +114,7 @@ def launch_jvm(
     class_path = [os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *map(str, sorted((home / "jars").glob("*.jar"))), *map(str, jars)]
     class_path += [os.environ[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if os.environ.get(name)]
     class_path = [str(Path(entry).absolute()) for entry in class_path]
-    folder = Path(tempfile.mkdtemp(prefix="kops-spark-"))
+    folder = Path(tempfile.mkdtemp(prefix="kops-spark-", dir=private))
     try:
         properties = folder / "spark.properties"
         properties.touch(mode=0o600)

@@ -39,6 +39,7 @@ class SparkNeeds:
     :param jars: those of Spark's Kafka source
     :param java: path of the java command
     :param archives: folder for the JVM's class archive; None: without
+    :param private: folder for the JVM's settings while it starts; None: the system's for temporary files
     :param environment: added to that of the driver's JVM, and so to that of Python workers on this machine
     :param conf: further Spark settings, which take precedence
     :param sql: whether there will be DataFrames; otherwise only tasks that read and write by themselves
@@ -48,6 +49,7 @@ class SparkNeeds:
     java: str = "java"
     master: str = DEFAULT_MASTER
     archives: Path | None = None
+    private: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
     sql: bool = True
@@ -175,6 +177,7 @@ class StartingSession:
             self._settings,
             jars=needs.jars,
             archives=needs.archives,
+            private=needs.private,
             memory=memory,
             environment={**needs.environment, **({ONLY_TASKS: "1"} if needs.only_tasks else {})},
             only_tasks=needs.only_tasks,

@@ -1,11 +1,14 @@
-"""The class archive of Spark's JVM: made by a run that computed something, taken over by the next one."""
+"""How Spark's JVM starts, and its class archive: made by a run that computed something, taken over by the next one."""
 
 import os
 import time
 from pathlib import Path
 
+import pytest
+
+from kops.core.errors import OperationFailed
 from kops.spark.driver import launch
-from kops.spark.driver.launch import Jvm
+from kops.spark.driver.launch import Jvm, launch_jvm
 
 CLASS_PATH = ["/jars/spark.jar"]
 
@@ -65,3 +68,17 @@ def test_jvm_that_only_runs_tasks_has_an_archive_of_its_own(tmp_path):
     assert started(tmp_path)[0][0].startswith("-XX:SharedArchiveFile=")
     (other,), _ = launch._archive_options(tmp_path, "java", CLASS_PATH, "tasks")
     assert other.startswith("-XX:ArchiveClassesAtExit=")
+
+
+def test_settings_lie_in_the_private_folder_and_nobody_else_reads_them(tmp_path):
+    """A kops that is killed while the JVM starts leaves them there, where the next one deletes them."""
+    private, java = tmp_path / "private", tmp_path / "java"
+    private.mkdir()
+    java.write_text(f"#!/bin/sh\nls -lR {private} > {tmp_path}/seen\ncat {private}/*/spark.properties >> {tmp_path}/seen\nexit 1\n")
+    java.chmod(0o700)
+    with pytest.raises(OperationFailed):
+        launch_jvm(str(java), {"spark.secret": "x"}, jars=(), archives=None, private=private, memory="1g", environment={})
+    seen = (tmp_path / "seen").read_text()
+    assert "-rw------- " in seen
+    assert "spark.secret x" in seen
+    assert not list(private.iterdir())
