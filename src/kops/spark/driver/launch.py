@@ -7,6 +7,7 @@ to it by the documented ``PYSPARK_GATEWAY_PORT`` and ``_SECRET``.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -103,7 +105,7 @@ def launch_jvm(
     :param jars: added to the class path besides PySpark's own
     :param archives: directory for the class archive, and the JVM's working directory: Spark creates a directory ``artifacts`` wherever it
         is started (``ArtifactManager``), which must not be the user's; None: no archive
-    :param private: folder for the file of settings while the JVM starts; None: the system's for temporary files
+    :param private: folder for the file of settings while the JVM starts, which may go at any time; None: the system's for temporary files
     :param memory: heap of the JVM in Java's notation, such as ``2g``
     :param environment: added to that of the JVM, and so to that of Python workers on this machine
     :param only_tasks: whether it runs no DataFrames; it has an archive of its own then, of fewer classes
@@ -114,9 +116,9 @@ def launch_jvm(
     class_path = [os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *map(str, sorted((home / "jars").glob("*.jar"))), *map(str, jars)]
     class_path += [os.environ[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if os.environ.get(name)]
     class_path = [str(Path(entry).absolute()) for entry in class_path]
-    folder = Path(tempfile.mkdtemp(prefix="kops-spark-", dir=private))
+    folder = Path(tempfile.mkdtemp(prefix="kops-spark-"))
+    properties = (private or folder) / f"{folder.name}.properties"
     try:
-        properties = folder / "spark.properties"
         properties.touch(mode=0o600)
         properties.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in settings.items()), encoding="utf-8")
         options = [f"-Xmx{memory}", *JVM_OPTIONS, *(_FOR_TASKS if only_tasks else FOR_SQL)]
@@ -136,6 +138,7 @@ def launch_jvm(
             archives.mkdir(parents=True, exist_ok=True)
         return replace(_start(command, folder, home, archives, environment), leaves=leaves)
     finally:
+        properties.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -165,18 +168,29 @@ def _start(command: list[str], folder: Path, home: Path, works_in: Path | None, 
             )
         except FileNotFoundError as missing:
             raise MissingRequirement(f"cannot start Java: {missing}", hint="install a JDK, 17 or newer, or set JAVA_HOME") from missing
-    import pyspark  # noqa: F401 - while the JVM starts
+    abandon = partial(_abandon, process, folder)
+    atexit.register(abandon)
+    try:
+        import pyspark  # noqa: F401 - while the JVM starts
 
-    deadline = time.monotonic() + JVM_START_SECONDS
-    while not answer.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            process.kill()
-            last = log.read_text(errors="replace").strip().splitlines()[-3:] or ["it said nothing"]
-            raise OperationFailed(f"Spark's JVM did not start: {' '.join(last)}", hint="try `kops doctor`")
-        time.sleep(_POLL_SECONDS)
+        deadline = time.monotonic() + JVM_START_SECONDS
+        while not answer.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                process.kill()
+                last = log.read_text(errors="replace").strip().splitlines()[-3:] or ["it said nothing"]
+                raise OperationFailed(f"Spark's JVM did not start: {' '.join(last)}", hint="try `kops doctor`")
+            time.sleep(_POLL_SECONDS)
+    finally:
+        atexit.unregister(abandon)
     data = answer.read_bytes()  # PythonGatewayServer renames it into place once it is complete
     port, length = struct.unpack(">ii", data[:8])
     return Jvm(process, port, data[8 : 8 + length].decode())
+
+
+def _abandon(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Leave nothing of a JVM that is still starting when kops ends: the thread that waits for it ends where it is."""
+    process.kill()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _ignore_interrupt() -> None:

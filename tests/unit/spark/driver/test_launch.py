@@ -1,6 +1,8 @@
 """How Spark's JVM starts, and its class archive: made by a run that computed something, taken over by the next one."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from kops.core.errors import OperationFailed
 from kops.spark.driver import launch
 from kops.spark.driver.launch import Jvm, launch_jvm
+from support.processes import wait_until_gone
 
 CLASS_PATH = ["/jars/spark.jar"]
 
@@ -74,7 +77,7 @@ def test_settings_lie_in_the_private_folder_and_nobody_else_reads_them(tmp_path)
     """A kops that is killed while the JVM starts leaves them there, where the next one deletes them."""
     private, java = tmp_path / "private", tmp_path / "java"
     private.mkdir()
-    java.write_text(f"#!/bin/sh\nls -lR {private} > {tmp_path}/seen\ncat {private}/*/spark.properties >> {tmp_path}/seen\nexit 1\n")
+    java.write_text(f"#!/bin/sh\nls -l {private} > {tmp_path}/seen\ncat {private}/*.properties >> {tmp_path}/seen\nexit 1\n")
     java.chmod(0o700)
     with pytest.raises(OperationFailed):
         launch_jvm(str(java), {"spark.secret": "x"}, jars=(), archives=None, private=private, memory="1g", environment={})
@@ -82,3 +85,24 @@ def test_settings_lie_in_the_private_folder_and_nobody_else_reads_them(tmp_path)
     assert "-rw------- " in seen
     assert "spark.secret x" in seen
     assert not list(private.iterdir())
+
+
+def test_a_jvm_that_is_still_starting_ends_with_kops(tmp_path):
+    java, started, left = tmp_path / "java", tmp_path / "started", tmp_path / "left"
+    left.mkdir()
+    java.write_text(f"#!/bin/sh\necho $$ > {started}.new\nmv {started}.new {started}\nexec sleep 60\n")
+    java.chmod(0o700)
+    program = f"""
+import os, threading, time, types
+from kops.spark.driver import launch
+waiting = threading.Event()
+launch.time = types.SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: (waiting.set(), time.sleep(seconds)))
+given = dict(jars=(), archives=None, private=None, memory="1g", environment={{}})
+threading.Thread(target=launch.launch_jvm, args=({str(java)!r}, {{}}), kwargs=given, daemon=True).start()
+assert waiting.wait(60)
+while not os.path.exists({str(started)!r}):
+    time.sleep(0.01)
+"""
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(left)}, check=True, timeout=120)
+    wait_until_gone({int(started.read_text())})
+    assert not list(left.iterdir())
