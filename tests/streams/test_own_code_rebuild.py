@@ -147,7 +147,7 @@ def test_a_program_that_goes_by_what_another_run_gives_otherwise(app, captured, 
     seen = verified(run_kops, cluster, captured(app("numbered")))
     (_, exactness, why) = seen["numbers"]
     assert exactness == "C"
-    assert "a class of its nodes was seen to call, while the program started, what gives another answer each time" in why
+    assert "a class of its nodes was seen to call, outside of tasks, what gives another answer each time" in why
     assert "Apps$Numbered.<clinit>: Instant.now" in why
     assert (
         "ask for offsets of records, and those of repartition topics are others here: Apps$Numbered.process: RecordMetadata.offset" in why

@@ -123,7 +123,7 @@ def test_a_clock_at_loading_and_what_helpers_schedule_are_seen(cluster, prefix, 
     lose(cluster, app, ["numbers"])
     said = run_kops(*arguments(cluster, app)).ok().err
     assert "exactness C" in said
-    loaded = "a class of its nodes was seen to call, while the program started, what gives another answer each time, or on another machine"
+    loaded = "a class of its nodes was seen to call, outside of tasks, what gives another answer each time, or on another machine"
     assert f"{loaded}: Apps$Numbered.<clinit>: Instant.now" in said
     assert "the program schedules 1 punctuator by stream time, which its capture does not show" in said
     assert "the program schedules 1 punctuator by wall-clock time, which was another when the shadow ran" in said

@@ -56,7 +56,7 @@ def test_a_clock_that_its_classes_asked_when_they_were_loaded(judged):
     initial = ("com.acme.App.<clinit>: Instant.now", "org.spring.Context.<init>: System.nanoTime")
     found = judged(Doubts(classes=frozenset({"com.acme.App$$Lambda"})), initial_calls=initial)
     assert found.grade == "C"
-    assert found.reasons == (f"a class of its nodes was seen to call, while the program started, {ANOTHER}: {initial[0]}",)
+    assert found.reasons == (f"a class of its nodes was seen to call, outside of tasks, {ANOTHER}: {initial[0]}",)
     assert judged(Doubts(classes=frozenset({"com.acme.Other"})), initial_calls=initial).grade == "A"
 
 

@@ -110,7 +110,7 @@ def _of_calls(doubts: Doubts, ran: Sequence[Ran], *, counted_schedules: bool) ->
     own = {name.partition("$")[0] for name in doubts.classes}
     initial = {call for each in ran for call in each.initial_calls if not call.endswith((_OFFSET, _BY_CLOCK)) and _class_of(call) in own}
     differs = "what gives another answer each time, or on another machine"
-    started = f"a class of its nodes was seen to call, while the program started, {differs}"
+    started = f"a class of its nodes was seen to call, outside of tasks, {differs}"
     asked = "the program was seen to ask for offsets of records, and those of repartition topics are others here"
     return [
         *([f"the program was seen to call {differs}: {_some(calls - offsets)}"] if calls - offsets else []),
