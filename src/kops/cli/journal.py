@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from kops.cli.frame.lazy import Command, Group
-from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.options import Approval, mutation, take_over_option
 from kops.cli.frame.session import Session
 
 
@@ -68,7 +68,7 @@ def show(session: Session, *, entry_id: str) -> None:
 
 @group.command("finish")
 @click.argument("entry_id", metavar="ID")
-@click.option("--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID.")
+@take_over_option
 @mutation
 @click.pass_obj
 def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
@@ -82,7 +82,7 @@ def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 @click.command("undo", cls=Command)
 @click.argument("entry_id", metavar="ID")
 @click.option("--accept-loss", is_flag=True, help="Proceed even if that discards what has happened since.")
-@click.option("--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID.")
+@take_over_option
 @mutation
 @click.pass_obj
 def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool, approval: Approval) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import Approval, mutation, spark_option
+from kops.cli.frame.options import Approval, mutation, spark_option, take_over_option
 from kops.cli.frame.session import Session
 from kops.core.errors import UsageProblem
 from kops.core.findings import counted
@@ -92,7 +92,7 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
 
 @group.command("resume")
 @click.argument("entry_id", metavar="ID")
-@click.option("--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID.")
+@take_over_option
 @mutation
 @click.pass_obj
 def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:

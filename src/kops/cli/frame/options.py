@@ -72,6 +72,12 @@ def mutation(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
+take_over_option = click.option(
+    "--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID."
+)
+"""Of the verbs that act on an entry of the journal."""
+
+
 def spark_option(only: str = "") -> Callable[[F], F]:
     """Add ``--master``, which takes what ``--remote`` takes too; the command gets either as ``master``.
 
