@@ -1,7 +1,9 @@
 """Topics archived as Parquet, again and again, and restored: what other readers of Parquet and plain consumers see."""
 
 import json
+import time
 from datetime import date, timedelta
+from types import SimpleNamespace
 
 import pyarrow.dataset
 import pytest
@@ -9,6 +11,8 @@ from confluent_kafka import Producer
 
 from kops.config import durable
 from kops.operations.archive import place
+from kops.operations.engine import stable
+from kops.operations.replay import restore
 from support.programs import Record
 from support.streams_apps import Cluster
 
@@ -41,6 +45,26 @@ def produce_in_transactions(servers, topic, chunks):
     Cluster(servers).settle(topic)
 
 
+def hold_back(monkeypatch, servers, topic):
+    """Hold the last stable offsets of a new topic back, as markers do that brokers have yet to write, until kops waits for them."""
+    other, wait_for_leaders = Producer({"bootstrap.servers": servers, "transactional.id": topic}), restore._wait_for_leaders
+
+    def begin(services, targets):
+        wait_for_leaders(services, targets)
+        other.init_transactions()
+        other.begin_transaction()
+        for partition in range(targets[topic]):
+            other.produce(topic, b"other", partition=partition)
+        other.flush()
+
+    def end(seconds):
+        monkeypatch.setattr(stable, "time", time)
+        other.abort_transaction()
+
+    monkeypatch.setattr(restore, "_wait_for_leaders", begin)
+    monkeypatch.setattr(stable, "time", SimpleNamespace(monotonic=time.monotonic, sleep=end))
+
+
 def parquet(folder):
     """Return an archive's records as Arrow reads them, and the days of its folders."""
     rows = []
@@ -61,7 +85,7 @@ def parquet(folder):
     return records, {(row["day"], row["timestamp_ms"] // (24 * HOUR)) for row in rows}, {row["timestamp_type"] for row in rows}
 
 
-def test_archived_again_and_again_and_restored(scene, kops, tmp_path, unique, as_pinned):
+def test_archived_again_and_again_and_restored(scene, kops, tmp_path, unique, as_pinned, monkeypatch):
     cluster, source, folder = scene.cluster, scene.topic("source", max_message_bytes="2000000"), tmp_path / "archive"
     produce_in_transactions(cluster.servers, source, [many(0, 60), many(60, 30), many(90, 60)])
     first = kops("replay", "archive", source, "--to", str(folder), "-o", "json").ok()
@@ -95,6 +119,7 @@ def test_archived_again_and_again_and_restored(scene, kops, tmp_path, unique, as
     assert (other.code, f"the archive is of {source}" in other.err) == (5, True)
 
     target = f"{scene.prefix}-target"
+    hold_back(monkeypatch, cluster.servers, target)
     moved = ("--groups", f"{group}*", "--groups", ahead)
     done = as_pinned("kops replay restore", kops("replay", "restore", folder, "--to", target, *moved, "--yes", "-o", "json").ok())
     assert scene.read(target) == scene.read(source)

@@ -31,9 +31,15 @@ class Outcome:
         return json.loads(self.out)
 
     def ok(self) -> "Outcome":
-        """Return itself when the exit code is 0, else fail and show the output."""
-        assert self.code == 0, f"exit code {self.code}: {self.err.strip()[:500]}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+        """Return itself when the exit code is 0, else fail and show the output, its reason first: a summary shows one line."""
+        assert self.code == 0, f"exit code {self.code}: {self._reason()}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
         return self
+
+    def _reason(self) -> str:
+        try:
+            return "; ".join(error["message"] for error in json.loads(self.out)["errors"])
+        except (ValueError, LookupError, TypeError):
+            return self.err.strip()[-500:]
 
 
 def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 - as subprocess.run names it

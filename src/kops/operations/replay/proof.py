@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import AuthorizationFailed, OperationFailed, TimedOut, VerificationFailed
 from kops.core.findings import counted
-from kops.core.models import TopicPartition
+from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.formats.batches.copy import added
+from kops.operations.engine.stable import wait_until_stable
 from kops.operations.offsets.items import partition_of
 from kops.operations.replay.arguments import Given
 from kops.operations.replay.progress import known_producers
@@ -79,9 +80,8 @@ def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]
     from kops.spark.replay.tasks import found_in
 
     before = plan.arguments.ends
-    after = services.kafka.offsets.bounds(before)
+    after = settled_bounds(services, before)
     ends = {place: bound.log_end_offset for place, bound in after.items()}
-    _wait_until_decided(services, ends)
     tails = {
         (place.topic, place.partition): (max(end, after[place].log_start_offset), after[place].log_end_offset)
         for place, end in before.items()
@@ -105,15 +105,20 @@ def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]
     return TargetContents({TopicPartition(*place): each for place, each in found.items()}, ends)
 
 
-def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) -> None:
-    """Wait for open transactions: brokers may still be writing the end of the last one here, and other producers have their own."""
-    from kops.operations.engine.stable import wait_until_stable
+def settled_bounds(services: Services, places: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
+    """Return the bounds of partitions of the targets once the transactions before their ends have ended.
 
+    Brokers write the markers of a transaction after they answered its commit, and other producers have transactions of their own.
+
+    :raises TimedOut: when one stays open for too long
+    """
+    bounds = services.kafka.offsets.bounds(places)
     try:
-        wait_until_stable(services, ends)
+        wait_until_stable(services, {place: bound.log_end_offset for place, bound in bounds.items()})
     except TimedOut as late:
         late.hint = "another producer's transaction is open; `kops replay resume ID` reads back again when it has ended"
         raise
+    return bounds
 
 
 def _sum_of(found: PartitionTotals | None) -> Totals:

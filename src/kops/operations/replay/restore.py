@@ -20,7 +20,7 @@ from kops.operations.offsets.items import not_as_written, offset_of
 from kops.operations.protocol.mutation import failed
 from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
 from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
-from kops.operations.replay.proof import proven
+from kops.operations.replay.proof import proven, settled_bounds
 from kops.operations.replay.run import Replay
 from kops.operations.replay.work import Work
 from kops.operations.services import Services
@@ -215,7 +215,7 @@ def commit_groups(services: Services, plan: Plan[RestoreArguments], producers: S
         for number in wanted:
             place = TopicPartition(given.anchor, number)
             item = items[f"{group} {place}"]
-            error = outcome[place] if place in outcome else OperationFailed(f"{place} has not the records that {group} had read")
+            error = outcome[place] if place in outcome else OperationFailed(f"{place} does not have the records that {group} had read")
             value = offset_of(commits.get(place))
             yield ItemResult(item.target, Status.DONE, value=value) if error is None else failed(item, error)
 
@@ -249,7 +249,7 @@ def new_offsets(services: Services, plan: Plan[RestoreArguments], producers: Seq
         for number, (_, before, _) in partitions.items():
             wanted.setdefault(number, set()).add(before)
     places = [TopicPartition(given.anchor, number) for number in wanted]
-    bounds = services.kafka.offsets.bounds(places, isolation="read_committed") if places else {}
+    bounds = settled_bounds(services, places) if places else {}
     tails = {place.partition: (given.ends[place], bounds[place].log_end_offset) for place in places}
     work = Work(services, given)
     settings, session = work.job(1).target_settings, work.engine.session
