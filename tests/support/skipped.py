@@ -18,7 +18,8 @@ _LEFT = pytest.StashKey[Counter[str]]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    left = {item: reason for item in items if (reason := _reason(item))}
+    tests = [item for item in items if isinstance(item, pytest.Item)]  # lanes collect files first
+    left = {item: reason for item in tests if (reason := _reason(item))}
     if left:
         items[:] = [item for item in items if item not in left]
         config.stash.setdefault(_LEFT, Counter()).update(left.values())

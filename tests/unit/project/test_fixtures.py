@@ -61,6 +61,19 @@ def test_what_another_pytest_of_the_run_took_is_left_to_it(tmp_path):
 
 
 @pytest.mark.slow
+def test_long_variants_alone_are_found_in_the_files_of_a_lane(tmp_path):
+    plugins = "['support.skipped', 'support.lanes']"
+    (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = {plugins}\n")
+    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.long\ndef test_long(): pass\ndef test_short(): assert False\n")
+    (tmp_path / "taken").mkdir()
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
+    environment = {**ALONE, "KOPS_TEST_TAKEN": str(tmp_path / "taken"), "KOPS_TEST_LONG": "only"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    assert (done.returncode, done.stdout.splitlines()[-2]) == (0, "1 test: others, which `make test` runs"), done.stdout
+    assert "1 passed, 1 deselected" in done.stdout
+
+
+@pytest.mark.slow
 def test_a_quick_run_leaves_out_slow_tests(tmp_path):
     (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.skipped']\n")
     (tmp_path / "test_it.py").write_text(
