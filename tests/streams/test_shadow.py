@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from kops.config.paths import directories
+from support import forked
 from support import own_kinds as kinds
 from support.captured import built_agent
 from support.own_apps import FIRST_MS, App, records, without_expired
@@ -109,6 +110,26 @@ def test_it_goes_on_like_one_that_lost_nothing(own, prefix, run_kops, cluster, f
     assert without_expired(ours["windows"]) == without_expired(theirs["windows"])
     last = [{record.key: record.value for record in cluster.read(each.topic("out"))} for each in (app, twin)]
     assert last[0] == last[1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("fork", "exactness"), [(forked.renamed, "A"), (forked.hidden, "C")])
+def test_a_fork_of_the_library(own, run_kops, cluster, tmp_path, fork, exactness):
+    """Its tasks cannot be run by themselves where what kops calls is missing; a shadow's state is back where what it sees is enough."""
+    app = own(fork=fork)
+    before = held(app)
+    lose(cluster, app)
+    if fork is forked.renamed:
+        capture = tmp_path / "capture.json"
+        run_kops("streams", "capture", "--out", capture, "--", *app.command).ok()
+        refused = run_kops("state", "rebuild", "--app", capture, "--store", "texts", "--yes", "-B", cluster.servers)
+        assert refused.code == 1, refused.err
+        assert "the tasks of this Kafka Streams cannot be run one by one: java.lang.NoSuchMethodError" in refused.err
+        assert "kops state rebuild --shadow -- COMMAND" in refused.err
+    said = run_kops(*arguments(cluster, app)).ok().err
+    assert held(app) == kept(before), said
+    assert f"texts 60 keys, exactness {exactness}" in said
+    assert ("org.apache.kafka.streams.processor.internals.StreamTask: what it calls could not be seen" in said) == (exactness == "C")
 
 
 @pytest.mark.long

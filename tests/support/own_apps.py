@@ -6,14 +6,16 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path
 from support.captured import SOURCES as CAPTURED
 from support.captured import apache_examples
+from support.forked import forked
 from support.own_code import TREE, jars_of_streams
 from support.programs import Record
 from support.streams import Entry, compacted_view, compiled, java_with
@@ -40,6 +42,7 @@ class App:
     :param application: its id, with which its topics begin
     :param settings: further ones, as NAME=VALUE
     :param instances: how many of it run at a time, each with local state of its own
+    :param fork: how its Kafka Streams differs from Apache's (``support.forked``)
     """
 
     cluster: Cluster
@@ -53,11 +56,20 @@ class App:
     words: Sequence[str] = ()
     main: str = "Apps"
     instances: int = 1
+    fork: Callable[[str, bytes], bytes] | None = None
     last_words: ClassVar[str] = "STOPPED"
 
     @property
     def path(self) -> str:
-        return class_path([*jars_of_streams(self.version), self.classes or classes(self.version, self.main)])
+        return class_path([*self._jars, self.classes or classes(self.version, self.main)])
+
+    @cached_property
+    def _jars(self) -> list[Path]:
+        jars = jars_of_streams(self.version)
+        if self.fork is None:
+            return jars
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return [forked(jar, self.folder, self.fork) if jar.name == f"kafka-streams-{self.version}.jar" else jar for jar in jars]
 
     @property
     def command(self) -> list[str]:

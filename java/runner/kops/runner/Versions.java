@@ -45,7 +45,7 @@ final class Versions {
         try {
             return Class.forName(name, true, Versions.class.getClassLoader());
         } catch (ClassNotFoundException problem) {
-            throw new IllegalStateException("this Kafka Streams has no class " + name, problem);
+            throw new UnlikeLibrary("class " + name);
         }
     }
 
@@ -67,7 +67,7 @@ final class Versions {
         Constructor<?> constructor = Arrays.stream(type(type).getDeclaredConstructors())
                 .filter(one -> !one.isSynthetic() && !java.lang.reflect.Modifier.isPrivate(one.getModifiers()))
                 .max(Comparator.comparingInt(Constructor::getParameterCount))
-                .orElseThrow(() -> new IllegalStateException(type + " has no constructor"));
+                .orElseThrow(() -> new UnlikeLibrary("constructor of " + type));
         List<Object> left = new ArrayList<>(Arrays.asList(arguments));
         Class<?>[] parameters = constructor.getParameterTypes();
         Object[] passed = new Object[parameters.length];
@@ -81,7 +81,7 @@ final class Versions {
                 }
             }
             if (passed[at] == null && parameters[at].isPrimitive()) {
-                throw new IllegalStateException("nothing for a parameter of " + constructor);
+                throw new UnlikeLibrary("constructor that could be called, but " + constructor);
             }
         }
         try {
@@ -95,7 +95,7 @@ final class Versions {
     /** Calls a method by name and number of arguments, of the object's class or of one above it. */
     static Object call(Object object, String name, Object... arguments) {
         Method method = method(object.getClass(), name, arguments)
-                .orElseThrow(() -> new IllegalStateException(object.getClass().getName() + " has no method " + name));
+                .orElseThrow(() -> new UnlikeLibrary("method " + object.getClass().getName() + "." + name));
         try {
             return method.invoke(object, arguments);
         } catch (ReflectiveOperationException problem) {
@@ -110,7 +110,7 @@ final class Versions {
                 return call(object, name);
             }
         }
-        throw new IllegalStateException(object.getClass().getName() + " has none of " + Arrays.toString(names));
+        throw new UnlikeLibrary("method " + object.getClass().getName() + "." + String.join(", or ", names));
     }
 
     static boolean has(Object object, String name, Object... arguments) {
@@ -154,7 +154,7 @@ final class Versions {
                 throw new IllegalStateException(problem);
             }
         }
-        throw new IllegalStateException(type.getName() + " has no method " + name);
+        throw new UnlikeLibrary("method " + type.getName() + "." + name);
     }
 
     static Field field(Class<?> type, String name) {
@@ -167,7 +167,7 @@ final class Versions {
                 // perhaps the class above has it
             }
         }
-        throw new IllegalStateException(type.getName() + " has no field " + name);
+        throw new UnlikeLibrary("field " + type.getName() + "." + name);
     }
 
     static Object get(Object object, String name) {

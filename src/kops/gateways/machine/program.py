@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,11 +41,22 @@ from kops.gateways.machine.program_registries import Registries, RegistryProxies
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
+_UNLIKE = (
+    "kops.runner.UnlikeLibrary",
+    "java.lang.NoSuchMethodError",
+    "java.lang.NoSuchFieldError",
+    "java.lang.AbstractMethodError",
+    "java.lang.IllegalAccessError",
+    "java.lang.IncompatibleClassChangeError",
+)
+"""What is thrown where a library is not as the runner knows it."""
 _ROCKSDB_LIBRARY = "ROCKSDB_SHAREDLIB_DIR"
 """Where RocksDB unpacks its library, 15 MB; a JVM that is killed leaves it there, in /tmp unless this says otherwise."""
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _OF_NETWORK = ("java.net.", "java.nio.channels.", "javax.net.")
 _CALLER = "kops.agent.Session."
+_RUNNER = "kops.runner."
+_CAUSE = "Caused by: "
 _NOT_THE_PROGRAM = ("org.apache.kafka.", "java.", "jdk.", "sun.", "kops.")
 
 
@@ -325,6 +336,12 @@ def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> Opera
     what = f"{name}: {message}" if message != "null" else name
     if name == _OUT_OF_MEMORY:
         return _out_of_memory(f"the program{at}", what, failure.get("heap", ""))
+    if name in _UNLIKE and _is_of_runner(message, failure.get("trace", "")):
+        return OperationFailed(
+            f"the tasks of this Kafka Streams cannot be run one by one: {what}",
+            hint="is it a fork, or newer than kops? `kops state rebuild --shadow -- COMMAND` runs the whole program in place of its tasks",
+            trace=failure.get("trace", ""),
+        )
     if failure.get("by") != "program":
         return OperationFailed(f"the runner of the program failed{at}: {what}", trace=failure.get("trace", ""))
     during = {"start": "when its task was made", "global": "while a global store was read", "close": "while it was closed"}
@@ -340,15 +357,25 @@ def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> Opera
     return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=failure.get("trace", ""))
 
 
+def _is_of_runner(what: str, trace: str) -> bool:
+    """Whether the runner called what the library lacks, or lacks what the library calls."""
+    return _RUNNER in what or next(_frames(trace.rsplit(_CAUSE, maxsplit=1)[-1]), "").startswith(_RUNNER)
+
+
 def _place(trace: str) -> str:
     """Return the first place of the program's own code in the last cause of a stack trace."""
-    causes: Sequence[str] = trace.split("Caused by: ")
-    for cause in reversed(causes):
-        for line in cause.splitlines():
-            text = line.strip().removeprefix("at ")
-            text = text.rpartition("/")[2] if text != line.strip() else ""
-            if text.startswith(_CALLER):  # what constructed KafkaStreams comes below, and did not throw
+    for cause in reversed(trace.split(_CAUSE)):
+        for frame in _frames(cause):
+            if frame.startswith(_CALLER):  # what constructed KafkaStreams comes below, and did not throw
                 break
-            if text and not text.startswith(_NOT_THE_PROGRAM):
-                return f" in {text}"
+            if not frame.startswith(_NOT_THE_PROGRAM):
+                return f" in {frame}"
     return ""
+
+
+def _frames(trace: str) -> Iterator[str]:
+    """Yield the places of a stack trace, without the names of modules and class loaders."""
+    for line in trace.splitlines():
+        text = line.strip().removeprefix("at ")
+        if text != line.strip():
+            yield text.rpartition("/")[2]

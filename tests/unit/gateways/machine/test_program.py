@@ -1,5 +1,7 @@
 """What is reported when a program throws."""
 
+import pytest
+
 from kops.gateways.machine.program import program_failure
 
 TRACE = """org.apache.kafka.streams.errors.StreamsException: Exception caught in process
@@ -48,3 +50,19 @@ def test_a_missing_class_is_named():
 
 def test_what_the_runner_itself_throws_is_not_the_programs():
     assert program_failure({**TOLD, "by": "runner"}).message == "the runner of the program failed: java.lang.IllegalStateException: no"
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "frame"),
+    [
+        ("java.lang.NoSuchMethodError", "'void StreamTask.addRecords(int)'", "app//kops.runner.TaskRun.read(TaskRun.java:1)"),
+        ("java.lang.AbstractMethodError", "Receiver class kops.runner.Output does not define it", "app//org.apache.kafka.A.b(A.java:1)"),
+    ],
+)
+def test_what_a_library_lacks_is_not_blamed_on_the_program(error, message, frame):
+    failure = {**TOLD, **RECORD, "class": error, "message": message, "trace": f"{error}: {message}\n\tat {frame}\n"}
+    shown = program_failure(failure)
+    assert shown.message == f"the tasks of this Kafka Streams cannot be run one by one: {error}: {message}"
+    assert "--shadow" in shown.hint
+    by_program = program_failure({**failure, "message": "no", "trace": f"{error}: no\n\tat app//com.acme.Totals.add(Totals.java:12)\n"})
+    assert by_program.message.startswith(f"the program threw {error}: no in com.acme.Totals.add")
