@@ -9,30 +9,33 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 BANNED = {
-    r"\banew\b": "again, or a verb with re-",
-    r"\bgone on with\b|\bgo(?:es)? on (?:with|from|as|until|where|after|when)\b": "continue, resume",
-    r"\btak(?:e|es|en|ing) back\b|\btook back\b": "undo, roll back",
-    r"\b(?:take|takes|taken|taking|leave|left) away\b": "remove",
-    r"\bas it should be\b|\bis so already\b|\balready so\b": "up to date, already set",
-    r"\b(?:is|are) to be had\b|\bhad together\b": "is available, are mutually exclusive",
-    r"\btold\b|\btells (?:of|that|whether|how|what|where|why)\b|\bTell whether\b": "reports, shows, whether",
-    r"\ball hope\b": "cannot be recovered",
-    r"\bnobody (?:reads|looks|tells|knows|sees)\b": "has no consumers, is not shown to anyone",
-    r"\blikewise\b": "in the same way",
-    r"\bso (?:long|many)\b(?! as| ago)": "this long, this many",
-    r"(?<!here )\b(?:is|are) no (?!longer\b|more\b)|(?<!here )\bis none\b": "is not a",
-    r"\bmend(?:s|ed|ing)?\b": "fix, repair",
-    r"\bnevertheless\b": "to proceed anyway",
-    r"\b(?:is|are|was|were) said\b": "is reported, is stated",
-    r"\brefused until --": "refused unless --x is given",
-    r"\bany more\b": "no longer",
-    r"\bDeleted are\b|\bRead are\b": "deletes, reads",
-    r"\btestif(?:y|ies|ied)\b|\ba way back\b": "count as evidence, undo",
-    r"\bsought\b|\bwish(?:es|ed)?\b": "request, target",
-    r"\boddit(?:y|ies)\b": "warnings",
-    r"\b(?:is|are|was|were) looked at\b|\blooks? until\b": "check, poll",
-    r"\bone (?:length|row|line|object|document|file|folder) a \w+": "one per x",
+    r"anew\b": "again, or a verb with re-",
+    r"gone on with\b|go(?:es)? on (?:with|from|as|until|where|after|when)\b": "continue, resume",
+    r"tak(?:e|es|en|ing) back\b|took back\b": "undo, roll back",
+    r"(?:take|takes|taken|taking|leave|left) away\b": "remove",
+    r"as it should be\b|is so already\b|already so\b": "up to date, already set",
+    r"(?:is|are) to be had\b|had together\b": "is available, are mutually exclusive",
+    r"told\b|tells (?:of|that|whether|how|what|where|why)\b|Tell whether\b": "reports, shows, whether",
+    r"all hope\b": "cannot be recovered",
+    r"nobody (?:reads|looks|tells|knows|sees)\b": "has no consumers, is not shown to anyone",
+    r"likewise\b": "in the same way",
+    r"so (?:long|many)\b(?! as| ago)": "this long, this many",
+    r"(?<!here )(?:is|are) no (?!longer\b|more\b)|(?<!here )is none\b": "is not a",
+    r"mend(?:s|ed|ing)?\b": "fix, repair",
+    r"nevertheless\b": "to proceed anyway",
+    r"(?:is|are|was|were) said\b": "is reported, is stated",
+    r"refused until --": "refused unless --x is given",
+    r"any more\b": "no longer",
+    r"Deleted are\b|Read are\b": "deletes, reads",
+    r"testif(?:y|ies|ied)\b|a way back\b": "count as evidence, undo",
+    r"sought\b|wish(?:es|ed)?\b": "request, target",
+    r"oddit(?:y|ies)\b": "warnings",
+    r"(?:is|are|was|were) looked at\b|looks? until\b": "check, poll",
+    r"one (?:length|row|line|object|document|file|folder) a \w+": "one per x",
 }
+"""What replaces each, by the phrase from the beginning of a word."""
+PHRASES = re.compile(rf"\b(?:{'|'.join(BANNED)})")
+"""All at once: a search for each phrase takes ten times as long, and one in each line twenty times."""
 PAGES = (
     "*.md",
     "docs/**/*.md",
@@ -56,17 +59,17 @@ def clean_files():
 
 @pytest.mark.parametrize("files", clean_files().values(), ids=clean_files())
 def test_banned_phrases_stay_out(files):
-    found = [
-        f"{file.relative_to(ROOT)}:{number}: {match[0]!r}: write: {better}"
-        for file in files
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
-        for phrase, better in BANNED.items()
-        if (match := re.search(phrase, line))
-    ]
+    found = []
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        for match in PHRASES.finditer(text):
+            better = next(better for phrase, better in BANNED.items() if re.compile(phrase).match(text, match.start()))
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(f"{file.relative_to(ROOT)}:{line}: {match[0]!r}: write: {better}")
     assert not found, "\n".join(found)
 
 
 def test_banned_phrases_are_recognized():
     examples = ("made anew", "what was told", "is no number", "had together", "so many groups", "any more", "one row a connector")
-    assert all(any(re.search(phrase, example) for phrase in BANNED) for example in examples)
-    assert not any(re.search(phrase, "there is no topic; as many as wanted; no longer") for phrase in BANNED)
+    assert all(PHRASES.search(example) for example in examples)
+    assert not PHRASES.search("there is no topic; as many as wanted; no longer")
