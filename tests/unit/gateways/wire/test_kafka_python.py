@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -173,13 +172,8 @@ def test_token_provider_gives_its_token():
     assert kafka_python.token_provider(lambda: "abc").token() == "abc"
 
 
-@cache
-def imports_and_attributes(file):
-    return set(_imports_and_attributes(file))
-
-
-def _imports_and_attributes(file):
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+def imports_and_attributes(text):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
         elif isinstance(node, ast.Import):
@@ -190,12 +184,13 @@ def _imports_and_attributes(file):
 
 @pytest.mark.parametrize("library", ADAPTERS)
 def test_only_the_adapter_reaches_below_the_public_surface(library):
-    below = BELOW[library]
+    below, private = BELOW[library], PRIVATE[library]
+    texts = {file: file.read_text(encoding="utf-8") for file in SOURCE.rglob("*.py") if file != ADAPTERS[library]}
     found = {
         (str(file.relative_to(SOURCE)), name)
-        for file in SOURCE.rglob("*.py")
-        if file != ADAPTERS[library]
-        for name in imports_and_attributes(file)
-        if name in PRIVATE[library] or any(name == module or name.startswith(f"{module}.") for module in below)
+        for file, text in texts.items()
+        if any(name in text for name in (*below, *private))
+        for name in imports_and_attributes(text)
+        if name in private or any(name == module or name.startswith(f"{module}.") for module in below)
     }
     assert found == set()
