@@ -44,11 +44,14 @@ ASKED = [
     "ThreadLocalRandom.nextInt",
     "Time.milliseconds",
     "TimeZone.getDefault",
+    "Timestamp.valueOf",
     "UUID.randomUUID",
     "Uuid.randomUuid",
     "ZoneId.systemDefault",
     "new Date",
+    "new GregorianCalendar",
     "new Random",
+    "new SimpleDateFormat",
 ]
 PARTITIONS = {"app-in": 1, "app-letters-repartition": 3}
 

@@ -4,12 +4,15 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Timestamp;
+import java.text.SimpleDateFormat;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.Date;
+import java.util.GregorianCalendar;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -115,7 +118,7 @@ public final class Apps {
 
     /** What no state file says: the last characters of all values; "delete" deletes. */
     private static String joined(final String held, final String value) {
-        if (value.equals("!ask")) return ask();
+        if (value.equals("!ask")) return ask() + Zoned.hour();
         if (value.startsWith("!")) misbehave(value.split(":", 2)[0], Path.of(value.split(":", 2)[1]));
         final String whole = held + "," + value;
         return value.equals("delete") ? null : whole.substring(Math.max(0, whole.length() - 24));
@@ -128,7 +131,17 @@ public final class Apps {
         final String elsewhere = System.getenv("HOSTNAME") + InetAddress.getLoopbackAddress() + ZoneId.systemDefault() + TimeZone.getDefault();
         final String newer = "" + RandomGenerator.getDefault().nextInt() + InstantSource.system().millis();
         final String ofKafka = "" + Time.SYSTEM.milliseconds() + Uuid.randomUuid();
-        return one + " " + elsewhere + newer + ofKafka + Instant.now() + new Date() + UUID.randomUUID() + new Random(7).nextInt() + new Date(7) + Math.abs(-7);
+        final String local = new SimpleDateFormat("HH").format(new Date(7)) + Timestamp.valueOf("2026-01-01 00:00:00") + new GregorianCalendar(2026, 0, 1);
+        return one + " " + elsewhere + newer + ofKafka + local + Instant.now() + new Date() + UUID.randomUUID() + new Random(7).nextInt() + new Date(7) + Math.abs(-7);
+    }
+
+    /** Has a time zone of its own. */
+    private static final class Zoned {
+        static String hour() {
+            final SimpleDateFormat format = new SimpleDateFormat("HH");
+            format.setTimeZone(TimeZone.getTimeZone("UTC"));
+            return format.format(new Date(7));
+        }
     }
 
     /** Does what a record says, as long as its file is there; so the same record may be processed well before. */

@@ -18,13 +18,16 @@ import org.objectweb.asm.Opcodes;
 public final class Watcher implements UnaryOperator<byte[]> {
     private static final String HOOK = "kops/agent/Hook";
     private static final String PUNCTUATION = "org/apache/kafka/streams/processor/PunctuationType";
-    private static final List<String> TELLING = List.of("currentTimeMillis", "nanoTime", "java/time/", "java/util/Date", "Calendar",
+    private static final List<String> TELLING = List.of("currentTimeMillis", "nanoTime", "java/time/", "java/util/Date", "Calendar", "java/text/",
         "java/lang/Math", "java/lang/StrictMath", "Random", "randomUUID", "randomUuid", "shuffle", "java/net/", "java/nio/channels/",
         "java/sql/", "javax/sql/", "currentSystemTimeMs", "getenv", "java/util/TimeZone", "org/apache/kafka/common/utils/",
         "RecordMetadata", "ProcessorContext", "RecordContext", "PunctuationType");
     private static final List<String> NOW = List.of("java/time/Instant", "java/time/LocalDate", "java/time/LocalDateTime",
         "java/time/LocalTime", "java/time/ZonedDateTime", "java/time/OffsetDateTime", "java/time/OffsetTime", "java/time/Year",
         "java/time/YearMonth", "java/time/MonthDay");
+    private static final String SETS_ZONE = "setTimeZone";
+    private static final List<String> FIELDS_OF_DATES = List.of("getYear", "getMonth", "getDate", "getDay", "getHours", "getMinutes", "getSeconds",
+        "getTimezoneOffset", "toLocalDate", "toLocalDateTime", "toLocalTime", "toString", "valueOf", "parse");
 
     @Override
     public byte[] apply(final byte[] bytes) {
@@ -33,23 +36,25 @@ public final class Watcher implements UnaryOperator<byte[]> {
         final ClassReader reader = new ClassReader(bytes);
         final ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
         final boolean[] found = new boolean[1];
+        final boolean setsZone = text.contains(SETS_ZONE);
         final String owner = reader.getClassName().replace('/', '.');
         reader.accept(new ClassVisitor(Opcodes.ASM9, writer) {
             @Override
             public MethodVisitor visitMethod(
                     final int access, final String name, final String descriptor, final String signature, final String[] exceptions) {
-                return watched(super.visitMethod(access, name, descriptor, signature, exceptions), owner + "." + name, found);
+                return watched(super.visitMethod(access, name, descriptor, signature, exceptions), owner + "." + name, setsZone, found);
             }
         }, 0);
         return found[0] ? writer.toByteArray() : null;
     }
 
-    private static MethodVisitor watched(final MethodVisitor next, final String place, final boolean[] found) {
+    /** @param setsZone whether the class gives what it makes a time zone */
+    private static MethodVisitor watched(final MethodVisitor next, final String place, final boolean setsZone, final boolean[] found) {
         return new MethodVisitor(Opcodes.ASM9, next) {
             @Override
             public void visitMethodInsn(
                     final int opcode, final String type, final String name, final String descriptor, final boolean isInterface) {
-                if (differs(type, name, descriptor)) say("seen", type, name);
+                if (differs(type, name, descriptor) || !setsZone && isOfDefaultZone(type, name, descriptor)) say("seen", type, name);
                 super.visitMethodInsn(opcode, type, name, descriptor, isInterface);
             }
 
@@ -130,6 +135,25 @@ public final class Watcher implements UnaryOperator<byte[]> {
                 return NOW.contains(type) && name.equals("now") || type.startsWith("java/net/http/HttpClient")
                     || type.startsWith("java/sql/") && isQuery(name) || type.equals("javax/sql/DataSource")
                     || type.startsWith("org/apache/kafka/streams/processor/") && (name.equals("currentSystemTimeMs") || name.equals("offset"));
+        }
+    }
+
+    /** Whether a method goes by the default time zone without naming it; what is made may get another zone later. */
+    private static boolean isOfDefaultZone(final String type, final String name, final String descriptor) {
+        final boolean made = "<init>".equals(name);
+        switch (type) {
+            case "java/text/SimpleDateFormat":
+                return made;
+            case "java/text/DateFormat":
+                return name.startsWith("get") && name.endsWith("Instance");
+            case "java/util/GregorianCalendar":
+                return made && !descriptor.contains("TimeZone");
+            case "java/util/Date":
+            case "java/sql/Date":
+            case "java/sql/Timestamp":
+                return made && !descriptor.equals("(J)V") || FIELDS_OF_DATES.contains(name);
+            default:
+                return false;
         }
     }
 
