@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kops.core.errors import TimedOut
-from kops.core.models import TopicPartition
+from kops.core.models import Bounds, TopicPartition
 from kops.operations.services import Services
 
 PATIENCE_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 
 
-def wait_until_stable(services: Services, ends: Mapping[TopicPartition, int]) -> None:
-    """Wait until the last stable offsets have reached these ends.
+def settled_bounds(services: Services, places: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
+    """Return the bounds of partitions, as ``read_committed`` has them, once no transaction hides what was committed by now.
+
+    An open transaction hides all that follows, whoever wrote it; brokers write the markers of one after they answered its commit.
+
+    :raises TimedOut: as ``wait_until_stable``
+    """
+    wanted = tuple(places)
+    bounds = services.kafka.offsets.bounds(wanted) if wanted else {}
+    return wait_until_stable(services, {place: bound.log_end_offset for place, bound in bounds.items()})
+
+
+def wait_until_stable(services: Services, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Bounds]:
+    """Wait until the last stable offsets have reached these ends; return the bounds with those offsets.
 
     A transaction that a crash left open holds them back until the broker aborts it (``transaction.timeout.ms``).
 
     :raises TimedOut: when one does so for too long
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline, waits = time.monotonic() + PATIENCE_SECONDS, False
     while True:
-        bounds = services.kafka.offsets.bounds(ends, isolation="read_committed")
+        bounds = services.kafka.offsets.bounds(ends, isolation="read_committed") if ends else {}
         behind = [partition for partition, end in ends.items() if bounds[partition].log_end_offset < end]
         if not behind:
-            return
+            return bounds
+        hidden = f"the transaction that is open in {behind[0]} at offset {bounds[behind[0]].log_end_offset}"
         if time.monotonic() > deadline:
-            offset = bounds[behind[0]].log_end_offset
             raise TimedOut(
-                f"{behind[0]} has an open transaction at offset {offset}, and cannot be read back yet",
-                hint="it ends with its time-out; run `kops state verify` then",
+                f"waited {PATIENCE_SECONDS:.0f} s for {hidden}: it hides what follows",
+                hint="brokers abort it after its transaction.timeout.ms; run the command again then. If it never ends, `kops diagnose"
+                f" {behind[0].topic}` says how it is ended",
             )
+        if not waits:
+            services.progress.step(f"waiting for the end of {hidden}")
+            waits = True
         time.sleep(_POLL_SECONDS)

@@ -11,7 +11,7 @@ from kops.core.findings import counted
 from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.formats.batches.copy import added
-from kops.operations.engine.stable import wait_until_stable
+from kops.operations.engine.stable import settled_bounds
 from kops.operations.offsets.items import partition_of
 from kops.operations.replay.arguments import Given
 from kops.operations.replay.progress import known_producers
@@ -80,7 +80,7 @@ def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]
     from kops.spark.replay.tasks import found_in
 
     before = plan.arguments.ends
-    after = settled_bounds(services, before)
+    after = bounds_of_targets(services, before)
     ends = {place: bound.log_end_offset for place, bound in after.items()}
     tails = {
         (place.topic, place.partition): (max(end, after[place].log_start_offset), after[place].log_end_offset)
@@ -105,20 +105,16 @@ def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]
     return TargetContents({TopicPartition(*place): each for place, each in found.items()}, ends)
 
 
-def settled_bounds(services: Services, places: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
-    """Return the bounds of partitions of the targets once the transactions before their ends have ended.
+def bounds_of_targets(services: Services, places: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
+    """Return the bounds of partitions of the targets once nothing is hidden there.
 
-    Brokers write the markers of a transaction after they answered its commit, and other producers have transactions of their own.
-
-    :raises TimedOut: when one stays open for too long
+    :raises TimedOut: when another producer's transaction stays open for too long
     """
-    bounds = services.kafka.offsets.bounds(places)
     try:
-        wait_until_stable(services, {place: bound.log_end_offset for place, bound in bounds.items()})
+        return settled_bounds(services, places)
     except TimedOut as late:
         late.hint = "another producer's transaction is open; `kops replay resume ID` reads back again when it has ended"
         raise
-    return bounds
 
 
 def _sum_of(found: PartitionTotals | None) -> Totals:

@@ -20,7 +20,7 @@ from kops.operations.offsets.items import not_as_written, offset_of
 from kops.operations.protocol.mutation import failed
 from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
 from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
-from kops.operations.replay.proof import proven, settled_bounds
+from kops.operations.replay.proof import bounds_of_targets, proven
 from kops.operations.replay.run import Replay
 from kops.operations.replay.work import Work
 from kops.operations.services import Services
@@ -249,7 +249,7 @@ def new_offsets(services: Services, plan: Plan[RestoreArguments], producers: Seq
         for number, (_, before, _) in partitions.items():
             wanted.setdefault(number, set()).add(before)
     places = [TopicPartition(given.anchor, number) for number in wanted]
-    bounds = settled_bounds(services, places) if places else {}
+    bounds = bounds_of_targets(services, places)
     tails = {place.partition: (given.ends[place], bounds[place].log_end_offset) for place in places}
     work = Work(services, given)
     settings, session = work.job(1).target_settings, work.engine.session

@@ -20,6 +20,7 @@ from kops.core.topics.settings import as_new
 from kops.gateways.machine.agent import command_text
 from kops.gateways.machine.shadow import LOOK_SECONDS, ShadowProgram, ShadowStart
 from kops.operations.engine.spark import Engine, new_stage
+from kops.operations.engine.stable import settled_bounds
 from kops.operations.services import Services
 from kops.operations.state.compute import changelog_range
 from kops.operations.state.facts import StoreFacts
@@ -38,7 +39,6 @@ _TIMES = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "
 _KEPT = ("max.message.bytes", "segment.bytes", "compression.type", "min.insync.replicas", *_TIMES)
 """Settings of an internal topic that its shadow has too; others, such as retention, might delete what is compared."""
 _OWN_TIMES = {"message.timestamp.type": "CreateTime"}
-_SETTLE_SECONDS = 60.0
 _NAMED = 3
 
 Ranges = Mapping[TopicPartition, tuple[int, int]]
@@ -285,12 +285,7 @@ class Shadow:
 
         topic = shadow_topic(facts.store.changelog, self._state_file.application, self.name)
         places = [TopicPartition(topic, number) for number in sorted(facts.changelog_bounds)]
-        deadline = time.monotonic() + _SETTLE_SECONDS
-        while not _are_settled(self._services, places):
-            if time.monotonic() > deadline:
-                raise OperationFailed(f"{topic} has an open transaction after {self.name} was closed")
-            time.sleep(LOOK_SECONDS)
-        bounds = self._services.kafka.offsets.bounds(places)
+        bounds = settled_bounds(self._services, places)
         ranges = {place.partition: (bound.log_start_offset, bound.log_end_offset) for place, bound in bounds.items()}
         return TopicRange(topic, ranges, read_committed=self._state_file.exactly_once)
 
