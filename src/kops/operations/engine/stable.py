@@ -5,12 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from kops.core.errors import TimedOut
-from kops.core.models import Bounds, TopicPartition
+from kops.core.errors import Refused, TimedOut
+from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
 from kops.operations.services import Services
 
 PATIENCE_SECONDS = 120.0
 _POLL_SECONDS = 0.2
+
+
+def bounds_of_application(services: Services, places: Iterable[TopicPartition], *, isolation: str) -> Mapping[TopicPartition, Bounds]:
+    """Return the bounds of an application's own topics: with ``read_committed`` those of what it has committed, hidden records included.
+
+    :raises Refused: when a transaction stays open that hides some
+    """
+    if isolation != READ_COMMITTED:
+        return services.kafka.offsets.bounds(places)
+    try:
+        return settled_bounds(services, places)
+    except TimedOut as late:
+        raise Refused(late.message, hint=late.hint) from late
 
 
 def settled_bounds(services: Services, places: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
@@ -20,8 +33,7 @@ def settled_bounds(services: Services, places: Iterable[TopicPartition]) -> Mapp
 
     :raises TimedOut: as ``wait_until_stable``
     """
-    wanted = tuple(places)
-    bounds = services.kafka.offsets.bounds(wanted) if wanted else {}
+    bounds = services.kafka.offsets.bounds(places)
     return wait_until_stable(services, {place: bound.log_end_offset for place, bound in bounds.items()})
 
 
@@ -34,7 +46,7 @@ def wait_until_stable(services: Services, ends: Mapping[TopicPartition, int]) ->
     """
     deadline, waits = time.monotonic() + PATIENCE_SECONDS, False
     while True:
-        bounds = services.kafka.offsets.bounds(ends, isolation="read_committed") if ends else {}
+        bounds = services.kafka.offsets.bounds(ends, isolation=READ_COMMITTED)
         behind = [partition for partition, end in ends.items() if bounds[partition].log_end_offset < end]
         if not behind:
             return bounds

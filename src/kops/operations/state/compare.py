@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import CouldNotTell, ExitCode, KopsError, NotFound
-from kops.core.models import Bounds, TopicPartition, isolation_of
+from kops.core.models import isolation_of
 from kops.core.statefile import StateFile
 from kops.core.topics.names import topics_not_found
 from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
+from kops.operations.engine.stable import bounds_of_application
 from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
@@ -177,6 +178,6 @@ def _range(services: Services, topic: str, isolation: str, state_file: StateFile
         raise topics_not_found([topic], hint="`kops topics list '*-changelog'` shows those that exist")
     if topic in problems:
         raise problems[topic]
-    bounds: dict[TopicPartition, Bounds] = services.kafka.offsets.bounds(partitions[topic], isolation=isolation)
+    bounds = bounds_of_application(services, partitions[topic], isolation=isolation)
     ranges = {at.partition: (bound.log_start_offset, bound.log_end_offset) for at, bound in bounds.items()}
     return TopicRange(topic, ranges, read_committed=state_file.exactly_once, headers=True)

@@ -10,6 +10,7 @@ from kops.core.models import Bounds, TopicPartition, isolation_of
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.core.topics.names import no_topics_text
+from kops.operations.engine.stable import bounds_of_application
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
@@ -164,13 +165,16 @@ def read_facts(
 
 
 def _bounds(services: Services, state_file: StateFile, topics: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, Bounds]:
-    """Return the bounds as the application sees them: its consumer for the topics that it reads, its restore for the changelogs."""
+    """Return the bounds as the application sees them: its consumer for the topics that it reads, its restore for the changelogs.
+
+    :raises Refused: when a transaction stays open that hides what it wrote
+    """
     read = {name for store in state_file.stores for source in store.inputs for name in (source.topic, store.repartition_topic)}
-    found: dict[TopicPartition, Bounds] = {}
-    for committed, chosen in ((state_file.reads_committed, topics.keys() & read), (state_file.exactly_once, topics.keys() - read)):
-        partitions = [partition for name in sorted(chosen) for partition in topics[name]]
-        found |= services.kafka.offsets.bounds(partitions, isolation=isolation_of(committed=committed))
-    return found
+    inputs, written = ([at for name in sorted(chosen) for at in topics[name]] for chosen in (topics.keys() & read, topics.keys() - read))
+    return {
+        **services.kafka.offsets.bounds(inputs, isolation=isolation_of(committed=state_file.reads_committed)),
+        **bounds_of_application(services, written, isolation=isolation_of(committed=state_file.exactly_once)),
+    }
 
 
 def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -> dict[str, tuple[TopicPartition, ...]]:

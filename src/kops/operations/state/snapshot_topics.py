@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.errors import NotFound, Refused, StateMoved, TimedOut
-from kops.core.models import READ_COMMITTED, Bounds, CommittedOffset, NewTopic, Setting, TopicPartition
+from kops.core.errors import NotFound, Refused, StateMoved
+from kops.core.models import Bounds, CommittedOffset, NewTopic, Setting, TopicPartition
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import CATCH_UP
 from kops.core.topics.names import streams_application
 from kops.core.topics.settings import as_new
-from kops.operations.engine.stable import settled_bounds
+from kops.operations.engine.stable import bounds_of_application
 from kops.operations.groups.matching import find_group
 from kops.operations.services import Services
 from kops.operations.state.input_offsets import refuse_alive
@@ -105,7 +105,7 @@ def stopped_application(services: Services, topics: OwnTopics, *, isolation: str
 def _look(services: Services, topics: OwnTopics, isolation: str) -> StoppedApplication:
     committed = services.kafka.groups.committed([topics.application], stable=True)[topics.application]
     partitions = [TopicPartition(topic.name, number) for topic in topics.changelogs.values() for number in range(topic.partitions or 0)]
-    return StoppedApplication(committed, _settled(services, partitions, isolation))
+    return StoppedApplication(committed, bounds_of_application(services, partitions, isolation=isolation))
 
 
 def refuse_unprocessed(
@@ -139,22 +139,9 @@ def beyond_committed(
     :raises Refused: when a transaction stays open that could hide some from ``read_committed``
     """
     ranges = {}
-    for partition, bound in _settled(services, partitions, isolation).items():
+    for partition, bound in bounds_of_application(services, partitions, isolation=isolation).items():
         found = committed.get(partition)
         start = max(found.offset if found else 0, bound.log_start_offset)
         if start < bound.log_end_offset:
             ranges[partition] = OffsetRange(start, bound.log_end_offset)
     return ranges
-
-
-def _settled(services: Services, partitions: Sequence[TopicPartition], isolation: str) -> Mapping[TopicPartition, Bounds]:
-    """Return bounds; with ``read_committed`` once no transaction hides what an application committed just before it stopped.
-
-    :raises Refused: when one stays open
-    """
-    if isolation != READ_COMMITTED:
-        return services.kafka.offsets.bounds(partitions) if partitions else {}
-    try:
-        return settled_bounds(services, partitions)
-    except TimedOut as late:
-        raise Refused(late.message, hint=late.hint) from late
