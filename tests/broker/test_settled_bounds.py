@@ -10,6 +10,7 @@ from kops.core.errors import Refused
 from kops.core.models import NewTopic, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.operations.engine import stable
+from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.state.snapshot_topics import OwnTopics, stopped_application, unprocessed
 from support.programs import Record
 
@@ -17,17 +18,35 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def hidden(broker, topic, unique, cluster):
-    """A partition with a record that is hidden by a transaction which began before it, and the producer of that."""
-    name = topic()
-    producer = Producer({**broker.client, "transactional.id": unique("tx"), "log_level": 0})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    producer.produce(name, b"open", partition=0)
-    assert producer.flush(30) == 0
-    cluster.produce(name, [Record(b"k", b"committed", 1_000_000, (), 0)])
-    yield SimpleNamespace(place=TopicPartition(name, 0), producer=producer)
-    producer.abort_transaction(30)
+def begin(broker, unique):
+    """Begin a transaction that writes into a partition; aborted in the end."""
+    begun = []
+
+    def begin(place, transactional_id=None):
+        producer = Producer({**broker.client, "transactional.id": transactional_id or unique("tx"), "log_level": 0})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce(place.topic, b"open", partition=place.partition)
+        assert producer.flush(30) == 0
+        begun.append(producer)
+        return producer
+
+    yield begin
+    for producer in begun:
+        producer.abort_transaction(30)
+
+
+@pytest.fixture
+def place(topic):
+    return TopicPartition(topic(), 0)
+
+
+@pytest.fixture
+def hidden(begin, place, cluster):
+    """Hide a record by a transaction that began before it."""
+    producer = begin(place)
+    cluster.produce(place.topic, [Record(b"k", b"committed", 1_000_000, (), place.partition)])
+    return producer
 
 
 @pytest.fixture
@@ -38,32 +57,45 @@ def services(broker):
 
 
 @pytest.fixture
-def ends_meanwhile(hidden, monkeypatch):
-    """Abort the transaction as soon as kops waits for it."""
+def ends_meanwhile(monkeypatch):
+    """Abort a transaction as soon as kops waits for it."""
 
-    def end(seconds):
-        hidden.producer.abort_transaction(30)
-        hidden.producer.begin_transaction()
-        monkeypatch.setattr(stable, "time", time)
+    def ends(producer):
+        def end(seconds):
+            producer.abort_transaction(30)
+            producer.begin_transaction()
+            monkeypatch.setattr(stable, "time", time)
 
-    monkeypatch.setattr(stable, "time", SimpleNamespace(monotonic=time.monotonic, sleep=end))
+        monkeypatch.setattr(stable, "time", SimpleNamespace(monotonic=time.monotonic, sleep=end))
 
-
-def test_records_that_a_transaction_hides_are_waiting_too(hidden, services, ends_meanwhile):
-    assert unprocessed(services, [hidden.place], {}, isolation="read_committed") == {hidden.place: (0, 3)}
-    assert services.steps == [f"waiting for the end of the transaction that is open in {hidden.place} at offset 0"]
+    return ends
 
 
-def test_a_cut_of_a_stopped_application_has_what_a_transaction_hid(hidden, services, ends_meanwhile, cluster, group):
-    cluster.commit(group, {(hidden.place.topic, 0): 0})
-    topics = OwnTopics(group, {"store": NewTopic(hidden.place.topic, 1)}, (), {})
-    assert stopped_application(services, topics, isolation="read_committed").bounds[hidden.place].log_end_offset == 3
+def test_records_that_a_transaction_hides_are_waiting_too(place, hidden, services, ends_meanwhile):
+    ends_meanwhile(hidden)
+    assert unprocessed(services, [place], {}, isolation="read_committed") == {place: (0, 3)}
+    assert services.steps == [f"waiting for the end of the transaction that is open in {place} at offset 0"]
 
 
-def test_a_transaction_that_stays_open_is_named(hidden, services, monkeypatch):
+def test_a_cut_of_a_stopped_application_has_what_a_transaction_hid(place, hidden, services, ends_meanwhile, cluster, group):
+    ends_meanwhile(hidden)
+    cluster.commit(group, {(place.topic, 0): 0})
+    topics = OwnTopics(group, {"store": NewTopic(place.topic, 1)}, (), {})
+    assert stopped_application(services, topics, isolation="read_committed").bounds[place].log_end_offset == 3
+
+
+@pytest.mark.parametrize("transactional_id", ["kops-orders-store-0", "orders-f0-1"])
+def test_what_a_killed_kops_left_open_is_not_waited_for(place, begin, services, ends_meanwhile, transactional_id):
+    ends_meanwhile(begin(place, transactional_id))
+    found = bounds_of_application(services, [place], isolation="read_committed", writer=own_transactions("orders"))
+    waited = not transactional_id.startswith("kops")
+    assert (found[place].log_end_offset, len(services.steps)) == ((2, 1) if waited else (0, 0))
+
+
+def test_a_transaction_that_stays_open_is_named(place, hidden, services, monkeypatch):
     monkeypatch.setattr(stable, "PATIENCE_SECONDS", 0)
     with pytest.raises(Refused) as raised:
-        unprocessed(services, [hidden.place], {}, isolation="read_committed")
-    assert f"the transaction that is open in {hidden.place} at offset 0: it hides what follows" in raised.value.message
-    assert f"`kops diagnose {hidden.place.topic}` says how it is ended" in raised.value.hint
-    assert unprocessed(services, [hidden.place], {}, isolation="read_uncommitted") == {hidden.place: (0, 2)}
+        unprocessed(services, [place], {}, isolation="read_committed")
+    assert f"the transaction that is open in {place} at offset 0: it hides what follows" in raised.value.message
+    assert f"`kops diagnose {place.topic}` says how it is ended" in raised.value.hint
+    assert unprocessed(services, [place], {}, isolation="read_uncommitted") == {place: (0, 2)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from kops.core.errors import Refused, TimedOut
+from kops.core.errors import KopsError, Refused, TimedOut
 from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
 from kops.operations.services import Services
 
@@ -13,17 +13,46 @@ PATIENCE_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 
 
-def bounds_of_application(services: Services, places: Iterable[TopicPartition], *, isolation: str) -> Mapping[TopicPartition, Bounds]:
+def own_transactions(application: str) -> str:
+    """Return what the transactional ids begin with by which kops writes the changelogs of an application."""
+    return f"kops-{application}-"
+
+
+def bounds_of_application(
+    services: Services, places: Iterable[TopicPartition], *, isolation: str, writer: str | None = None
+) -> Mapping[TopicPartition, Bounds]:
     """Return the bounds of an application's own topics: with ``read_committed`` those of what it has committed, hidden records included.
 
+    :param writer: what the transactional ids of kops begin with; those that a killed kops left open are not waited for, since the next
+        one that writes ends them
     :raises Refused: when a transaction stays open that hides some
     """
+    bounds = services.kafka.offsets.bounds(places)
     if isolation != READ_COMMITTED:
-        return services.kafka.offsets.bounds(places)
+        return bounds
+    stable = services.kafka.offsets.bounds(bounds, isolation=READ_COMMITTED)
+    ends = {place: bound.log_end_offset for place, bound in bounds.items()}
+    hidden = {place: end for place, end in ends.items() if stable[place].log_end_offset < end}
+    if not hidden:
+        return stable
     try:
-        return settled_bounds(services, places)
+        wait_until_stable(services, hidden if writer is None else _hidden_by_others(services, hidden, writer))
     except TimedOut as late:
         raise Refused(late.message, hint=late.hint) from late
+    return services.kafka.offsets.bounds(bounds, isolation=READ_COMMITTED)
+
+
+def _hidden_by_others(services: Services, ends: Mapping[TopicPartition, int], writer: str) -> dict[TopicPartition, int]:
+    try:
+        found = services.kafka.transactions.open_in(ends)
+    except KopsError:  # such as brokers that do not answer this
+        return dict(ends)
+
+    def is_own(place: TopicPartition) -> bool:
+        answer = found[place]
+        return not isinstance(answer, KopsError) and all((one.transactional_id or "").startswith(writer) for one in answer)
+
+    return {place: end for place, end in ends.items() if not is_own(place)}
 
 
 def settled_bounds(services: Services, places: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:

@@ -10,7 +10,7 @@ from kops.core.errors import OperationFailed, Refused, VerificationFailed
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Status
 from kops.operations.engine.spark import Engine
-from kops.operations.engine.stable import wait_until_stable
+from kops.operations.engine.stable import own_transactions, wait_until_stable
 from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
 from kops.operations.state.arguments import Contents, StateArguments, StoreWrite
@@ -59,7 +59,7 @@ def _target(engine: Engine, arguments: StateArguments, name: str, partitions: in
     from kops.spark.staging.writer import Target
 
     store, settings = arguments.stores[name], librdkafka_settings(engine.services.connection)
-    transactional_id = f"kops-{arguments.application}-{name}" if arguments.exactly_once else None
+    transactional_id = f"{own_transactions(arguments.application)}{name}" if arguments.exactly_once else None
     headers = store.with_headers or store.staged_headers
     return Target(store.changelog, settings, transactional_id, partitions=partitions, in_order=store.in_order, headers=headers)
 

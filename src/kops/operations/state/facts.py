@@ -10,7 +10,7 @@ from kops.core.models import Bounds, TopicPartition, isolation_of
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.core.topics.names import no_topics_text
-from kops.operations.engine.stable import bounds_of_application
+from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
@@ -171,9 +171,10 @@ def _bounds(services: Services, state_file: StateFile, topics: Mapping[str, Sequ
     """
     read = {name for store in state_file.stores for source in store.inputs for name in (source.topic, store.repartition_topic)}
     inputs, written = ([at for name in sorted(chosen) for at in topics[name]] for chosen in (topics.keys() & read, topics.keys() - read))
+    isolation, writer = isolation_of(committed=state_file.exactly_once), own_transactions(state_file.application)
     return {
         **services.kafka.offsets.bounds(inputs, isolation=isolation_of(committed=state_file.reads_committed)),
-        **bounds_of_application(services, written, isolation=isolation_of(committed=state_file.exactly_once)),
+        **bounds_of_application(services, written, isolation=isolation, writer=writer),
     }
 
 

@@ -14,7 +14,7 @@ from kops.core.statefile.fields import nearest
 from kops.core.streams.local_state import delete_local_state
 from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
-from kops.operations.engine.stable import bounds_of_application
+from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
@@ -239,7 +239,7 @@ def stage_stores(engine: Engine, folder: Path, original: Manifest, manifest: Man
         for before, store in zip(original.stores, manifest.stores, strict=True):
             numbers = range(len(existing[store.topic.name].partitions)) if store.topic.name in existing else ()
             partitions = [TopicPartition(store.topic.name, number) for number in numbers]
-            found = bounds_of_application(engine.services, partitions, isolation=isolation)
+            found = bounds_of_application(engine.services, partitions, isolation=isolation, writer=own_transactions(manifest.application))
             done.append(_stage(engine, store_folder(folder, before), store, {at.partition: bound for at, bound in found.items()}, manifest))
     except BaseException:
         drop_stage(*(staging.stage for staging in done if staging.staged is not None))

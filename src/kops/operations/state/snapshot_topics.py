@@ -12,7 +12,7 @@ from kops.core.statefile import StateFile
 from kops.core.streams.local_state import CATCH_UP
 from kops.core.topics.names import streams_application
 from kops.core.topics.settings import as_new
-from kops.operations.engine.stable import bounds_of_application
+from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.groups.matching import find_group
 from kops.operations.services import Services
 from kops.operations.state.input_offsets import refuse_alive
@@ -105,7 +105,8 @@ def stopped_application(services: Services, topics: OwnTopics, *, isolation: str
 def _look(services: Services, topics: OwnTopics, isolation: str) -> StoppedApplication:
     committed = services.kafka.groups.committed([topics.application], stable=True)[topics.application]
     partitions = [TopicPartition(topic.name, number) for topic in topics.changelogs.values() for number in range(topic.partitions or 0)]
-    return StoppedApplication(committed, bounds_of_application(services, partitions, isolation=isolation))
+    writer = own_transactions(topics.application)
+    return StoppedApplication(committed, bounds_of_application(services, partitions, isolation=isolation, writer=writer))
 
 
 def refuse_unprocessed(
