@@ -131,6 +131,14 @@ APPLICATIONS = [
         {"in": records(lambda chosen, at: (number(chosen.randrange(4)), b"text %d" % at), step=100)},
         partitions=2,
     ),
+    Public(
+        "SpringCloudStream",
+        public_apps.spring_clouds,
+        {"in": records(LINES)},
+        partitions=2,
+        settings={"cache.max.bytes.buffering": "0"},  # of 3.3
+        open=[TIMES],
+    ),
     Public("Micronaut", public_apps.micronauts, {"in": records(LINES)}, partitions=2, open=[TIMES]),
     Public(
         "Quarkus",

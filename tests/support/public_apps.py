@@ -42,6 +42,15 @@ SPRING = JarSet(
         Artifact("org.apache.kafka", "kafka-streams", "3.9.1"),
     ),
 )
+SPRING_CLOUD = JarSet(
+    "spring-cloud-stream-kafka-streams",
+    "4.0.4",
+    (
+        Artifact("org.springframework.cloud", "spring-cloud-stream-binder-kafka-streams", "4.0.4"),
+        Artifact("org.springframework.boot", "spring-boot-starter-json", "3.0.9"),
+        Artifact("org.apache.kafka", "kafka-streams", "3.3.2"),
+    ),
+)
 MICRONAUT = JarSet(
     "micronaut-kafka-streams",
     "5.7.0",
@@ -129,9 +138,9 @@ class Life:
             **self.row.settings,
         }
 
-    def file(self, prefix: str = "", **more: str) -> Path:
+    def file(self, prefix: str = "", without: Sequence[str] = (), **more: str) -> Path:
         """Write the settings into a file, as a program reads them."""
-        lines = {**{f"{prefix}{name}": value for name, value in self.settings.items()}, **more}
+        lines = {**{f"{prefix}{name}": value for name, value in self.settings.items() if name not in without}, **more}
         path = self.folder / "application.properties"
         path.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         return path
@@ -383,6 +392,20 @@ def _spring_jar() -> Path:
         whole = target.with_suffix(f".{os.getpid()}")
         spring_jar(whole, classes, jars, "SpringWindows").rename(target)
     return target
+
+
+def spring_clouds(life: Life) -> list[str]:
+    jars = jars_of(SPRING_CLOUD, directories(os.environ).cache)
+    classes = compiled(SOURCES / "spring" / "SpringCloudWords.java", SPRING_CLOUD.version, jars, options=("-parameters",))
+    binder = "spring.cloud.stream.kafka.streams.binder."
+    named = {
+        f"{binder}brokers": life.cluster.servers,
+        f"{binder}applicationId": life.application,
+        "spring.cloud.stream.bindings.words-in-0.destination": life.topics["in"],
+        "spring.cloud.stream.bindings.words-out-0.destination": life.topics["out"],
+    }
+    file = life.file(f"{binder}configuration.", ("bootstrap.servers", "application.id"), **named)
+    return java("-cp", class_path([*jars, classes]), "SpringCloudWords", f"--spring.config.location=file:{file}")
 
 
 def micronauts(life: Life) -> list[str]:
