@@ -52,7 +52,7 @@ def hidden(begin, place, cluster):
 @pytest.fixture
 def services(broker):
     kafka, steps = Kafka(broker.connection), []
-    yield SimpleNamespace(kafka=kafka, progress=SimpleNamespace(step=steps.append), steps=steps)
+    yield SimpleNamespace(kafka=kafka, connection=broker.connection, progress=SimpleNamespace(step=steps.append), steps=steps)
     kafka.close()
 
 
@@ -90,6 +90,26 @@ def test_what_a_killed_kops_left_open_is_not_waited_for(place, begin, services, 
     found = bounds_of_application(services, [place], isolation="read_committed", writer=own_transactions("orders"))
     waited = not transactional_id.startswith("kops")
     assert (found[place].log_end_offset, len(services.steps)) == ((2, 1) if waited else (0, 0))
+
+
+@pytest.mark.parametrize("in_transaction", [False, True], ids=["alone", "committed"])
+def test_what_the_application_wrote_behind_a_killed_kops_is_waited_for(
+    place, begin, services, ends_meanwhile, broker, unique, in_transaction
+):
+    left = begin(place, "kops-orders-store-0")
+    settings = {"transactional.id": unique("orders")} if in_transaction else {}
+    application = Producer({**broker.client, "log_level": 0, **settings})
+    if in_transaction:
+        application.init_transactions(30)
+        application.begin_transaction()
+    application.produce(place.topic, b"since", partition=place.partition)
+    assert application.flush(30) == 0
+    if in_transaction:
+        application.commit_transaction(30)
+    ends_meanwhile(left)
+    found = bounds_of_application(services, [place], isolation="read_committed", writer=own_transactions("orders"))
+    assert services.steps == [f"waiting for the end of the transaction that is open in {place} at offset 0"]
+    assert found[place].log_end_offset == (4 if in_transaction else 3)
 
 
 def test_a_transaction_that_stays_open_is_named(place, hidden, services, monkeypatch):

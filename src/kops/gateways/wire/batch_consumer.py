@@ -5,11 +5,14 @@ Spark's own source creates an object per record first; this costs a fifth of tha
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kops.core.models import TopicPartition
+from kops.core.records.models import OffsetRange
 from kops.formats.batches.columns import RecordColumns, any_aborted, decode_in_parts, offsets_between, without_aborted
 from kops.formats.batches.header import Batch, Gaps, HugeBatch, batches_of
 from kops.gateways.wire.connections import (
@@ -17,6 +20,7 @@ from kops.gateways.wire.connections import (
     REQUEST_MILLISECONDS,
     Patience,
     await_quota,
+    can_connect,
     connected,
     is_passing,
     leader,
@@ -150,3 +154,20 @@ class BatchConsumer:
             raise error(f"fetching {self.topic}:{partition}")
         aborted = tuple((transaction.producer_id, transaction.first_offset) for transaction in answer.aborted_transactions or ())
         return _Answer(bytes(answer.records or b""), aborted)
+
+
+def has_only(settings: Mapping[str, Any], place: TopicPartition, wanted: OffsetRange, producers: Collection[int]) -> bool:
+    """Whether all records of a range are of these producers, by their batches; also False where that cannot be read.
+
+    :param settings: librdkafka's
+    """
+    from kafka.errors import KafkaError
+
+    if not can_connect(settings):
+        return False
+    try:
+        with contextlib.closing(BatchConsumer(place.topic, settings)) as source:
+            fetched = source.batches(place.partition, wanted.start, wanted.end)
+            return all(batch.producer_id in producers for _, batches in fetched for batch in batches)
+    except (KafkaError, OSError, ValueError):
+        return False

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from kops.core.errors import KopsError, Refused, TimedOut
 from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
+from kops.core.records.models import OffsetRange
 from kops.operations.services import Services
 
 PATIENCE_SECONDS = 120.0
@@ -23,8 +24,8 @@ def bounds_of_application(
 ) -> Mapping[TopicPartition, Bounds]:
     """Return the bounds of an application's own topics: with ``read_committed`` those of what it has committed, hidden records included.
 
-    :param writer: what the transactional ids of kops begin with; those that a killed kops left open are not waited for, since the next
-        one that writes ends them
+    :param writer: what the transactional ids of kops begin with; those that a killed kops left open are not waited for while they hide
+        nothing but its own records, since the next one that writes ends them
     :raises Refused: when a transaction stays open that hides some
     """
     if isolation != READ_COMMITTED:
@@ -57,37 +58,43 @@ def wait_until_stable(
     :param writer: as of ``bounds_of_application``
     :raises TimedOut: when one does so for too long
     """
-    deadline, waits = time.monotonic() + PATIENCE_SECONDS, False
+    deadline, waits, alone = time.monotonic() + PATIENCE_SECONDS, False, set[TopicPartition]()
     while True:
         bounds = services.kafka.offsets.bounds(ends, isolation=READ_COMMITTED)
         behind = [partition for partition, end in ends.items() if bounds[partition].log_end_offset < end]
         if behind and writer is not None:
-            behind = _held_by_others(services, behind, writer)
+            hidden = {place: OffsetRange(bounds[place].log_end_offset, ends[place]) for place in behind if place not in alone}
+            alone |= _with_one_writer(services, hidden, writer)
+            behind = [place for place in behind if place not in alone]
             bounds = services.kafka.offsets.bounds(ends, isolation=READ_COMMITTED)  # what others held until now may be visible
         if not behind:
             return bounds
-        hidden = f"the transaction that is open in {behind[0]} at offset {bounds[behind[0]].log_end_offset}"
+        first = f"the transaction that is open in {behind[0]} at offset {bounds[behind[0]].log_end_offset}"
         if time.monotonic() > deadline:
             raise TimedOut(
-                f"waited {PATIENCE_SECONDS:.0f} s for {hidden}: it hides what follows",
+                f"waited {PATIENCE_SECONDS:.0f} s for {first}: it hides what follows",
                 hint="brokers abort it after its transaction.timeout.ms; run the command again then. If it never ends, `kops diagnose"
                 f" {behind[0].topic}` says how it is ended",
             )
         if not waits:
-            services.progress.step(f"waiting for the end of {hidden}")
+            services.progress.step(f"waiting for the end of {first}")
             waits = True
         time.sleep(_POLL_SECONDS)
 
 
-def _held_by_others(services: Services, places: Sequence[TopicPartition], writer: str) -> list[TopicPartition]:
-    """Return the partitions with open transactions of others than a writer, or of whom is not known."""
+def _with_one_writer(services: Services, hidden: Mapping[TopicPartition, OffsetRange], writer: str) -> set[TopicPartition]:
+    """Return the partitions in which all hidden records are of a writer's open transactions, by the producer ids of their batches."""
+    from kops.config.librdkafka import librdkafka_settings
+    from kops.gateways.wire.batch_consumer import has_only
+
     try:
-        found = services.kafka.transactions.open_in(places)
+        found = services.kafka.transactions.open_in(hidden)
     except KopsError:  # such as brokers that do not answer this
-        return list(places)
-
-    def is_own(place: TopicPartition) -> bool:
-        answer = found[place]
-        return not isinstance(answer, KopsError) and bool(answer) and all((one.transactional_id or "").startswith(writer) for one in answer)
-
-    return [place for place in places if not is_own(place)]
+        return set()
+    own = {
+        place: {one.producer_id for one in answer}
+        for place, answer in found.items()
+        if not isinstance(answer, KopsError) and answer and all((one.transactional_id or "").startswith(writer) for one in answer)
+    }
+    settings = librdkafka_settings(services.connection)
+    return {place for place, producers in own.items() if has_only(settings, place, hidden[place], producers)}
