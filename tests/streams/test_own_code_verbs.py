@@ -298,11 +298,17 @@ def test_a_program_goes_on_from_a_snapshot(cluster, prefix, run_kops, state, tmp
 
 
 @pytest.mark.long
-def test_a_check_of_the_first_records_and_of_a_repartitioned_store(texts, run_kops, cluster, tmp_path):
+def test_a_check_of_some_records_or_keys_and_of_a_repartitioned_store(texts, run_kops, cluster, tmp_path):
     arguments = ("--app", texts.capture, "-B", cluster.servers)
     right = run_kops("state", "check", state_file(texts, tmp_path), *arguments, "--first", 200).ok()
     assert "compared over the first 200 offsets of each partition" in right.err
     assert [line.split()[:2] for line in right.out.splitlines()[1:]] == [["letters", "equal"], ["windows", "equal"]]
+    some = run_kops("state", "check", state_file(texts, tmp_path), *arguments, "--one-key-in", 3, "-o", "json").ok()
+    assert "compared over the records of one in 3 keys of the input" in some.err
+    for row in some.json:
+        assert row["status"] == "equal"
+        assert row["equal"] > 0
+        assert 0 < row["records"]["file"] < COUNT * 2 // 3
     wrong = state_file(texts, tmp_path, letters={"where": "value != 'delete'"})
     different = run_kops("state", "check", wrong, *arguments, "--store", "letters")
     assert different.code == 1

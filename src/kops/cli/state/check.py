@@ -18,6 +18,7 @@ COLUMNS = ("store", "status", "equal", "missing", "different", "unexpected")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
 @click.option("--first", metavar="N", type=click.IntRange(min=1), help="Only the first N offsets of each partition. [default: all]")
+@click.option("--one-key-in", metavar="N", type=click.IntRange(min=1), default=1, help="Only one in N keys of the input. [default: all]")
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="The most keys to show for each store.")
 @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="Where the file cannot decode.")
 @no_network_option
@@ -31,6 +32,7 @@ def check(
     stores: tuple[str, ...],
     at: str,
     first: int | None,
+    one_key_in: int,
     limit: int,
     on_error: str,
     no_network: bool,
@@ -54,7 +56,7 @@ def check(
 
     capture = with_topics(session, load_capture(app))
     program = program_run(session, capture, no_network=no_network)
-    state_file, how = read_state_file(file, stores), CheckOptions(program, app, limit, first)
+    state_file, how = read_state_file(file, stores), CheckOptions(program, app, limit, first, one_key_in)
     options = ComputeOptions(at=parse_cut(at, session.now()), skip_undecodable=on_error == "skip", master=master)
     found = compare(session, state_file, options, how)
     session.note(*found.notes)

@@ -12,7 +12,7 @@ from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.streams.capture import Capture
-from kops.core.streams.program import reason_against
+from kops.core.streams.program import global_topics, reason_against
 from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
 from kops.operations.services import Services
 from kops.operations.state.compare import Comparison
@@ -32,12 +32,14 @@ class CheckOptions:
     :param path: of the capture
     :param limit: maximum number of keys to show for each store
     :param first: only this many offsets of each partition of the input count; None: all of them
+    :param one_key_in: only a share of the keys of the input counts; 1: all of them
     """
 
     program: ProgramRun
     path: str
     limit: int
     first: int | None = None
+    one_key_in: int = 1
 
 
 def check(services: Services, state_file: StateFile, options: ComputeOptions, how: CheckOptions) -> Comparison:
@@ -111,6 +113,12 @@ def _compared(
     if how.first is not None:
         cut = _only_first(cut, [*facts, *facts_of_program], how.first)
         notes.append(f"compared over the first {how.first:,} offsets of each partition")
+    if how.one_key_in > 1:
+        whole = global_topics(how.program.capture)
+        topics = {place.topic for place in cut.offsets} - set(whole)
+        cut = replace(cut, one_key_in=dict.fromkeys(topics, how.one_key_in))
+        kept = f", and all of {', '.join(whole)}" if whole else ""
+        notes.append(f"compared over the records of one in {how.one_key_in:,} keys of the input, chosen by their hash{kept}")
     alone = replace(how.program, nothing_waits=True)  # all of the input counts for both
     computed = compute_whole(engine, stated, facts, cut, skip_undecodable=options.skip_undecodable)
     stages = [found.stage for found in computed]

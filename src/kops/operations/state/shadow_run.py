@@ -26,7 +26,7 @@ from kops.operations.state.compute import changelog_range
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, begins, refuse_running_group
 from kops.operations.state.own_code.start import ProgramRun
-from kops.operations.state.own_code.tasks import piece_of, refuse_missing, refuse_other_count, store_task
+from kops.operations.state.own_code.tasks import refuse_missing, refuse_other_count, store_task
 from kops.operations.state.shadow_change import ShadowArguments, plan_shadow
 from kops.operations.state.snapshot_topics import unprocessed
 
@@ -270,6 +270,7 @@ class Shadow:
 
     def _comparisons(self, changelogs: Mapping[str, TopicRange]) -> Iterator[ShadowTask]:
         from kops.spark.programs.shadow import ShadowTask
+        from kops.spark.reading.batch_source import piece_of
 
         kinds = {store.name: store.kind for store in self._capture.stores}
         for found in self._facts:

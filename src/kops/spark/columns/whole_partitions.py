@@ -29,7 +29,7 @@ from kops.spark.columns.partial_windows import (
     without_expired,
 )
 from kops.spark.job import FATES, NOTED, Seen
-from kops.spark.reading.batch_source import Piece, partition_column
+from kops.spark.reading.batch_source import Piece, partition_column, piece_of
 from kops.spark.reading.gathering import newest_of_each_key, whole
 from kops.spark.reading.ranges import SPLIT_RECORDS
 from kops.spark.staging.stage import StagedPartitions, by_tasks, make_folder, staged_of
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from kops.formats.batches.columns import RecordColumns
     from kops.spark.job import Job
     from kops.spark.reading.batch_source import BatchSource, Read
-    from kops.spark.reading.ranges import TopicRange
 
 _NUMBERS = (*COUNTED, *WINDOW_FATES, *EXPIRY, "keys", "held", "unrestorable", "left")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
@@ -112,14 +111,10 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
 
 def _pieces(job: Job) -> list[tuple[int, Piece | None, Piece | None]]:
     """Return what each task reads of a partition: of the input, and of the changelog; the largest first."""
-    found = [(number, _piece(job.source, number), _piece(job.changelog, number)) for number in {*job.source.ranges, *job.changelog.ranges}]
+    numbers = {*job.source.ranges, *job.changelog.ranges}
+    found = [(number, piece_of(job.source, number), piece_of(job.changelog, number)) for number in numbers]
     size = {number: sum(piece.end - piece.start for piece in pieces if piece) for number, *pieces in found}
     return sorted((each for each in found if size[each[0]]), key=lambda each: (-size[each[0]], each[0]))
-
-
-def _piece(wanted: TopicRange, partition: int) -> Piece | None:
-    start, end = wanted.ranges.get(partition, (0, 0))
-    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed) if end > start else None
 
 
 def _seen(job: Job, counts: dict[str, int]) -> Seen:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.formats.batches.header import UnreadableBatch
-from kops.formats.xxhash64_columns import record_hashes
+from kops.formats.xxhash64_columns import key_hashes, record_hashes
 from kops.spark.driver.watch import reporting
 from kops.spark.reading.gathering import gathered, newest_of_each_key
 from kops.spark.reading.input_seen import InputSeen, TimestampTracker, note
@@ -81,7 +81,7 @@ class BatchSource:
         def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             def read(piece: Piece) -> Iterator[RecordColumns]:
                 name = f"{reading}-{piece.topic}-{piece.partition}-{piece.start}"  # what was read before keeps its count
-                return noting_unreadable(reporting(piece.records(settings, folder), folder, name), folder)
+                return piece.sampled(noting_unreadable(reporting(piece.records(settings, folder), folder, name), folder))
 
             for number in (row for batch in batches for row in batch.column(0).to_pylist()):
                 for table in run(number, read):
@@ -110,6 +110,7 @@ class Piece:
     """What a task reads of a partition: from ``start`` up to, but not including, ``end``.
 
     :param trimmed: whether the application has read earlier records, which are gone
+    :param one_key_in: as in ``TopicRange``
     """
 
     topic: str
@@ -118,6 +119,7 @@ class Piece:
     end: int
     read_committed: bool = False
     trimmed: bool = False
+    one_key_in: int = 1
 
     def records(self, settings: Mapping[str, str], folder: str | None = None) -> Iterator[RecordColumns]:
         """Yield the records, over a connection of its own.
@@ -135,16 +137,36 @@ class Piece:
         finally:
             consumer.close()
 
+    def sampled(self, records: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
+        """Leave out the keys that are not wanted, as ``KafkaSource`` does."""
+        if self.one_key_in == 1:
+            yield from records
+            return
+        for columns in records:
+            found = columns.where(key_hashes(columns).view("int64") % self.one_key_in == 0)
+            if len(found):
+                yield found
+
 
 Read = Callable[[Piece], "Iterator[RecordColumns]"]
 """Reads a piece of a topic, some megabytes at a time."""
 
 
 def _parts(wanted: TopicRange) -> Iterator[Piece]:
-    for partition, (start, end) in sorted(wanted.ranges.items()):
-        step = SPLIT_RECORDS if wanted.split else max(1, end - start)
-        for first in range(start, end, step):
-            yield Piece(wanted.topic, partition, first, min(end, first + step), wanted.read_committed)
+    for partition in sorted(wanted.ranges):
+        whole = piece_of(wanted, partition)
+        if whole is not None:
+            step = SPLIT_RECORDS if wanted.split else whole.end - whole.start
+            for first in range(whole.start, whole.end, step):
+                yield replace(whole, start=first, end=min(whole.end, first + step))
+
+
+def piece_of(wanted: TopicRange, partition: int) -> Piece | None:
+    """Return what is read of a partition, as one piece; None if that is nothing."""
+    start, end = wanted.ranges.get(partition, (0, 0))
+    if start >= end:
+        return None
+    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed, wanted.one_key_in)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ class TopicRange:
     :param headers: read the headers too
     :param split: let several tasks read a large partition
     :param without: partition -> offsets to leave out
+    :param one_key_in: read the records of a share of the keys, chosen by their hash; of those without a key, by their value
     :param begins: partition -> the offset where the application started to read it, if that was not 0
     """
 
@@ -35,6 +36,7 @@ class TopicRange:
     split: bool = True
     begins: Mapping[int, int] = field(default_factory=dict)
     without: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    one_key_in: int = 1
 
     @property
     def records(self) -> int:

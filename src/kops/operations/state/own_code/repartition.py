@@ -26,7 +26,7 @@ from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cu
 from kops.operations.state.own_code.exactness import keys_text
 from kops.operations.state.own_code.memory import estimate, memory_for
 from kops.operations.state.own_code.start import ProgramRun, folder_for, started_ahead
-from kops.operations.state.own_code.tasks import Layout, ProgramTasks, piece_of
+from kops.operations.state.own_code.tasks import Layout, ProgramTasks
 
 if TYPE_CHECKING:
     from kops.spark.programs.models import ProgramTask
@@ -139,6 +139,7 @@ def check_by_program(
     if dict(cut.committed) != dict(committed):
         raise StateMoved(f"{state_file.application} committed while it was being read", hint="see that it is stopped everywhere")
     from kops.spark.programs.relaid import check_subtopology, relay
+    from kops.spark.reading.batch_source import piece_of
 
     layout = _layout(services, capture, state_file, facts, partitions=partitions, grown=grown)
     memory = memory_for(engine, facts, partitions)

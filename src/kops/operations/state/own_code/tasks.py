@@ -162,7 +162,8 @@ class ProgramTasks:
         found = []
         for topic in self._tasks[number].source_topics or ():
             ranges = {place.partition: self._range(place) for place in self._bounds if place.topic == topic}
-            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed))
+            one_key_in = self._cut.one_key_in.get(topic, 1)
+            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed, one_key_in=one_key_in))
         return found
 
     def _range(self, place: TopicPartition) -> tuple[int, int]:
@@ -204,6 +205,8 @@ class ProgramTasks:
 
     def _tail(self, wanted: TopicRange, partition: int) -> Piece | None:
         """Return what a task reads of a topic itself: all but what comes from an archive."""
+        from kops.spark.reading.batch_source import piece_of
+
         found = piece_of(wanted, partition)
         after = self._archived.get(TopicPartition(wanted.topic, partition), 0)
         if found is None or after >= found.end:
@@ -267,16 +270,10 @@ def store_task(
     :param as_records: as in ``ProgramRun``
     """
     from kops.spark.programs.models import StoreTask
+    from kops.spark.reading.batch_source import piece_of
 
     held, window = piece_of(changelog_range(state_file, facts), partition), facts.store.window
     time_at = 0 if window is None else _TIME_AT[window.kind]
     expires_ms = 0 if window is None else window.retention_ms + max(window.retention_ms // 2, _SHORTEST_SEGMENT_MS)
     rows = facts.held, facts.base, facts.store.history_ms, as_records
     return StoreTask(facts.store.name, written, held, stage, time_at, expires_ms, *rows)
-
-
-def piece_of(wanted: TopicRange, partition: int) -> Piece | None:
-    from kops.spark.reading.batch_source import Piece
-
-    start, end = wanted.ranges.get(partition, (0, 0))
-    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed) if end > start else None
