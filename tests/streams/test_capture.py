@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kops.core.streams.capture import Processor, Windows
+from kops.core.streams.capture import Processor, RocksDBSetter, Windows
 from kops.core.streams.capture_file import read_capture
 from kops.gateways.machine.jars import KAFKA_VERSION
 from support.captured import (
@@ -142,6 +142,7 @@ def test_nodes_topics_and_settings(captured_many, version):
     assert changelogs["many-windows-changelog"]["cleanup.policy"] == "compact,delete"
     assert [each.is_global for each in found.subtopologies].count(True) == 1
     assert found.settings.main_consumer["isolation.level"] == "read_committed"
+    assert found.rocksdb_setter == RocksDBSetter("ManyStores$Forgetting", ("FIFO",))
 
 
 def test_secrets_are_taken_out_wherever_they_are(many_file):

@@ -25,7 +25,10 @@ import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.RocksDBConfigSetter;
 import org.apache.kafka.streams.state.Stores;
+import org.rocksdb.CompactionStyle;
+import org.rocksdb.Options;
 
 /** A store of each kind that all versions since 2.8 have, and a plain main that starts it. */
 public final class ManyStores {
@@ -41,6 +44,7 @@ public final class ManyStores {
         config.put("ssl.truststore.password", "hunter2");
         config.put("registry.url", "http://me:hunter2@registry:8081");
         config.put("main.consumer.isolation.level", "read_committed");
+        config.put("rocksdb.config.setter", Forgetting.class);
         config.put("topic.segment.ms", "600000");
         System.out.println("about to start");
         new KafkaStreams(topology(), config).start();
@@ -76,6 +80,17 @@ public final class ManyStores {
             Serdes.String(), Serdes.Long()).withLoggingDisabled(), "dedup");
         topology.addSink("chosen", (key, value, context) -> "orders-" + key, "dedup");
         return topology;
+    }
+
+    /** Lets RocksDB drop its oldest files. */
+    public static final class Forgetting implements RocksDBConfigSetter {
+        @Override
+        public void setConfig(final String store, final Options options, final Map<String, Object> config) {
+            options.setWriteBufferSize(1 << 20).setCompactionStyle(CompactionStyle.FIFO);
+        }
+
+        @Override
+        public void close(final String store, final Options options) {}
     }
 
     /** A processor with a wall-clock punctuator. */

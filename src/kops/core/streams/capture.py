@@ -256,6 +256,17 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class RocksDBSetter:
+    """A program's ``RocksDBConfigSetter``.
+
+    :param mentions: options by which RocksDB drops or changes entries of stores, of those that its class names; None: not known
+    """
+
+    name: str
+    mentions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Capture:
     """A captured program.
 
@@ -266,6 +277,7 @@ class Capture:
     :param unknown: what could not be read, and why
     :param folder: where it was started
     :param client_supplier: class of what makes its clients; None where that is not known
+    :param rocksdb_setter: None where it has none, and in captures by earlier versions of kops
     """
 
     application: str
@@ -285,6 +297,7 @@ class Capture:
     unknown: tuple[tuple[str, str], ...]
     folder: str | None = None
     client_supplier: str | None = None
+    rocksdb_setter: RocksDBSetter | None = None
 
     def subtopology_of(self, store: str) -> Subtopology | None:
         """Return the sub-topology whose tasks hold a store; None of a global store."""

@@ -15,6 +15,7 @@ from kops.core.streams.capture import (
     InternalTopic,
     Node,
     Processor,
+    RocksDBSetter,
     Serde,
     Settings,
     Sink,
@@ -69,6 +70,7 @@ def read_capture(body: Any, path: str) -> Capture:
         unknown=tuple((each.get("what", str), each.get("why", str)) for each in top.each("unknown")),
         folder=top.at("java").maybe("folder", str),
         client_supplier=top.maybe("client_supplier", str),
+        rocksdb_setter=top.one("rocksdb_setter", lambda at: RocksDBSetter(at.get("class", str), at.maybe_texts("mentions"))),
     )
 
 

@@ -99,6 +99,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int], 
             *_of_answers_before(capture, store),
             *_of_partitioners(capture, concerned),
             *_of_stores(capture, store, deciding),
+            *_of_rocksdb(capture, store, deciding),
             *_of_global_stores(capture, concerned),
             *_of_patterns(capture, concerned),
             *_of_numbered_records(store),
@@ -339,6 +340,15 @@ def _of_clients(capture: Capture, *, whole: bool) -> list[str]:
         *([f"interceptors of its clients {uncalled}may change records: {', '.join(sorted(found))}"] if found else []),
         *([f"its clients are made by {own}, {unasked} may change what they read and write"] if own else []),
     ]
+
+
+def _of_rocksdb(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
+    """Name options of RocksDB by which it drops entries when it compacts its files, of which no changelog knows."""
+    setter, here = capture.rocksdb_setter, [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
+    if setter is None or setter.mentions == () or all(each.persistent is False for each in here):
+        return []
+    options = "with options that could not be read" if setter.mentions is None else f"by {', '.join(setter.mentions)}"
+    return [f"{setter.name} may let RocksDB drop or change entries of its stores when it compacts them, {options}"]
 
 
 def _names(value: Any) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kops.core.streams.capture import Processor, Sink
+from kops.core.streams.capture import Processor, RocksDBSetter, Sink
 from kops.core.streams.capture_file import read_capture
 from kops.core.streams.program import in_order
 from kops.core.streams.program_doubts import doubts_about, open_to_order, topics_in_any_partition
@@ -216,6 +216,21 @@ def test_who_makes_the_clients(sure):
     ]
     of_library = "org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier"
     assert doubts(replace(sure, client_supplier=of_library), "counts") == []
+
+
+def test_what_lets_rocksdb_drop_entries(sure):
+    def by(*mentions):
+        return replace(sure, rocksdb_setter=RocksDBSetter("com.acme.Bounded", mentions))
+
+    assert doubts(by(), "counts") == []
+    (said,) = doubts(by("FIFO", "setCompactionFilter"), "counts")
+    assert said.startswith("com.acme.Bounded may let RocksDB drop or change entries of its stores")
+    assert said.endswith("by FIFO, setCompactionFilter")
+    assert doubts_of_a_shadow(by("FIFO"), "counts") != []
+    (said,) = doubts(replace(sure, rocksdb_setter=RocksDBSetter("com.acme.Bounded")), "counts")
+    assert said.endswith("with options that could not be read")
+    in_memory = tuple(replace(store, persistent=False) for store in sure.stores)
+    assert doubts(replace(by("FIFO"), stores=in_memory), "counts") == []
 
 
 def test_what_wraps_processors_hides_them(sure):

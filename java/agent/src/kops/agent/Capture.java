@@ -22,6 +22,7 @@ final class Capture {
     private static final String STATE = "org.apache.kafka.streams.state.";
     private static final List<String> TELLING = List.of("WALL_CLOCK_TIME", "STREAM_TIME", "currentTimeMillis", "nanoTime",
         "java/util/Random", "randomUUID", "java/net/http/HttpClient", "java/sql/", "approximateNumEntries");
+    private static final List<String> DROPPING = List.of("setCompactionFilter", "setMergeOperator", "setComparator", "FIFO");
 
     private final Session session;
     private final Object topology;
@@ -52,6 +53,7 @@ final class Capture {
         facts.put("copartitioned", tried("copartitioned", () -> sorted((Collection<?>) Read.call(library.builder, "copartitionGroups"))));
         facts.put("config", new Settings(session).facts(library.config, application, unknown));
         facts.put("client_supplier", session.supplierClass());
+        facts.put("rocksdb_setter", rocksdbSetter());
         facts.put("class_path", ClassPath.facts(
             loader -> unknown(unknown, "class_path of " + loader, "it does not say where its classes are: no digest covers them"),
             topology.getClass().getClassLoader(), Thread.currentThread().getContextClassLoader()));
@@ -68,6 +70,16 @@ final class Capture {
         entry.put("what", what);
         entry.put("why", why);
         into.add(entry);
+    }
+
+    /** What sets RocksDB's options, if the program does, and which it mentions of those that let entries of stores go. */
+    private Map<String, Object> rocksdbSetter() {
+        final Object setter = ((Map<?, ?>) Read.call(library.config, "values")).get("rocksdb.config.setter");
+        if (!(setter instanceof Class)) return null;
+        final Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("class", ((Class<?>) setter).getName());
+        facts.put("mentions", tried("rocksdb_setter.mentions", () -> mentions((Class<?>) setter, DROPPING)));
+        return facts;
     }
 
     private <T> T tried(final String what, final Supplier<T> read) {
@@ -230,7 +242,7 @@ final class Capture {
         facts.put("processor", Read.className(built));
         final boolean own = built != null && !Library.isOwn(built.getClass());
         facts.put("program_class", own);
-        facts.put("mentions", own ? tried(facts.get("name") + ".mentions", () -> mentions(built.getClass())) : List.of());
+        facts.put("mentions", own ? tried(facts.get("name") + ".mentions", () -> mentions(built.getClass(), TELLING)) : List.of());
         facts.put("stores", new TreeSet<>((Collection<?>) Read.field(factory, "stateStoreNames")));
         final Walk walk = tried(facts.get("name") + ".windows", () -> new Walk(supplier));
         if (walk == null) return;
@@ -261,8 +273,8 @@ final class Capture {
         return each;
     }
 
-    /** Which telling names the class file of a processor, and those of its super classes, hold: not proof that they are used. */
-    private static Collection<String> mentions(final Class<?> type) {
+    /** Which of some names the class file of a class, and those of its super classes, hold: not proof that they are used. */
+    private static Collection<String> mentions(final Class<?> type, final Collection<String> names) {
         final Collection<String> found = new TreeSet<>();
         for (Class<?> each = type; each != null && !each.getName().startsWith("java.") && !Library.isOwn(each);
                 each = each.getSuperclass()) {
@@ -271,7 +283,7 @@ final class Capture {
             try (InputStream stream = loader == null ? null : loader.getResourceAsStream(file)) {
                 if (stream == null) throw new IllegalStateException("the class path has no file " + file);
                 final String bytes = new String(stream.readAllBytes(), StandardCharsets.ISO_8859_1);
-                TELLING.stream().filter(bytes::contains).forEach(found::add);
+                names.stream().filter(bytes::contains).forEach(found::add);
             } catch (final java.io.IOException error) {
                 throw new IllegalStateException(error);
             }
