@@ -261,8 +261,13 @@ class Cluster:
         return {name: len(topic.partitions) for name, topic in found.items() if name.startswith(prefix)}
 
     def delete(self, *topics: str) -> None:
+        """Delete topics, and wait until they are gone; some may be gone already, though a broker still names them."""
         for topic, gone in self.admin.delete_topics(list(topics), operation_timeout=30).items():
-            gone.result(30)
+            try:
+                gone.result(30)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
             wait_for(f"{topic} to go", lambda topic=topic: topic not in self.topics(topic))
 
     def delete_all(self, topics: Iterable[str]) -> None:
