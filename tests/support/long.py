@@ -209,9 +209,13 @@ LONG = (
     "sandbox/test_jars.py::test_ivy_says_what_a_repository_lacks_of_a_pinned_set",
     "connect/test_offsets.py::test_source_rereads_rows_after_offsets_move_back",
 )
+_BY_FILE: dict[str, list[str]] = {}
+for each in LONG:
+    _BY_FILE.setdefault(each.partition("::")[0], []).append(each)
 
 
 def is_long(item):
     """Return whether a test is a long variant."""
     name = item.nodeid.partition("tests/")[2]
-    return item.get_closest_marker("long") is not None or any(fnmatchcase(name, pattern) for pattern in LONG)
+    patterns = _BY_FILE.get(name.partition("::")[0], ())
+    return item.get_closest_marker("long") is not None or any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -154,6 +154,7 @@ avro_bytes = some.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LIST, TREE, NULLS, EMPTY_RECORDS, ENDLESS, SCALARS])
 def test_any_bytes_as_avro(text):
     schema = AvroSchema(text)
@@ -178,6 +179,7 @@ protobuf_bytes = some.one_of(
 )
 
 
+@pytest.mark.slow
 def test_any_bytes_as_protobuf():
     form = BY_NAME["protobuf"](lambda number: RegisteredSchema(number, PROTOBUF, PROTO))
 

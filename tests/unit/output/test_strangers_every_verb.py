@@ -32,6 +32,8 @@ from support.strangers import (
     shown,
 )
 
+pytestmark = pytest.mark.slow  # six runs of kops for each verb
+
 VERBS = dict(every_verb())
 NOWHERE = ("-B", "127.0.0.1:1", "--timeout", "1")
 """An address where nothing listens."""
