@@ -62,7 +62,7 @@ test-long: $(if $(ONLY),jars) ## Run every check with its long variants (hours; 
 	for version in 3.9.1 3.6.2; do KOPS_TEST_KAFKA_VERSION=$$version $(BIN)/python -m pytest tests/broker || exit 1; done
 
 check: $(READY) ## Run the fast half: lint, types, layers, unit tests (NOUN=offsets: those of one noun)
-	@KOPS_TEST_QUICK=1 $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
+	@KOPS_TEST_QUICK=1 KOPS_TEST_LANES=3 $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
 
 real:
 	$(BIN)/python tests/fetch.py $(BIN)/python tests/run_in_lanes.py

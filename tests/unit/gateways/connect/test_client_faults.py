@@ -99,6 +99,7 @@ def test_request_with_unknown_outcome_is_not_repeated(faulty_worker, connect):
     assert len(good.asked) == 1
 
 
+@pytest.mark.slow
 def test_silent_worker_times_out(faulty_worker, connect):
     silent, good = faulty_worker(Answer(body=SLEEP)), faulty_worker(Answer(200, {}))
     connect(silent, good, timeout=3.0).connectors()

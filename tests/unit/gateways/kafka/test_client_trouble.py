@@ -19,6 +19,7 @@ def brokers():
         yield found
 
 
+@pytest.mark.slow
 def test_brokers_that_are_back_are_asked(brokers):
     kafka = Kafka(Connection((brokers.servers,)))
     assert kafka.topics.names() == ["orders"]
@@ -35,6 +36,7 @@ def test_brokers_that_are_back_are_asked(brokers):
     assert kafka.client._trouble is None
 
 
+@pytest.mark.slow
 def test_trouble_that_is_told_late_does_not_end_a_wait_for_brokers_that_are_back(brokers, monkeypatch):
     """A busy machine: what went wrong before the wait is reported only within it."""
     kafka = Kafka(Connection((brokers.servers,)))
@@ -44,6 +46,7 @@ def test_trouble_that_is_told_late_does_not_end_a_wait_for_brokers_that_are_back
     assert kafka.topics.names() == ["orders"]
 
 
+@pytest.mark.slow
 def test_trouble_that_lasts_ends_a_wait(brokers, monkeypatch):
     kafka = Kafka(Connection((brokers.servers,)))
     assert kafka.topics.names() == ["orders"]

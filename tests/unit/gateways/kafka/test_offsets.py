@@ -47,6 +47,7 @@ def test_what_brokers_say_of_leaders_is_asked_again(brokers, codes):
     assert kafka.offsets.bounds(PARTITIONS) == dict.fromkeys(PARTITIONS, Bounds(0, 0))
 
 
+@pytest.mark.slow
 def test_answers_that_are_long_in_coming_use_up_no_patience(brokers):
     kafka = Kafka(Connection((brokers.servers,)))
     assert kafka.offsets.bounds(PARTITIONS)  # so that it is connected
@@ -55,6 +56,7 @@ def test_answers_that_are_long_in_coming_use_up_no_patience(brokers):
     assert kafka.offsets.at_time(PARTITIONS, 1) == dict.fromkeys(PARTITIONS)
 
 
+@pytest.mark.slow
 def test_no_longer_than_it_may_take(brokers):
     kafka = Kafka(Connection((brokers.servers,), timeout=3.0))
     asked = counted(kafka)
@@ -66,6 +68,7 @@ def test_no_longer_than_it_may_take(brokers):
     assert 1 < len(asked) < 100
 
 
+@pytest.mark.slow
 def test_another_error_is_told_at_once(brokers):
     kafka = Kafka(Connection((brokers.servers,), timeout=5.0))  # these brokers do not answer what is asked when an error has come
     asked = counted(kafka)
@@ -76,6 +79,7 @@ def test_another_error_is_told_at_once(brokers):
     assert refused.value.details["kafka_error"] == "TOPIC_AUTHORIZATION_FAILED"
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_the_leader_of_a_topic_that_is_not_there(brokers):
     kafka = Kafka(Connection((brokers.servers,), timeout=5.0))  # these brokers do not answer what is asked when an error has come
     asked = counted(kafka)

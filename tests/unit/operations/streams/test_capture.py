@@ -44,6 +44,7 @@ def test_what_the_agent_wrote_is_the_capture(written):
     assert body["application_id"] == "many"
 
 
+@pytest.mark.slow
 def test_nothing_that_the_command_started_is_left(written, tmp_path):
     pids = tmp_path / "pids"
     script = f'{STARTED} sleep 600 & echo $! > "{pids}"; {hand_over(written)}; wait'
@@ -52,6 +53,7 @@ def test_nothing_that_the_command_started_is_left(written, tmp_path):
         os.kill(int(pids.read_text()), 0)
 
 
+@pytest.mark.slow
 def test_a_jvm_that_a_script_leaves_in_the_background_is_waited_for(written):
     later = f'sleep 0.5; folder=$0; echo "{{}}" > "$folder/started-$$.json"; {hand_over(written)}'
     body = capture.capture_program(shell(f"{FOLDER} sh -c '{later}' \"$folder\" &"), LONG)
