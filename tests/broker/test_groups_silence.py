@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from kops.sandbox.brokers import recorded
+from support.processes import freeze
 from support.programs import Record
 from support.streams_apps import Cluster, wait_for
 
@@ -21,7 +22,7 @@ def frozen(own_broker):
     cluster.produce("orders", [Record(None, b"x", 1_000_000, partition=0)])
     cluster.commit("billing", {("orders", 0): 0, ("orders", 1): 0})
     pid = recorded(own.sandbox, own.sandbox.nodes[0]).pid
-    own_signals = {"freeze": lambda: os.kill(pid, signal.SIGSTOP), "thaw": lambda: os.kill(pid, signal.SIGCONT)}
+    own_signals = {"freeze": lambda: freeze(pid), "thaw": lambda: os.kill(pid, signal.SIGCONT)}
     yield own, own_signals
     os.kill(pid, signal.SIGCONT)
 

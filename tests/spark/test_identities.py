@@ -11,6 +11,7 @@ from kops.core.models import CommittedOffset, NewRecord, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.operations.engine.state_files import read_state_file
 from support.identities import strict
+from support.processes import freeze
 from support.streams_apps import SECONDS, wait_for
 
 __all__ = ["strict"]
@@ -77,7 +78,7 @@ def test_two_runs_with_certificates_do_not_touch_each_others_keys(application, s
 
     process = kops_process("-c", "alice", "state", "rebuild", first, "--yes")
     wait_for("its key store", lambda: process.poll() is not None or stores())
-    os.kill(process.pid, signal.SIGSTOP)
+    freeze(process.pid)
     try:
         before = stores()
         assert [stat.S_IMODE(path.stat().st_mode) for path in before] == [0o600]

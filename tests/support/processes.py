@@ -28,12 +28,23 @@ def named(pids: set[int], name: str) -> set[int]:
     return found
 
 
+def freeze(pid: int) -> None:
+    """Stop a process, and wait until all of its threads stand still: on a busy machine they run on for a moment after the signal."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def stands_still() -> bool:
+        threads = subprocess.run(["ps", "-L", "-p", str(pid), "-o", "stat="], capture_output=True, text=True, check=True).stdout.split()
+        return all(state.startswith(("T", "Z")) for state in threads)
+
+    wait_for(f"process {pid} to stand still", stands_still)
+
+
 @contextlib.contextmanager
 def stopped(pids: set[int], name: str) -> Iterator[None]:
     """Stop those of these processes whose command line has a name, so that they cannot end, until the block ends."""
     chosen = named(pids, name)
     for pid in chosen:
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
     try:
         yield
     finally:
