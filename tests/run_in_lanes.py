@@ -3,6 +3,8 @@
     python tests/run_in_lanes.py                # those on real parts
     python tests/run_in_lanes.py tests/unit     # those of some folders, in KOPS_TEST_LANES lanes
 
+With KOPS_TEST_PART=1/3 only every third of the files on real parts is run: 2/3 and 3/3 run the others.
+
 Each lane on real parts is a pytest with a Kafka of its own. It begins with folders of its own, whose tests share what is dear to start,
 and continues with files that the others have not come to yet (``support/lanes.py``), so that all end together. Ends with the tests that
 failed and why, with what was left out, and with 1 when a test failed.
@@ -34,6 +36,7 @@ LONG_FILES = re.compile(r"/test_(own_code|generated|from_archive|rebuild|killed|
 """Files that take up to minutes: they come first in their lane, so that none is begun while the others end."""
 AT_ONCE = int(os.environ.get("KOPS_TEST_LANES", "4"))
 """Lanes for the tests of folders that are named."""
+PART = os.environ.get("KOPS_TEST_PART") or "1/1"
 WAITS = ("support.mock_brokers", "support.faulty_connect")
 """What files import whose tests mostly wait: they come first, so that others run meanwhile."""
 ELSEWHERE = ("unit", "benchmarks", "support")
@@ -98,6 +101,8 @@ def lanes() -> list[Lane]:
     shared = [file for files in own.values() for file in files if SHARED.search((HERE.parent / file).read_text(encoding="utf-8"))]
     own = {name: sorted((file for file in files if file not in shared), key=_takes_long) for name, files in own.items()}
     own[last] = [*shared, *own[last]]
+    part = part_of({file for files in own.values() for file in files})
+    own = {name: [file for file in files if file in part] for name, files in own.items()}
     return [Lane(name, [*own[name], *(file for other in own if other != name for file in reversed(own[other]))]) for name in own]
 
 
@@ -108,6 +113,12 @@ def lanes_of(folders: Sequence[Path]) -> list[Lane]:
     waiting = [file for file, text in texts.items() if any(name in text for name in WAITS)]
     others = [file for file in texts if file not in late and file not in waiting]
     return [Lane(str(at + 1), [*_from(waiting, at), *_from(others, at), *late]) for at in range(AT_ONCE)]
+
+
+def part_of(files: Iterable[str], part: str = PART) -> set[str]:
+    """Return the files of a part: of neighbours, which take about as long, each part has some."""
+    number, _, count = part.partition("/")
+    return set(sorted(files)[int(number) - 1 :: int(count)])
 
 
 def _takes_long(file: str) -> int:

@@ -23,6 +23,14 @@ def test_files_that_share_what_is_dear_to_start_belong_to_one_lane():
     assert not set(shared) & {lane.files[0] for lane in others}
 
 
+def test_every_file_is_in_one_part():
+    files = run_in_lanes.lanes()[0].files
+    parts = [run_in_lanes.part_of(files, f"{number}/4") for number in (1, 2, 3, 4)]
+    assert sorted(file for part in parts for file in part) == sorted(files)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert run_in_lanes.part_of(files, "1/1") == set(files)
+
+
 def test_what_was_left_out_is_added_up():
     lines = ["1 test: no Docker", "2 tests: no Docker", "streams: ended before it could say what it left out", "1 test: zsh: not installed"]
     assert run_in_lanes.summed(lines) == [
