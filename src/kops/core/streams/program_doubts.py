@@ -248,9 +248,14 @@ def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:
     return [*(doubts if chosen else []), *(unknown if by_default and capture.settings.producer is None else [])]
 
 
+def _deciding_stores(capture: Capture, store: Store, deciding: set[str]) -> list[Store]:
+    """Return a store, and those that nodes use which decide what it holds."""
+    return [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
+
+
 def _of_stores(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
     """Name stores that do not hold what was put into them, or may not."""
-    here = [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
+    here = _deciding_stores(capture, store, deciding)
     lost = [each.name for each in here if each.changelog is None]
     limited = [f"{each.name} ({each.capacity:,})" for each in here if each.capacity is not None]
     own = [each.name for each in here if each.kind is None or each.has_own_class]
@@ -318,7 +323,7 @@ def _of_stores_without_times(capture: Capture, store: Store, deciding: set[str],
 
     :return: also whether only timestamps depend on that: values do where others look at them, to put records into windows for example
     """
-    here = [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
+    here = _deciding_stores(capture, store, deciding)
     untimed = [each for each in here if each.caching is not False and not each.is_timestamped]
     if not untimed:
         return (), True
@@ -344,7 +349,7 @@ def _of_clients(capture: Capture, *, whole: bool) -> list[str]:
 
 def _of_rocksdb(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
     """Name options of RocksDB by which it drops entries when it compacts its files, of which no changelog knows."""
-    setter, here = capture.rocksdb_setter, [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
+    setter, here = capture.rocksdb_setter, _deciding_stores(capture, store, deciding)
     if setter is None or setter.mentions == () or all(each.persistent is False for each in here):
         return []
     options = "with options that could not be read" if setter.mentions is None else f"by {', '.join(setter.mentions)}"
