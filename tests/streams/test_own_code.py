@@ -46,7 +46,28 @@ def test_a_task_writes_what_the_driver_says(host, program, memory):
     assert any(topic.endswith("-changelog") for topic in expected)
     assert facts["processed"] == facts["records"] == str(len(given))
     assert facts["wall_clock_schedules"] == facts["stream_time_schedules"] == ("1" if program == "processor" else "0")
-    assert facts["without_key"] == facts["unknown_partitions"] == ""
+    assert facts["without_key"] == facts["unknown_partitions"] == facts["kept"] == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("number", "Numbered.count"),
+        ("text", "Latest.last"),
+        ("first", "First.first"),
+        ("list", "Listed.values"),
+        ("nested", "Totals.perHundred"),
+        ("captured", "Keeping.arg$1"),
+        ("static", "Keeping.TOTALS"),
+        ("collected", "Collecting.collected"),
+        ("nothing", ""),
+    ],
+)
+def test_what_a_program_keeps_in_fields_is_named(host, kind, fields):
+    host.start(f"keeps_{kind}", ONE_EACH, NO_CACHE)
+    _, facts = host.task(0, 0, records("in", 60))
+    found = {field.removeprefix("com.acme.").removeprefix("Keeping$") for field in facts["kept"].splitlines()}
+    assert found == ({fields} if fields else set())
 
 
 def test_an_outer_join_that_need_not_wait_for_the_clock(host):

@@ -51,7 +51,8 @@ Kind   Body      Meaning
                  ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``,
                  ``stream_time_schedules``, ``calls`` (with line feeds between them: what the agent saw the program call of clocks, random
                  numbers, the network and the environment, and where it asked for a record's offset), ``initial_calls`` (those of
-                 constructors and static initializers outside of tasks),
+                 constructors and static initializers outside of tasks), ``kept`` (in the same way: fields of the program's functions and
+                 processors that changed between its records),
                  ``dropped.TOPIC`` (records to topics that are not kept), ``heap`` (the most that the JVM's can be, in bytes), ``on_disk``
                  (stores, and changelogs whose last rows, outgrew the memory, with commas between), ``without_key`` (topics with records
                  whose partition is any), ``unknown_partitions`` (topics that were written with an unknown number of partitions),

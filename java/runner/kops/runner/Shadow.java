@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.ConcurrentModificationException;
 import java.util.HashMap;
 import java.util.Map;
@@ -35,13 +36,15 @@ public final class Shadow {
     private final Path folder;
     private final ShadowClients clients;
     private final KafkaStreams streams;
+    private final Collection<?> nodes;
     private final AtomicReference<Throwable> thrown = new AtomicReference<>();
     private long skipped;
 
-    private Shadow(Path folder, ShadowClients clients, KafkaStreams streams) {
+    private Shadow(Path folder, ShadowClients clients, KafkaStreams streams, Collection<?> nodes) {
         this.folder = folder;
         this.clients = clients;
         this.streams = streams;
+        this.nodes = nodes;
     }
 
     /**
@@ -62,12 +65,13 @@ public final class Shadow {
         ShadowClients clients = new ShadowClients(own, id + "-", cuts(settings));
         Calls.watchStreamThreads();
         KafkaStreams streams = new KafkaStreams((Topology) topology, given, clients.supplier());
-        hello.putAll(Subtopology.facts(Subtopology.of(Versions.get(topology, "internalTopologyBuilder"))));
+        Object builder = Versions.get(topology, "internalTopologyBuilder");
+        hello.putAll(Subtopology.facts(Subtopology.of(builder)));
         write(folder, "hello", hello);
         while (!Files.exists(folder.resolve("go"))) {
             Thread.sleep(LOOK_MS);
         }
-        new Shadow(folder, clients, streams).run();
+        new Shadow(folder, clients, streams, ((Map<?, ?>) Versions.get(builder, "nodeFactories")).values()).run();
     }
 
     private static Properties configured(Object config, Properties settings) {
@@ -107,6 +111,7 @@ public final class Shadow {
             return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
         };
         streams.setUncaughtExceptionHandler(handler);
+        KeptFields before = KeptFields.of(nodes);
         streams.start();
         while (!Files.exists(folder.resolve("close"))) {
             refuseFailed();
@@ -121,6 +126,7 @@ public final class Shadow {
         Properties facts = progress();
         facts.setProperty("calls", Calls.seen());
         facts.setProperty("initial_calls", Calls.initial());
+        facts.setProperty("kept", String.join("\n", KeptFields.of(nodes).since(before)));
         Calls.schedules().forEach((place, count) -> facts.setProperty("schedules." + place, count.toString()));
         write(folder, "closed", facts);
     }

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
@@ -72,6 +73,9 @@ final class TaskRun {
     private long committedAt = Long.MIN_VALUE;
     private long latest = Long.MIN_VALUE;
     private boolean ended;
+    private final Collection<?> nodes;
+    private KeptFields fields;
+    private final Set<String> kept = new TreeSet<>();
 
     TaskRun(Application application, Frames frames, Map<String, String> request) {
         Calls.watch();
@@ -85,6 +89,7 @@ final class TaskRun {
         int partition = Integer.parseInt(request.get("partition"));
         TaskId id = new TaskId(subtopology, partition);
         Object topology = application.buildSubtopology(subtopology);
+        this.nodes = (Collection<?>) Versions.call(topology, "processors");
         Set<TopicPartition> partitions = partitions(topology, partition, ranks(request.getOrDefault("after", "")));
         commit(request, partitions);
         Set<String> kept = "all".equals(request.get("keep")) ? null : application.internalTopics();
@@ -158,6 +163,14 @@ final class TaskRun {
             throw failure(problem);
         }
         countSchedules();
+        fields = KeptFields.of(nodes);
+    }
+
+    /** Notes which fields have changed since this was asked last. */
+    private void noteKept() {
+        KeptFields now = KeptFields.of(nodes);
+        kept.addAll(now.since(fields));
+        fields = now;
     }
 
     /** Lets the task find what the application had committed: the metadata have the time up to which it had read each partition. */
@@ -354,6 +367,9 @@ final class TaskRun {
             punctuate();
         }
         countSchedules();
+        if (processed == 1) { // what is made when it is first needed is there now
+            noteKept();
+        }
         phase = "commit";
         latest = Math.max(latest, inHand.timestamp());
         if (committedAt == Long.MIN_VALUE) {
@@ -416,6 +432,7 @@ final class TaskRun {
         start();
         inputs.values().forEach(input -> input.ended = true);
         advance();
+        noteKept();
         Map<String, String> facts = new LinkedHashMap<>();
         try {
             if (sincePunctuation > 0) {
@@ -429,6 +446,7 @@ final class TaskRun {
         countSchedules();
         facts.put("calls", Calls.seen());
         facts.put("initial_calls", Calls.initial());
+        facts.put("kept", String.join("\n", kept));
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
         facts.put("skipped", Long.toString(skipped()));
         output.shut();

@@ -38,6 +38,7 @@ class Progress:
     :param suppressed: records that it would have sent to other topics, by topic
     :param calls: of clocks, random numbers and the network; known when it was closed, as what follows
     :param initial_calls: those of constructors and static initializers outside of its threads, whatever they are of
+    :param kept: fields of the functions given to its topology that changed while it ran
     :param stream_time_schedules: how many punctuators its tasks scheduled by stream time, by sub-topology
     :param wall_clock_schedules: how many by wall-clock time
     :param again: how many of its records its tasks had been given before, as when it had fallen out of its group
@@ -52,6 +53,7 @@ class Progress:
     suppressed: Mapping[str, int] | None = None
     calls: tuple[str, ...] = ()
     initial_calls: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     stream_time_schedules: Mapping[int, int] = field(default_factory=dict)
     wall_clock_schedules: Mapping[int, int] = field(default_factory=dict)
     again: int = 0
@@ -83,6 +85,7 @@ def progress_of(seen: Mapping[str, str]) -> Progress:
         suppressed=suppressed,
         calls=tuple(seen.get("calls", "").splitlines()),
         initial_calls=tuple(seen.get("initial_calls", "").splitlines()),
+        kept=tuple(seen.get("kept", "").splitlines()),
         stream_time_schedules=schedules[_STREAM_TIME],
         wall_clock_schedules=schedules[_WALL_CLOCK_TIME],
         again=int(seen["again"]),

@@ -92,4 +92,4 @@ def what_ran(capture: Capture, here: Subtopology, shadow: str, seen: Progress, c
     without_key = tuple(sorted(names[name] for name in seen.without_key if name in names))
     timed = {number: Ran({}, 0, 0, 0, seen.stream_time_schedules.get(number, 0), ()) for number in numbers}
     own = replace(timed[here.number], stores=counts, records=seen.records, skipped=seen.skipped, without_key=without_key)
-    return {**timed, here.number: replace(own, calls=seen.calls, initial_calls=seen.initial_calls)}
+    return {**timed, here.number: replace(own, calls=seen.calls, initial_calls=seen.initial_calls, kept=seen.kept)}

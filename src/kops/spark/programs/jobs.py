@@ -63,6 +63,7 @@ class Ran:
     :param without_key: repartition topics with records whose partition is any
     :param calls: of clocks, random numbers, the network and the environment that the program made, and where it asked for offsets
     :param initial_calls: those of constructors and static initializers outside of tasks, whatever they are of
+    :param kept: fields of the program's functions and processors that changed between records
     :param orders: in how many it was run
     :param thrown: what it threw in another order than by time
     :param heap: the most that the heap of one of its JVMs could be, in bytes
@@ -76,6 +77,7 @@ class Ran:
     without_key: tuple[str, ...]
     calls: tuple[str, ...] = ()
     initial_calls: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     orders: int = 1
     thrown: str | None = None
     heap: int = 0
@@ -105,6 +107,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         without_key=tuple(sorted({name for _, facts in found for name in facts["without_key"]})),
         calls=tuple(sorted({call for _, facts in found for call in facts["calls"]})),
         initial_calls=tuple(sorted({call for _, facts in found for call in facts["initial_calls"]})),
+        kept=tuple(sorted({field for _, facts in found for field in facts["kept"]})),
         orders=min((len(task.orders) for task in tasks), default=1),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
         heap=max((facts["heap"] for _, facts in found), default=0),

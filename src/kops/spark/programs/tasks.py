@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from kops.spark.reading.batch_source import Read
 
+_SEEN = ("calls", "initial_calls", "kept")
 _SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 SCHEMA = "facts string"
 """What a task returns: one row of JSON."""
@@ -79,7 +80,7 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     first, *others = task.orders
     written, facts = run_in_order(run, task, first, read)
     stores = {store.name: staged(run, store, task.partition, written, read) for store in task.stores}
-    found = {name: {*facts[name]} for name in ("calls", "initial_calls", "on_disk")}
+    found = {name: {*facts[name]} for name in (*_SEEN, "on_disk")}
     schedules = {name: facts[name] for name in _SCHEDULES}
     runs, thrown = [written], None
     for order in others:
@@ -149,5 +150,5 @@ def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
     counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "heap", *_SCHEDULES)}
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
     on_disk = facts.get("on_disk", "").split(",")
-    calls = {name: facts.get(name, "").splitlines() for name in ("calls", "initial_calls")}
-    return {"task": task.name, **counts, **calls, "without_key": without_key, "on_disk": on_disk}
+    seen = {name: facts.get(name, "").splitlines() for name in _SEEN}
+    return {"task": task.name, **counts, **seen, "without_key": without_key, "on_disk": on_disk}

@@ -30,6 +30,7 @@ def test_what_the_agent_tells():
             "without_key": "x,y",
             "calls": "one\ntwo",
             "initial_calls": "three",
+            "kept": "com.acme.Sum.total",
             "schedules.STREAM_TIME.0": "4",
             "schedules.STREAM_TIME.12": "1",
             "schedules.WALL_CLOCK_TIME.0": "2",
@@ -37,7 +38,7 @@ def test_what_the_agent_tells():
         }
     )
     place = TopicPartition("a.b-c", 12)
-    seen = (("one", "two"), ("three",), {0: 4, 12: 1}, {0: 2}, 5)
+    seen = (("one", "two"), ("three",), ("com.acme.Sum.total",), {0: 4, 12: 1}, {0: 2}, 5)
     assert reported == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), {"out": 3}, *seen)
     empty = progress_of({"state": "REBALANCING", "records": "0", "skipped": "0", "without_key": "", "again": "0"})
     assert empty == Progress("REBALANCING", {}, {}, suppressed={})

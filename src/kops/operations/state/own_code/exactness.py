@@ -74,7 +74,7 @@ def _of_own_processors(names: Sequence[str]) -> Exactness:
     """Name the program's own processors, of which only what they call is seen."""
     if not names:
         return Exactness("A")
-    beside = "what they keep outside of stores, which a restart forgets, or read from elsewhere is not known"
+    beside = "what they keep in other classes, which a restart forgets, or read from elsewhere is not known"
     return Exactness("A", (f"the program's own processors fill it, and {beside}: {', '.join(names)}",))
 
 
@@ -83,10 +83,13 @@ def _seen(doubts: Doubts, ran: Sequence[Ran], *, windows: bool, anywhere: Collec
     schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
     unshown = 0 if doubts.shows_stream_time else sum(each.stream_time_schedules for each in ran)
     any_partition = sorted({topic for each in ran for topic in each.without_key if topic not in anywhere})
+    kept = sorted({field for each in ran for field in each.kept})
+    forgets = "the program keeps something between records in fields, which a restart forgets, and when it was restarted is not known"
     late = "an application that was restarted just before a late one had forgotten its stream time, and has counted it"
     between = "its tasks ran in no other order, and between which records these acted is not known"
     return [
         *_of_calls(doubts, ran, counted_schedules=schedules > 0),
+        *([f"{forgets}: {_some(kept)}"] if kept else []),
         *(
             [f"the program schedules {counted(unshown, 'punctuator')} by stream time, which its capture does not show: {between}"]
             if unshown

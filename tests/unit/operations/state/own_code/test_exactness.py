@@ -112,6 +112,13 @@ def test_what_the_classes_of_a_store_were_given_when_they_were_loaded(judged):
     assert judged(Doubts(classes=frozenset({"com.acme.Other"})), initial_calls=initial).grade == "A"
 
 
+def test_what_a_program_keeps_in_fields_is_lost_at_a_restart(judged):
+    found = judged(Doubts(), kept=("com.acme.Sum.total",))
+    assert found.grade == "C"
+    forgets = "the program keeps something between records in fields, which a restart forgets, and when it was restarted is not known"
+    assert found.reasons == (f"{forgets}: com.acme.Sum.total",)
+
+
 def test_many_calls_are_named_in_part(judged):
     (reason,) = judged(Doubts(), calls=tuple("abcdefg")).reasons
     assert reason.endswith("a, b, c, d, e and 2 more")

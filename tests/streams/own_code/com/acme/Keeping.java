@@ -1,0 +1,131 @@
+package com.acme;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
+import org.apache.kafka.streams.kstream.Aggregator;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** Functions that keep something between records, and others that only look so. */
+public final class Keeping {
+    private static final Map<String, Long> TOTALS = new HashMap<>();
+
+    private Keeping() {}
+
+    public static Aggregator<String, String, Long> aggregator(String kind) {
+        switch (kind) {
+            case "number":
+                return new Numbered();
+            case "text":
+                return new Latest();
+            case "first":
+                return new First();
+            case "list":
+                return new Listed();
+            case "nested":
+                return new Nested();
+            case "captured":
+                AtomicLong calls = new AtomicLong();
+                return (key, value, sum) -> sum + calls.incrementAndGet() * 0 + Long.parseLong(value);
+            case "static":
+                return (key, value, sum) -> TOTALS.merge(key, Long.parseLong(value), Long::sum);
+            case "nothing":
+                return new Nothing();
+            default:
+                throw new IllegalArgumentException(kind);
+        }
+    }
+
+    private static final class Numbered implements Aggregator<String, String, Long> {
+        private int count;
+
+        @Override
+        public Long apply(String key, String value, Long sum) {
+            return sum + Long.parseLong(value) + count++ % 2;
+        }
+    }
+
+    private static final class Latest implements Aggregator<String, String, Long> {
+        private String last;
+
+        @Override
+        public Long apply(String key, String value, Long sum) {
+            long more = value.equals(last) ? 0 : Long.parseLong(value);
+            last = value;
+            return sum + more;
+        }
+    }
+
+    private static final class First implements Aggregator<String, String, Long> {
+        private String first;
+
+        @Override
+        public Long apply(String key, String value, Long sum) {
+            first = first == null ? value : first;
+            return sum + Long.parseLong(first);
+        }
+    }
+
+    private static final class Listed implements Aggregator<String, String, Long> {
+        private final Map<String, List<String>> values = new HashMap<>(Map.of("seen", new ArrayList<>()));
+
+        @Override
+        public Long apply(String key, String value, Long sum) {
+            values.get("seen").add(value);
+            return sum + values.get("seen").size();
+        }
+    }
+
+    private static final class Nested implements Aggregator<String, String, Long> {
+        private final Totals totals = new Totals();
+
+        @Override
+        public Long apply(String key, String value, Long sum) {
+            totals.perHundred[(int) sum.longValue() % 100]++;
+            return sum + Long.parseLong(value);
+        }
+    }
+
+    private static final class Totals {
+        private final long[] perHundred = new long[100];
+    }
+
+    /** Has fields, and makes one when it is first needed. */
+    private static final class Nothing implements Aggregator<String, String, Long> {
+        private static final long FACTOR = 3;
+        private final Map<String, Long> factors = Map.of("k1", 2L);
+        private Pattern digits;
+
+        @Override
+        public Long apply(String key, String value, Long sum) {
+            digits = digits == null ? Pattern.compile("\\d+") : digits;
+            return digits.matcher(value).matches() ? sum + Long.parseLong(value) * factors.getOrDefault(key, FACTOR) : sum;
+        }
+    }
+
+    /** Collects in a field what it puts into its store later. */
+    public static final class Collecting implements Processor<String, String, String, String> {
+        private final List<String> collected = new ArrayList<>();
+        private KeyValueStore<String, String> store;
+
+        @Override
+        public void init(ProcessorContext<String, String> context) {
+            store = context.getStateStore("kept");
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            collected.add(record.value());
+            if (collected.size() == 3) {
+                store.put(record.key(), String.join(",", collected));
+                collected.clear();
+            }
+        }
+    }
+}
