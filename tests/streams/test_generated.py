@@ -15,36 +15,27 @@ from support.generated import batch
 from support.generated_examined import Examined, Tried
 from support.generated_life import live
 
-pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
 SERIES = os.environ.get("KOPS_TEST_SEED", "1")
 VERSIONS = (KAFKA_VERSION, "4.1.1", "3.9.1")
-FETCHED = VERSIONS[:2]
-"""Of ``make test``, for which the jars of the others are not fetched."""
 SIZES, ROUNDS, CASES = (10, 8, 4), 3, 60
 """How many stores the applications of a batch have, how often they are damaged, and how many cases that makes at least."""
-SIZES_OF_FEW, ROUNDS_OF_FEW, CASES_OF_FEW = (3,), 1, 2
-"""The same in ``make test``."""
-FEW, MANY = 1, 34
+MANY = 34
 
 
-def _numbers():
-    return [*range(FEW), *(pytest.param(number, marks=pytest.mark.long) for number in range(FEW, MANY))]
-
-
-@pytest.mark.parametrize("number", _numbers())
+@pytest.mark.parametrize("number", range(MANY))
 def test_kops_is_certain_only_of_what_is_so(cluster, run_kops, tmp_path, monkeypatch, number):
     prefix = f"random-{uuid.uuid4().hex[:8]}"
-    few = number < FEW
-    made = batch(f"{SERIES}-{number}", prefix, SIZES_OF_FEW if few else SIZES, FETCHED if few else VERSIONS)
+    made = batch(f"{SERIES}-{number}", prefix, SIZES, VERSIONS)
     tried = Tried(cluster, run_kops, tmp_path, monkeypatch)
     try:
         with tried.timed("lives"):
             starts = live(cluster, made, tmp_path)
         for life in made.lives:
-            Examined(tried, life, made, starts.get(life.application, {})).try_all(ROUNDS_OF_FEW if few else ROUNDS)
+            Examined(tried, life, made, starts.get(life.application, {})).try_all(ROUNDS)
     finally:
         cluster.delete_all(cluster.topics(prefix))
         print(made.seed, made.version, made.ends, *map(str, made.lives), tried, sep="\n")
-    assert tried.cases >= (CASES_OF_FEW if few else CASES)
+    assert tried.cases >= CASES
     assert not tried.wrong, "\n".join([f"{made.seed}: kafka-streams {made.version}, runs {made.ends}", *tried.wrong])
