@@ -86,11 +86,18 @@ public final class ManyStores {
     public static final class Forgetting implements RocksDBConfigSetter {
         @Override
         public void setConfig(final String store, final Options options, final Map<String, Object> config) {
-            options.setWriteBufferSize(1 << 20).setCompactionStyle(CompactionStyle.FIFO);
+            Styles.set(options.setWriteBufferSize(1 << 20));
         }
 
         @Override
         public void close(final String store, final Options options) {}
+    }
+
+    /** What the class of the setting does not name itself. */
+    static final class Styles {
+        static void set(final Options options) {
+            options.setCompactionStyle(CompactionStyle.FIFO);
+        }
     }
 
     /** A processor with a wall-clock punctuator. */

@@ -4,15 +4,20 @@ import java.io.InputStream;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Deque;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -23,6 +28,7 @@ final class Capture {
     private static final List<String> TELLING = List.of("WALL_CLOCK_TIME", "STREAM_TIME", "currentTimeMillis", "nanoTime",
         "java/util/Random", "randomUUID", "java/net/http/HttpClient", "java/sql/", "approximateNumEntries");
     private static final List<String> DROPPING = List.of("setCompactionFilter", "setMergeOperator", "setComparator", "FIFO");
+    private static final int MOST_HELPERS = 10_000;
 
     private final Session session;
     private final Object topology;
@@ -72,14 +78,46 @@ final class Capture {
         into.add(entry);
     }
 
-    /** What sets RocksDB's options, if the program does, and which it mentions of those that let entries of stores go. */
+    /** What sets RocksDB's options, if the program does, and which it and its helpers mention of those that let entries of stores go. */
     private Map<String, Object> rocksdbSetter() {
         final Object setter = ((Map<?, ?>) Read.call(library.config, "values")).get("rocksdb.config.setter");
         if (!(setter instanceof Class)) return null;
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("class", ((Class<?>) setter).getName());
-        facts.put("mentions", tried("rocksdb_setter.mentions", () -> mentions((Class<?>) setter, DROPPING)));
+        facts.put("mentions", tried("rocksdb_setter.mentions", () -> {
+            final Collection<String> found = mentions((Class<?>) setter, DROPPING);
+            found.addAll(mentionsOfHelpers((Class<?>) setter));
+            return found;
+        }));
         return facts;
+    }
+
+    /** What classes of a setter's own packages mention that it refers to, or that these refer to, where they use RocksDB. */
+    private static Collection<String> mentionsOfHelpers(final Class<?> setter) {
+        final String[] parts = setter.getName().split("\\.");
+        final int last = parts.length - 1;
+        final String home = parts[0] + (last > 1 ? "/" + parts[1] : "");
+        final Pattern names = Pattern.compile(last == 0 ? "[A-Za-z_$][\\w$]*" : Pattern.quote(home) + "/[\\w$/]+");
+        final Collection<String> found = new TreeSet<>();
+        final Set<String> seen = new HashSet<>();
+        final Deque<String> left = new ArrayDeque<>(List.of(setter.getName().replace('.', '/')));
+        while (!left.isEmpty() && seen.size() < MOST_HELPERS) {
+            final String name = left.pop();
+            final String text = seen.add(name) ? textOf(setter.getClassLoader(), name + ".class") : null;
+            if (text == null) continue;
+            if (text.contains("org/rocksdb/")) DROPPING.stream().filter(text::contains).forEach(found::add);
+            names.matcher(text).results().map(MatchResult::group).filter(each -> !seen.contains(each)).forEach(left::push);
+        }
+        return found;
+    }
+
+    /** A class file; null where there is none. */
+    private static String textOf(final ClassLoader loader, final String file) {
+        try (InputStream stream = loader == null ? null : loader.getResourceAsStream(file)) {
+            return stream == null ? null : new String(stream.readAllBytes(), StandardCharsets.ISO_8859_1);
+        } catch (final java.io.IOException error) {
+            throw new IllegalStateException(error);
+        }
     }
 
     private <T> T tried(final String what, final Supplier<T> read) {
@@ -279,14 +317,9 @@ final class Capture {
         for (Class<?> each = type; each != null && !each.getName().startsWith("java.") && !Library.isOwn(each);
                 each = each.getSuperclass()) {
             final String file = each.getName().replaceFirst("\\$\\$Lambda.*", "").replace('.', '/') + ".class";
-            final ClassLoader loader = each.getClassLoader();
-            try (InputStream stream = loader == null ? null : loader.getResourceAsStream(file)) {
-                if (stream == null) throw new IllegalStateException("the class path has no file " + file);
-                final String bytes = new String(stream.readAllBytes(), StandardCharsets.ISO_8859_1);
-                names.stream().filter(bytes::contains).forEach(found::add);
-            } catch (final java.io.IOException error) {
-                throw new IllegalStateException(error);
-            }
+            final String text = textOf(each.getClassLoader(), file);
+            if (text == null) throw new IllegalStateException("the class path has no file " + file);
+            names.stream().filter(text::contains).forEach(found::add);
         }
         return found;
     }
