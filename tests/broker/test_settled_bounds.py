@@ -1,5 +1,6 @@
 """What an application committed just before it stopped, while a transaction hides it from ``read_committed``, on a real broker."""
 
+import json
 import time
 from types import SimpleNamespace
 
@@ -8,11 +9,13 @@ from confluent_kafka import Producer
 
 from kops.core.errors import Refused
 from kops.core.models import NewTopic, TopicPartition
+from kops.core.records.models import OffsetRange
 from kops.gateways.kafka import Kafka
+from kops.gateways.wire.batch_consumer import has_only
 from kops.operations.engine import stable
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.state.snapshot_topics import OwnTopics, stopped_application, unprocessed
-from support.programs import Record
+from support.programs import Program, Record
 
 pytestmark = pytest.mark.broker
 
@@ -110,6 +113,35 @@ def test_what_the_application_wrote_behind_a_killed_kops_is_waited_for(
     found = bounds_of_application(services, [place], isolation="read_committed", writer=own_transactions("orders"))
     assert services.steps == [f"waiting for the end of the transaction that is open in {place} at offset 0"]
     assert found[place].log_end_offset == (4 if in_transaction else 3)
+
+
+def test_records_that_cannot_be_read_may_be_anybodys(place, cluster, broker):
+    """A wait for nothing is better than a state without what the application committed."""
+    without_id, whole = {-1}, OffsetRange(0, 3)
+    producer = Producer({**broker.client, "enable.idempotence": False})
+    for at in range(3):
+        producer.produce(place.topic, b"%d" % at, partition=place.partition)
+        assert producer.flush(30) == 0
+    assert has_only(broker.client, place, whole, without_id)
+    cluster.trim(place.topic, {place.partition: 1})
+    assert not has_only(broker.client, place, whole, without_id), "the first one is gone"
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_changelogs_are_compared_with_what_a_transaction_hides(begin, ends_meanwhile, run_kops, cluster, unique, broker, tmp_path):
+    programs = [Program("table", "string", value="string").named(unique(name)) for name in ("one", "other")]
+    cluster.create_all({each.changelog: 1 for each in programs}, {"cleanup.policy": "compact"})
+    cluster.produce_all({each.changelog: [Record(b"k", bytes(8) + b"v", 1_000_000, (), 0)] for each in programs})
+    file = tmp_path / "state.yaml"
+    file.write_text(json.dumps(programs[0].state_file("exactly_once_v2")))
+    command = ("state", "diff", file, "--against", programs[1].application, "-B", broker.bootstrap_servers)
+    assert "hold the same" in run_kops(*command).ok().err
+    producer = begin(TopicPartition(programs[1].changelog, 0))
+    cluster.produce(programs[1].changelog, [Record(b"more", bytes(8) + b"v", 1_000_000, (), 0)])
+    ends_meanwhile(producer)
+    hidden = run_kops(*command)
+    assert (hidden.code, "more" in hidden.out, "hold the same" in hidden.err) == (1, True, False), hidden.err
 
 
 def test_a_transaction_that_stays_open_is_named(place, hidden, services, monkeypatch):
