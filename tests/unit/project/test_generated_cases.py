@@ -14,6 +14,7 @@ VERSIONS = ("4.3.1", "3.9.1")
 BEFORE = [Record(b"a", b"1", 1_000, (), 0, 0), Record(b"b", b"2", 2_000, (), 1, 0), Record(b"b", b"3", 3_000, (), 1, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(4))
 def test_cases_differ_and_their_files_can_be_read(number):
     made = batch(f"unit-{number}", "random", (6, 3), VERSIONS, now=1_700_000_000)

@@ -129,6 +129,7 @@ def test_tables_have_the_headings_that_are_printed(page: Path) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", AS_PRINTED)
 def test_headings_are_written_in_the_code(verb: str) -> None:
     _, command = command_of(verb)

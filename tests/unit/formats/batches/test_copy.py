@@ -53,7 +53,7 @@ def test_headers_and_compression_as_another_client_reads_them(codec):
         assert read(data) == rows_of(part)
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", ["none", *(pytest.param(codec, marks=pytest.mark.slow) for codec in CODECS if codec != "none")])
 def test_decoded_and_encoded_again_it_is_the_same(codec):
     data = encode(columns_of_table(table_of()), WRITER, CODECS[codec])
     (batch,) = batches_of(data)
