@@ -110,7 +110,7 @@ final class KeptFields {
         if (isLibrary(type)) {
             if (HOLDING.stream().anyMatch(type.getName()::startsWith) && PLUMBING.stream().noneMatch(name -> is(type, name))) {
                 for (Class<?> at = type; at != null && at != Object.class; at = at.getSuperclass()) {
-                    for (Field field : at.getDeclaredFields()) {
+                    for (Field field : declared(at)) {
                         if (!Modifier.isStatic(field.getModifiers()) && !field.getType().isPrimitive()) {
                             look(read(field, value), depth + 1);
                         }
@@ -129,7 +129,7 @@ final class KeptFields {
     private void fields(Object value, Class<?> type, int depth) {
         int number = counts.merge(type, 1, Integer::sum);
         for (Class<?> at = type; isProgram(at); at = at.getSuperclass()) {
-            for (Field field : at.getDeclaredFields()) {
+            for (Field field : declared(at)) {
                 boolean fixed = Modifier.isStatic(field.getModifiers());
                 if (!fixed && !field.getName().startsWith("bitmap$")) { // by which Scala knows what lazy values it has made
                     note(at, field, number, value, depth);
@@ -144,7 +144,7 @@ final class KeptFields {
         if (!classes.add(holder)) {
             return;
         }
-        for (Field field : holder.getDeclaredFields()) {
+        for (Field field : declared(holder)) {
             if (Modifier.isStatic(field.getModifiers()) && !field.isSynthetic()) {
                 note(holder, field, 0, null, depth);
             }
@@ -196,7 +196,9 @@ final class KeptFields {
             }
             return type;
         }
-        look(value, depth + 1); // what the library made of the program's functions
+        if (isLibrary(type)) { // such as what it made of the program's functions
+            look(value, depth + 1);
+        }
         return new Other(value);
     }
 
@@ -236,7 +238,7 @@ final class KeptFields {
         }
         int hash = 0;
         for (Class<?> at = value.getClass(); isProgram(at); at = at.getSuperclass()) {
-            for (Field field : at.getDeclaredFields()) {
+            for (Field field : declared(at)) {
                 if (!Modifier.isStatic(field.getModifiers())) {
                     hash = 31 * hash + Objects.hashCode(element(read(field, value), depth + 1));
                 }
@@ -297,13 +299,22 @@ final class KeptFields {
 
     private static Optional<Field> field(Class<?> type, String name) {
         for (Class<?> at = type; at != null; at = at.getSuperclass()) {
-            for (Field field : at.getDeclaredFields()) {
+            for (Field field : declared(at)) {
                 if (field.getName().equals(name)) {
                     return Optional.of(field);
                 }
             }
         }
         return Optional.empty();
+    }
+
+    /** The fields of a class; none where the class path lacks the class of one. */
+    private static Field[] declared(Class<?> type) {
+        try {
+            return type.getDeclaredFields();
+        } catch (LinkageError lacking) {
+            return new Field[0];
+        }
     }
 
     /** What a field holds; null where that cannot be read. */
