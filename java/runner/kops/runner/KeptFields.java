@@ -94,7 +94,7 @@ final class KeptFields {
                 Object was = before.found.get(place);
                 boolean madeWhenNeeded = was == null && value instanceof Other;
                 if (!madeWhenNeeded && !Objects.equals(was, value)) {
-                    changed.add(place.substring(0, place.lastIndexOf('#')));
+                    changed.add(place.substring(0, place.lastIndexOf('#')).replaceFirst("\\$\\$Lambda[^.]*", ""));
                 }
             }
         });
@@ -153,7 +153,7 @@ final class KeptFields {
 
     private void note(Class<?> type, Field field, int number, Object owner, int depth) {
         Object value = read(field, owner);
-        found.put(type.getName().replaceFirst("\\$\\$Lambda.*", "") + "." + field.getName() + "#" + number, content(value, depth + 1));
+        found.put(type.getName() + "." + field.getName() + "#" + number, content(value, depth + 1));
     }
 
     /** The class whose code a lambda is. */

@@ -7,6 +7,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 import org.apache.kafka.streams.kstream.Aggregator;
+import org.apache.kafka.streams.kstream.Initializer;
+import org.apache.kafka.streams.kstream.Predicate;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -31,9 +33,6 @@ public final class Keeping {
                 return new Listed();
             case "nested":
                 return new Nested();
-            case "captured":
-                AtomicLong calls = new AtomicLong();
-                return (key, value, sum) -> sum + calls.incrementAndGet() * 0 + Long.parseLong(value);
             case "static":
                 return (key, value, sum) -> TOTALS.merge(key, Long.parseLong(value), Long::sum);
             case "nothing":
@@ -41,6 +40,17 @@ public final class Keeping {
             default:
                 throw new IllegalArgumentException(kind);
         }
+    }
+
+    /** Lets every other record through. */
+    public static Predicate<String, String> everyOther() {
+        AtomicLong calls = new AtomicLong();
+        return (key, value) -> calls.incrementAndGet() % 2 == 0;
+    }
+
+    /** A function of the same class that keeps nothing. */
+    public static Initializer<Long> initializer(long zero) {
+        return () -> zero;
     }
 
     private static final class Numbered implements Aggregator<String, String, Long> {

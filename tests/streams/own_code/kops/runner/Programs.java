@@ -177,6 +177,8 @@ final class Programs {
             case "keeps_collected":
                 return processor(Keeping.Collecting::new);
             case "keeps_captured":
+                in.filter(Keeping.everyOther()).groupByKey().aggregate(Keeping.initializer(7), (key, value, sum) -> sum + 1, longs("sums"));
+                break;
             case "keeps_first":
             case "keeps_list":
             case "keeps_nested":
