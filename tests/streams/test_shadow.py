@@ -151,6 +151,29 @@ def test_a_clock_at_loading_and_what_helpers_schedule_are_seen(cluster, prefix, 
     assert "one order of records" not in said
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+def test_what_a_function_keeps_in_a_field_is_seen(cluster, prefix, tmp_path, run_kops, version):
+    """By a run of its tasks, and by a shadow; the application was restarted, so that both give another state than it had."""
+    built_agent()
+    app, capture = App(cluster, "kept", prefix, tmp_path / "app", version=version), tmp_path / "capture.json"
+    cluster.create_all({app.topic("in"): 1})
+    for seed in (1, 2):
+        cluster.produce(app.topic("in"), records(100, seed=seed))
+        app.run()
+    run_kops("streams", "capture", "--out", capture, "--", *app.command).ok()
+    verified = run_kops("state", "verify", "--app", capture, "-B", cluster.servers, "-o", "json")
+    (row,) = verified.json
+    forgets = "the program keeps something between records in fields, which a restart forgets, and when it was restarted is not known"
+    assert (row["exactness"], f"{forgets}: Apps$Counting.calls" in row["reasons"]) == ("C", True), row
+    assert row["different"] > 0, row
+    lose(cluster, app, ["counted"])
+    said = run_kops(*arguments(cluster, app)).ok().err
+    assert "exactness C" in said
+    assert f"{forgets}: Apps$Counting.calls" in said
+    assert "one order of records" not in said
+
+
 @pytest.fixture(scope="module")
 def texts(cluster, tmp_path_factory):
     """An application that throws at one record, and waits at another, as long as a file is there."""

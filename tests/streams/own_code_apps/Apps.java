@@ -30,6 +30,7 @@ import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Aggregator;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
@@ -52,7 +53,7 @@ public final class Apps {
     public static void main(final String[] arguments) throws Exception {
         final String topics = arguments[3] + "-";
         final Map<String, Function<String, Topology>> programs =
-            Map.of("texts", Apps::texts, "seen", Apps::seen, "latest", Apps::latest, "numbered", Apps::numbered);
+            Map.of("texts", Apps::texts, "seen", Apps::seen, "latest", Apps::latest, "numbered", Apps::numbered, "kept", Apps::kept);
         run(arguments, programs.get(arguments[0]).apply(topics));
     }
 
@@ -229,6 +230,24 @@ public final class Apps {
         @Override
         public void process(final Record<String, String> record) {
             if (record.timestamp() < LOADED.plusSeconds(60).toEpochMilli()) numbers.put(record.key(), context.recordMetadata().get().offset());
+        }
+    }
+
+    /** An aggregate that depends on how many records were read since the application was started. */
+    private static Topology kept(final String topics) {
+        final StreamsBuilder builder = new StreamsBuilder();
+        builder.<String, String>stream(topics + "in").groupByKey()
+            .aggregate(() -> "", new Counting(), Materialized.as("counted"));
+        return builder.build();
+    }
+
+    /** Counts its calls. */
+    private static final class Counting implements Aggregator<String, String, String> {
+        private int calls;
+
+        @Override
+        public String apply(final String key, final String value, final String held) {
+            return value + ++calls;
         }
     }
 
