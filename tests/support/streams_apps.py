@@ -44,6 +44,8 @@ from support.streams import java_command
 
 SECONDS = 240
 """How long anything may take before a test calls it broken: no machine is too slow for it."""
+ASKED_AGAIN_SECONDS = 15
+"""How long librdkafka is left to look for a coordinator: told by a new broker that there is none yet, it may never ask again."""
 LONGEST_PAUSE = 0.25
 """Between two looks at what takes long: a look may start a client."""
 _SOCKETS, _CLOSE_WAIT = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "08"
@@ -250,7 +252,12 @@ class Cluster:
         request = ConsumerGroupTopicPartitions(group, partitions)
 
         def committed() -> bool:  # the coordinator may not have heard of a new topic yet
-            done = self.admin.alter_consumer_group_offsets([request], request_timeout=SECONDS)[group].result(SECONDS)
+            try:
+                done = self.admin.alter_consumer_group_offsets([request], request_timeout=ASKED_AGAIN_SECONDS)[group].result(SECONDS)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._TIMED_OUT:
+                    raise
+                return False
             return not any(at.error for at in done.topic_partitions)
 
         wait_for(f"the offsets of {group} to be committed", committed)

@@ -119,6 +119,8 @@ def rounds_of(capture: Capture) -> Ranks | None:
 def _ranks(capture: Capture, late: set[str]) -> Ranks | None:
     own = {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
     nodes, topics = dict.fromkeys((node.name for node in capture.nodes), 0), dict.fromkeys(own, 0)
+    if not late:  # most programs have no such joins, and this is asked for each store
+        return Ranks(nodes, topics, {store: 0 for _, store in _writes(capture)})
     while True:
         stores: dict[str, int] = {}
         for name, store in _writes(capture):

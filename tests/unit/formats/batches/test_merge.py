@@ -17,6 +17,7 @@ from kops.formats.batches.merge import merged, split_frames
 SOME = [None, b"", b"k", b"x" * 63, b"y" * 64, b"z" * 9000]
 START, MANY = 1_760_000_000_000, 10_000
 WHO = Producer(7, 3, 11, transactional=True)
+OTHERS = [pytest.param(*each, marks=pytest.mark.slow) for each in ((300, 30_000, 4), (MANY, 9_000, 0))]
 
 
 def batches(count, seed, most, codec=0):
@@ -32,7 +33,7 @@ def batches(count, seed, most, codec=0):
     return data, batches_of(data)
 
 
-@pytest.mark.parametrize(("count", "most", "codec"), [(1, 10, 0), (700, 12_000, 0), (300, 30_000, 4), (MANY, 9_000, 0)])
+@pytest.mark.parametrize(("count", "most", "codec"), [(1, 10, 0), (700, 12_000, 0), *OTHERS])
 def test_merged_is_what_decoding_and_encoding_gives(count, most, codec):
     data, found = batches(count, count, most, codec)
     frames, columns = frames_of(data, found), columns_of_records(decode(data, found))
@@ -59,7 +60,7 @@ def test_a_range_begins_and_ends_within_batches():
 
 
 @pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("codec", [0, 4])
+@pytest.mark.parametrize("codec", [0, pytest.param(4, marks=pytest.mark.slow)])
 def test_few_records_are_found_among_many(codec, gaps):
     data, found = batches(700, 7, 12_000, codec)
     if gaps:  # a batch that compaction has taken records of says so by its last offset alone
