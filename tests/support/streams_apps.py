@@ -45,7 +45,7 @@ from support.streams import java_command
 SECONDS = 240
 """How long anything may take before a test calls it broken: no machine is too slow for it."""
 ASKED_AGAIN_SECONDS = 15
-"""How long librdkafka is left to look for a coordinator: told by a new broker that there is none yet, it may never ask again."""
+"""How long librdkafka is left to look for a coordinator: once a new broker answered that there is none yet, it may never ask again."""
 LONGEST_PAUSE = 0.25
 """Between two looks at what takes long: a look may start a client."""
 _SOCKETS, _CLOSE_WAIT = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "08"
