@@ -43,10 +43,10 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory):
     """Make folders one after the other: pytest's own way to make one costs five times as much, and thousands of tests need one."""
-    folders = (folder / str(number) for folder in [tmp_path_factory.mktemp("homes")] for number in count())
+    parent, numbers = tmp_path_factory.mktemp("homes"), count()
 
     def make():
-        folder = next(folders)
+        folder = parent / str(next(numbers))
         folder.mkdir()
         return folder
 

@@ -13,7 +13,6 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -80,7 +79,7 @@ final class KeptFields {
         KeptFields fields = new KeptFields();
         for (Object node : nodes) {
             for (String name : OF_NODES) {
-                field(node.getClass(), name).ifPresent(field -> fields.look(read(field, node), 0));
+                Versions.fieldIfAny(node.getClass(), name).ifPresent(field -> fields.look(read(field, node), 0));
             }
         }
         return fields;
@@ -295,17 +294,6 @@ final class KeptFields {
     private static URL place(Class<?> type) {
         CodeSource source = type.getProtectionDomain().getCodeSource();
         return source == null ? null : source.getLocation();
-    }
-
-    private static Optional<Field> field(Class<?> type, String name) {
-        for (Class<?> at = type; at != null; at = at.getSuperclass()) {
-            for (Field field : declared(at)) {
-                if (field.getName().equals(name)) {
-                    return Optional.of(field);
-                }
-            }
-        }
-        return Optional.empty();
     }
 
     /** The fields of a class; none where the class path lacks the class of one. */

@@ -158,16 +158,21 @@ final class Versions {
     }
 
     static Field field(Class<?> type, String name) {
+        return fieldIfAny(type, name).orElseThrow(() -> new UnlikeLibrary("field " + type.getName() + "." + name));
+    }
+
+    /** A field that some classes or versions do not have. */
+    static Optional<Field> fieldIfAny(Class<?> type, String name) {
         for (Class<?> at = type; at != null; at = at.getSuperclass()) {
             try {
                 Field field = at.getDeclaredField(name);
                 field.setAccessible(true);
-                return field;
+                return Optional.of(field);
             } catch (NoSuchFieldException next) {
                 // perhaps the class above has it
             }
         }
-        throw new UnlikeLibrary("field " + type.getName() + "." + name);
+        return Optional.empty();
     }
 
     static Object get(Object object, String name) {
