@@ -97,7 +97,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
     what = f"run sub-topology {tasks[0].subtopology} of {run.application}"
     by_task = {each["task"]: each for each in facts_of_tasks(batches, run, what, len(tasks), give)}
     found = [(task, by_task[task.name]) for task in tasks]
-    names = [store.name for store in tasks[0].stores] if tasks else []
+    names = [store.name for store in tasks[0].stores]
     return Ran(
         {name: counts_of([(task.partition, facts["stores"][name]) for task, facts in found]) for name in names},
         records=sum(facts["records"] for _, facts in found),
@@ -108,9 +108,9 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         calls=tuple(sorted({call for _, facts in found for call in facts["calls"]})),
         initial_calls=tuple(sorted({call for _, facts in found for call in facts["initial_calls"]})),
         kept=tuple(sorted({field for _, facts in found for field in facts["kept"]})),
-        orders=min((len(task.orders) for task in tasks), default=1),
+        orders=min(len(task.orders) for task in tasks),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
-        heap=max((facts["heap"] for _, facts in found), default=0),
+        heap=max(facts["heap"] for _, facts in found),
     )
 
 

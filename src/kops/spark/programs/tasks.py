@@ -147,7 +147,7 @@ def run_in_order(run: Run, task: ProgramTask, order: str, read: Read) -> tuple[T
 
 
 def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
-    counts = {name: int(facts.get(name, 0)) for name in ("records", "processed", "skipped", "commits", "heap", *_SCHEDULES)}
+    counts = {name: int(facts.get(name, 0)) for name in ("records", "skipped", "heap", *_SCHEDULES)}
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
     on_disk = facts.get("on_disk", "").split(",")
     seen = {name: facts.get(name, "").splitlines() for name in _SEEN}

@@ -137,7 +137,7 @@ def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None
     :param view: partition, key, value, timestamp
     :param changelog: what it holds now; None if it is empty
     """
-    expected: Any = view.select("partition", "key", "value", "timestamp")
+    expected = view.select("partition", "key", "value", "timestamp")
     if changelog is None or not changelog.records:
         return write_stage(all_added(expected), path)
     return write_stage(difference(expected, compacted_view(kafka.read(replace(changelog, headers=True)))), path)
@@ -166,7 +166,6 @@ class Times:
 
     earliest: int
     latest: int
-    buckets: int
     counts: dict[tuple[int, str], int]
 
 
@@ -180,4 +179,4 @@ def times_of(session: SparkSession, stage: str, buckets: int) -> Times | None:
     span = bounds.latest - bounds.earliest + 1
     bucket = f"cast(floor((time - {bounds.earliest}) * {buckets} / {span}) as int) as bucket"
     found = timed.selectExpr(bucket, "action").groupBy("bucket", "action").count().collect()
-    return Times(bounds.earliest, bounds.latest, buckets, {(row["bucket"], row["action"]): row["count"] for row in found})
+    return Times(bounds.earliest, bounds.latest, {(row["bucket"], row["action"]): row["count"] for row in found})

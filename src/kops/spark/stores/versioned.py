@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kops.core.statefile.models import Table
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, Seen
@@ -23,7 +24,6 @@ from kops.spark.stores.views import View
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.core.statefile.models import Table
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.source import KafkaSource
@@ -115,11 +115,12 @@ def restorable(records: DataFrame, history_ms: int | None, *, versioned: bool) -
 
 
 def held_versions(log: DataFrame, history_ms: int) -> DataFrame:
-    """Return the versions that a changelog holds, as the current side of a comparison."""
+    """Return the versions that a changelog holds, as the current side of a comparison.
+
+    :param log: with headers
+    """
     records = log.where("key is not null")
     rows = as_rows(observable(records, history_ms))
-    if "headers" not in log.columns:
-        return rows.selectExpr("partition", "key", "value", "timestamp", "false as odd")
     odd = (
         records.where("size(headers) > 0")
         .selectExpr("partition", "concat(key, cast(timestamp_ms as binary)) as key", "true as odd")
@@ -129,8 +130,6 @@ def held_versions(log: DataFrame, history_ms: int) -> DataFrame:
 
 
 def _table(job: Job) -> Table:
-    from kops.core.statefile.models import Table
-
     store = job.store
     return Table(store.name, f"stores.{store.name}", store.key_form, store.aggregate.form, source=store.source, history_ms=store.history_ms)
 

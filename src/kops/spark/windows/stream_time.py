@@ -64,9 +64,9 @@ def read_in_order(kafka: KafkaSource, wanted: TopicRange, piece: int = SPLIT_REC
     return reduce(lambda left, right: left.union(right), parts)
 
 
-def is_in_pieces(wanted: TopicRange, piece: int = SPLIT_RECORDS) -> bool:
+def is_in_pieces(wanted: TopicRange) -> bool:
     """Whether a partition is read by several tasks."""
-    return any(end > start and len(_pieces(start, end, piece)) > 1 for start, end in wanted.ranges.values())
+    return any(end > start and len(_pieces(start, end, SPLIT_RECORDS)) > 1 for start, end in wanted.ranges.values())
 
 
 def _pieces(start: int, end: int, piece: int) -> range:
@@ -119,7 +119,6 @@ def with_task(kept: DataFrame, partitions: int | None) -> DataFrame:
     """
     if partitions is None:
         return kept.selectExpr("*", "partition as task")
-
     return with_murmur2(kept, {"task": partitions})
 
 
