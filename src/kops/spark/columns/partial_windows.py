@@ -7,7 +7,7 @@ The rules are those of ``windows.keys``: ``TimeWindows.windowsFor`` and ``KStrea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.statefile import Store, Windows
@@ -127,7 +127,7 @@ class FirstRecordTracker:
 
     records: Iterable[RecordColumns]
     offset: int | None = None
-    timestamp: int = field(default=0)
+    timestamp: int = 0
 
     def __iter__(self) -> Iterator[RecordColumns]:
         for columns in self.records:

@@ -99,7 +99,7 @@ def write_archive(records: DataFrame, path: str, by: str) -> dict[int, SnapshotC
 def read_archive(session: SparkSession, paths: Sequence[str]) -> DataFrame:
     if not paths:
         return session.createDataFrame([], SCHEMA)
-    names = [column.split()[0] for column in ("partition", "offset", "timestamp_ms", "timestamp_type", "headers", "key", "value")]
+    names = ("partition", "offset", "timestamp_ms", "timestamp_type", "headers", "key", "value")
     frames = [session.read.schema(SCHEMA).parquet(path).select(*names) for path in paths]
     whole = frames[0]
     for frame in frames[1:]:
@@ -150,9 +150,6 @@ def records_before(rows: DataFrame, offsets: Mapping[int, Sequence[int]]) -> dic
     }
 
 
-_FILES = "*.parquet"
-
-
 @dataclass(frozen=True)
 class ArchivedTopic:
     """The part of a topic that is read from an archive.
@@ -193,7 +190,7 @@ def within(ranges: Mapping[int, tuple[int, int]]) -> str:
 def file_bytes(session: SparkSession, paths: Sequence[str]) -> int:
     total = 0
     for path in paths:
-        files = session.read.format("binaryFile").option("recursiveFileLookup", "true").option("pathGlobFilter", _FILES).load(path)
+        files = session.read.format("binaryFile").option("recursiveFileLookup", "true").option("pathGlobFilter", "*.parquet").load(path)
         total += files.agg(expression("coalesce(sum(length), 0) as bytes")).collect()[0]["bytes"]
     return total
 

@@ -217,17 +217,16 @@ class PartitionSender:
 
     def _commit(self, offset: int) -> None:
         """Commit the buffer, retrying while the outcome is unknown."""
-        wanted = offset
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 self.writer.flush()
-                reached = PartitionProgress(wanted, self._now.records, self._now.fingerprint, self._now.producers)
+                reached = PartitionProgress(offset, self._now.records, self._now.fingerprint, self._now.producers)
                 self.writer.commit(reached.position())
             except BrokenTransaction:
                 if time.monotonic() > deadline:
                     raise
-                if self._resend(committing=wanted):
+                if self._resend(committing=offset):
                     return
             except RefusedBatch as refused:
                 self._isolate_refused(refused)

@@ -124,7 +124,7 @@ class WholeBatch:
         return MergedSlice(frames_of(self.data, [self.batch]), self.partition, self.end, self.destinations)
 
     def halves(self) -> tuple[Slice, ...]:
-        return self.opened().halves() or ()
+        return self.opened().halves()
 
     def first(self, count: int) -> Slice:
         return self if count >= self.records else self.opened().first(count)

@@ -112,7 +112,8 @@ def per_key(records: DataFrame, *, versions: bool) -> DataFrame:
         "count(*) as records",
         "count_if(wrong) as undecodable",
         "sum(bytes) as value_bytes",
-        *(["min(timestamp_ms) as oldest", "max(timestamp_ms) as newest"]),
+        "min(timestamp_ms) as oldest",
+        "max(timestamp_ms) as newest",
         "max_by(struct(offset, bytes, gone), offset) as last",
     ]
     grouped = sizes.groupBy(*identity).agg(*expressions(columns))
