@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = f"partition int, key binary, value binary, timestamp bigint, {HEADERS}"
-_HASH = "xxhash64(key, value is null, value, timestamp, headers)"
+HASH_WITH_HEADERS = "xxhash64(key, value is null, value, timestamp, headers)"
 CONTENT_SCHEMA = "partition int, records bigint, tombstones bigint, high bigint, low bigint, earliest bigint, latest bigint"
 """The columns of rows that make a ``Content``."""
 
@@ -99,15 +99,24 @@ def read_snapshot(session: SparkSession, path: str) -> DataFrame:
     return session.read.schema(SCHEMA).parquet(path)
 
 
-def snapshot_contents(view: DataFrame) -> dict[int, SnapshotContent]:
-    columns = (
+def content_columns(hashed: str) -> list[str]:
+    """Return SQL aggregates of records that make a ``Content``.
+
+    The 64-bit hashes are added in halves, so that nothing overflows and every Spark computes the same number.
+
+    :param hashed: SQL of the hash of a record
+    """
+    return [
         "count(*) as records",
         "count_if(value is null) as tombstones",
-        "count_if(size(headers) > 0) as with_headers",
-        f"sum(shiftrightunsigned({_HASH}, 32)) as high",
-        f"sum({_HASH} & 4294967295) as low",
+        f"sum(shiftrightunsigned({hashed}, 32)) as high",
+        f"sum({hashed} & 4294967295) as low",
         "min(timestamp) as earliest",
         "max(timestamp) as latest",
-    )
+    ]
+
+
+def snapshot_contents(view: DataFrame) -> dict[int, SnapshotContent]:
+    columns = [*content_columns(HASH_WITH_HEADERS), "count_if(size(headers) > 0) as with_headers"]
     rows = view.groupBy("partition").agg(*expressions(columns)).collect()
     return {row.partition: SnapshotContent(**{name: value for name, value in row.asDict().items() if name != "partition"}) for row in rows}

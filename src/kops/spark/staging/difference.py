@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression, expressions
 from kops.spark.reading.ranges import HEADERS
+from kops.spark.reading.snapshot import HASH_WITH_HEADERS, content_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,9 +35,8 @@ HEADER_COLUMNS = ("before_headers", "after_headers")
 """What a stage has beside these where headers are compared too, as the changelogs that a program writes may have some."""
 HEADER_TYPES = ", ".join(f"{name} {HEADERS.partition(' ')[2]}" for name in HEADER_COLUMNS)
 
-# The 64-bit hashes of records are added in halves, so that nothing overflows and every Spark computes the same number. A record without
-# headers has the same hash with them and without.
-_HASH, _WITH_HEADERS = "xxhash64(key, value is null, value, timestamp)", "xxhash64(key, value is null, value, timestamp, headers)"
+# A record without headers has the same hash with them (``snapshot.HASH_WITH_HEADERS``) and without.
+_HASH = "xxhash64(key, value is null, value, timestamp)"
 HIGH, LOW = f"shiftrightunsigned({_HASH}, 32)", f"{_HASH} & 4294967295"
 
 
@@ -129,14 +129,6 @@ def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
 
     :param actions: actions to count too, if the records have an ``action``
     """
-    hashed = _WITH_HEADERS if "headers" in records.columns else _HASH
-    columns = [
-        "count(*) as records",
-        "count_if(value is null) as tombstones",
-        f"sum(shiftrightunsigned({hashed}, 32)) as high",
-        f"sum({hashed} & 4294967295) as low",
-        "min(timestamp) as earliest",
-        "max(timestamp) as latest",
-        *(f"count_if(action = '{action}') as {action}" for action in actions),
-    ]
-    return records.groupBy("partition").agg(*expressions(columns))
+    columns = content_columns(HASH_WITH_HEADERS if "headers" in records.columns else _HASH)
+    counts = [f"count_if(action = '{action}') as {action}" for action in actions]
+    return records.groupBy("partition").agg(*expressions([*columns, *counts]))
