@@ -153,7 +153,7 @@ def test_rows_for_spark_are_those_of_librdkafka(broker, topic):
     name = topic(config={"retention.ms": "-1"})
     produce(broker.client, name, some_records(20))
     consumer = BatchConsumer(name, librdkafka_settings(broker.connection))
-    rows = [row for table in RowBuilder(headers=True)(consumer.read(0, 0, 60), 0) for row in table.to_pylist()]
+    rows = [row for table in RowBuilder()(consumer.read(0, 0, 60), 0) for row in table.to_pylist()]
     consumer.close()
     headers = [[(header["key"], header["value"]) for header in row["headers"] or []] for row in rows]
     names = ("offset", "key", "value", "timestamp_ms")

@@ -148,13 +148,13 @@ class Work(Generic[Given]):
             return self._new_content(parts, tuple(TYPES))
 
     def _new_content(self, parts: Sequence[PartitionRange], columns: tuple[str, ...]) -> DataFrame:
-        from kops.spark.reading.batch_source import BatchSource
-        from kops.spark.replay.columns import ColumnRowBuilder, schema_of
+        from kops.spark.reading.batch_source import BatchSource, RowBuilder
+        from kops.spark.replay.columns import schema_of
         from kops.spark.replay.expressions import decoded, new_content
 
         changes, given, (key, value) = self.changes, self.arguments, self._forms
         source = BatchSource(self.engine.session, self.source_settings())
-        records = source.reduced(self._range(parts), schema_of(columns), ColumnRowBuilder(columns))
+        records = source.reduced(self._range(parts), schema_of(columns), RowBuilder(columns))
         return new_content(
             decoded(records, given.source, key, value, skip=changes.skip),
             changes.where,

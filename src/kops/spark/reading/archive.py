@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression
-from kops.spark.reading.ranges import HEADERS, SPLIT_RECORDS, TopicRange
-from kops.spark.reading.ranges import SCHEMA as RECORD
+from kops.spark.reading.ranges import COLUMNS, HEADERS, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.snapshot import SnapshotContent, snapshot_contents
 
 if TYPE_CHECKING:
@@ -173,8 +172,7 @@ class ArchivedTopic:
     def rows(self, session: SparkSession, old: TopicRange) -> DataFrame:
         """Return the archive's records of these ranges in the format of ``KafkaSource.read``, but unordered."""
         rows = read_archive(session, self.paths).where(within(old.ranges))
-        names = [column.split()[0] for column in RECORD.split(", ")]
-        return rows.select(*names, *([HEADERS.split()[0]] if old.headers else []))
+        return rows.select(*COLUMNS, *(["headers"] if old.headers else []))
 
 
 def within(ranges: Mapping[int, tuple[int, int]]) -> str:

@@ -16,7 +16,7 @@ from kops.formats.xxhash64_columns import key_hashes, record_hashes
 from kops.spark.driver.watch import reporting
 from kops.spark.reading.gathering import gathered, newest_of_each_key
 from kops.spark.reading.input_seen import InputSeen, TimestampTracker, note
-from kops.spark.reading.ranges import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
+from kops.spark.reading.ranges import COLUMNS, HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.snapshot import CONTENT_SCHEMA, Content, added_contents
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class BatchSource:
     progress_folder: str | None = None
 
     def read(self, wanted: TopicRange) -> DataFrame:
-        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA, RowBuilder(wanted.headers))
+        if wanted.headers:
+            return self.reduced(wanted, f"{SCHEMA}, {HEADERS}", RowBuilder())
+        return self.reduced(wanted, SCHEMA, RowBuilder(COLUMNS))
 
     def newest(self, wanted: TopicRange) -> DataFrame:
         """Return the records without most of those that a later one of the same key replaces."""
@@ -171,33 +173,28 @@ def piece_of(wanted: TopicRange, partition: int) -> Piece | None:
 
 @dataclass(frozen=True)
 class RowBuilder:
-    """Makes a row of each record; runs in tasks.
+    """Makes a row of some columns of each record; runs in tasks."""
 
-    :param headers: whether to include their headers
-    """
-
-    headers: bool = False
+    columns: tuple[str, ...] = (*COLUMNS, "headers")
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield tables of ``SCHEMA``, and ``HEADERS`` if requested."""
         import pyarrow
 
-        for columns in records:
-            found = {
-                "key": columns.keys(),
-                "value": columns.values(),
-                "partition": partition_column(partition, len(columns)),
-                "offset": pyarrow.array(columns.offsets),
-                "timestamp_ms": pyarrow.array(columns.timestamps),
-            }
-            if self.headers:
-                found["headers"] = header_column(columns)
-            yield pyarrow.table(found)
+        make = {
+            "key": lambda some: some.keys(),
+            "value": lambda some: some.values(),
+            "partition": lambda some: partition_column(partition, len(some)),
+            "offset": lambda some: pyarrow.array(some.offsets),
+            "timestamp_ms": lambda some: pyarrow.array(some.timestamps),
+            "headers": header_column,
+        }
+        for some in records:
+            yield pyarrow.table({name: make[name](some) for name in self.columns})
 
 
 def newest_rows(records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
     """Make a row of the last record of each key, among those held at once: ``SCHEMA`` and ``HEADERS``; runs in tasks."""
-    return gathered(RowBuilder(headers=True)(records, partition), newest_of_each_key)
+    return gathered(RowBuilder()(records, partition), newest_of_each_key)
 
 
 def content_rows(records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:

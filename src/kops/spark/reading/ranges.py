@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp_ms bigint"
-HEADERS = "headers array<struct<key: string, value: binary>>"
+COLUMNS = ("key", "value", "partition", "offset", "timestamp_ms")
+"""Those of ``SCHEMA``."""
+HEADERS_TYPE = "array<struct<key: string, value: binary>>"
+HEADERS = f"headers {HEADERS_TYPE}"
 SPLIT_RECORDS = 4_000_000
 """Larger partitions are read by several tasks."""
 

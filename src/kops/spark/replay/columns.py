@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile.sources import Form
 from kops.formats.batches.changes import NewContent, with_new
 from kops.formats.batches.frames import Frames, compacted, frames_of, with_any
 from kops.gateways.wire.connections import patiently
-from kops.spark.reading.batch_source import header_column, partition_column
+from kops.spark.reading.ranges import HEADERS_TYPE
 from kops.spark.replay.jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, PartitionRange, outcomes_of, row_of, send_partition
 from kops.spark.replay.slices import Destinations, RoutedFrames, RoutedSlice, Slice, by_key
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from kops.formats.batches.columns import RecordColumns
     from kops.formats.batches.header import Batch
 
 TYPES: Mapping[str, str] = {
@@ -36,7 +34,7 @@ TYPES: Mapping[str, str] = {
     "key": "binary",
     "value": "binary",
     "timestamp_ms": "bigint",
-    "headers": "array<struct<key: string, value: binary>>",
+    "headers": HEADERS_TYPE,
 }
 """A record's columns; the first two are always present."""
 _ALWAYS = ("partition", "offset")
@@ -69,27 +67,6 @@ def literal(expression: str) -> bytes | None:
 
 def schema_of(columns: Sequence[str]) -> str:
     return ", ".join(f"{name} {TYPES[name]}" for name in columns)
-
-
-@dataclass(frozen=True)
-class ColumnRowBuilder:
-    """Makes a row of some columns of each record; runs in tasks."""
-
-    columns: tuple[str, ...]
-
-    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        import pyarrow
-
-        make = {
-            "partition": lambda some: partition_column(partition, len(some)),
-            "offset": lambda some: pyarrow.array(some.offsets),
-            "key": lambda some: some.keys(),
-            "value": lambda some: some.values(),
-            "timestamp_ms": lambda some: pyarrow.array(some.timestamps),
-            "headers": header_column,
-        }
-        for some in records:
-            yield pyarrow.table({name: make[name](some) for name in self.columns})
 
 
 def send_changed(new: DataFrame, job: Job, parts: Sequence[PartitionRange], headers: Mapping[str, bytes | None]) -> list[Outcome]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.statefile.sources import Form
 from kops.spark.reading.codec import WIDENS, decoding, encoding, sql_type
+from kops.spark.reading.ranges import HEADERS_TYPE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 COLUMNS = ("partition", "offset", "topic", "target_partition", "key", "value", "timestamp_ms", "headers")
 """The columns of the rows that are sent."""
-_HEADERS = "array<struct<key: string, value: binary>>"
 _RECORD = ("partition", "offset", "key", "value", "timestamp_ms", "headers")
 _PLACES = {None: "partition", "keep": "partition", "key": "cast(null as int)"}
 _PARTS = ("struct", "array", "map")
@@ -36,7 +36,7 @@ def decoded(records: DataFrame, topic: str, key: Form, value: Form, *, skip: boo
         "partition",
         "offset",
         *(name for name in ("timestamp_ms",) if name in there),
-        *(f"coalesce(headers, cast(array() as {_HEADERS})) as headers" for name in ("headers",) if name in there),
+        *(f"coalesce(headers, cast(array() as {HEADERS_TYPE})) as headers" for name in ("headers",) if name in there),
         *more,
     )
     decodings = {name: decoding(f"_{name}", form) for name, form in (("key", key), ("value", value)) if name in there}
@@ -75,7 +75,7 @@ def changed(
         content = _bytes(seen, f"headers[{name}]", expression, Form("bytes"))
         others = f"filter({more}, each -> each.key != '{quoted}')"
         added = f"array(named_struct('key', '{quoted}', 'value', {content}))"
-        more = f"if({content} is null, {others}, concat({others}, cast({added} as {_HEADERS})))"
+        more = f"if({content} is null, {others}, concat({others}, cast({added} as {HEADERS_TYPE})))"
     kept = [name for name in seen.columns if name not in ("headers", "timestamp_ms")]
     return seen.selectExpr(
         *kept, f"{new['key']} as new_key", f"{new['value']} as new_value", f"{new['timestamp_ms']} as timestamp_ms", f"{more} as headers"
@@ -198,7 +198,7 @@ def by_function(records: DataFrame, reference: str, topic: str) -> DataFrame:
         "key",
         "value",
         "cast(timestamp_ms as bigint) as timestamp_ms",
-        f"cast(headers as {_HEADERS}) as headers",
+        f"cast(headers as {HEADERS_TYPE}) as headers",
         "timestamp_millis(timestamp_ms) as timestamp",
         f"'{topic}' as topic",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.formats.dead_letters import PREFIXES, SHARE_GROUP, dead_letter
 from kops.spark.reading.batch_source import RowBuilder
-from kops.spark.reading.ranges import HEADERS
+from kops.spark.reading.ranges import HEADERS, HEADERS_TYPE
 from kops.spark.reading.ranges import SCHEMA as RECORD
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class DeadLetterRowBuilder:
             held = (at >= 0) & (columns.offsets < some[numpy.maximum(at, 0), 1]) if len(some) else numpy.zeros(len(columns), dtype=bool)
             chosen = columns.where(held if self.inside else ~held)
             if len(chosen):
-                yield from (_with_letters(table, chosen) for table in RowBuilder(headers=True)(iter([chosen]), partition))
+                yield from (_with_letters(table, chosen) for table in RowBuilder()(iter([chosen]), partition))
 
 
 def _with_letters(table: pyarrow.Table, columns: RecordColumns) -> pyarrow.Table:
@@ -180,7 +180,7 @@ def sent_back(letters: DataFrame, counts: Mapping[str, int]) -> DataFrame:
     errors = " or ".join(f"startswith(each.key, '{prefix}')" for prefix in PREFIXES)
     kept = f"filter(headers, each -> not ({errors}) and each.key != '{COUNTER}')"
     more = f"array(named_struct('key', '{COUNTER}', 'value', cast(cast(attempts + 1 as string) as binary)))"
-    cleaned = f"if(fate = '{PARKED}', headers, cast(concat({kept}, {more}) as array<struct<key: string, value: binary>>))"
+    cleaned = f"if(fate = '{PARKED}', headers, cast(concat({kept}, {more}) as {HEADERS_TYPE}))"
     place = functions.when(functions.col("fate") == PARKED, functions.expr("partition") % there).otherwise(
         functions.coalesce(functions.col("dead_letter.partition"), functions.expr("partition") % there)
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression, expressions
-from kops.spark.reading.ranges import HEADERS
+from kops.spark.reading.ranges import HEADERS_TYPE
 from kops.spark.reading.snapshot import HASH_WITH_HEADERS, content_columns
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ STAGE_COLUMNS = (
 )
 HEADER_COLUMNS = ("before_headers", "after_headers")
 """What a stage has beside these where headers are compared too, as the changelogs that a program writes may have some."""
-HEADER_TYPES = ", ".join(f"{name} {HEADERS.partition(' ')[2]}" for name in HEADER_COLUMNS)
+HEADER_TYPES = ", ".join(f"{name} {HEADERS_TYPE}" for name in HEADER_COLUMNS)
 
 # A record without headers has the same hash with them (``snapshot.HASH_WITH_HEADERS``) and without.
 _HASH = "xxhash64(key, value is null, value, timestamp)"
