@@ -1,16 +1,16 @@
-"""Columns for DataFrames: from SQL texts, and of the partitions that keys belong to.
+"""DataFrames: columns from SQL texts and of the partitions that keys belong to, and rows from numbered tasks.
 
 PySpark is imported on use: nothing but the session may import it first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 def expression(text: str) -> Column:
@@ -44,3 +44,25 @@ def with_murmur2(frame: DataFrame, counts: Mapping[str, int], *, key: str = "key
             yield pyarrow.RecordBatch.from_arrays(arrays, batch.schema.names)
 
     return whole.mapInArrow(assign, whole.schema)
+
+
+def by_task(session: SparkSession, count: int, schema: str, run: Callable[[int], Iterable[pyarrow.RecordBatch]]) -> DataFrame:
+    """Return the rows of this many tasks.
+
+    :param schema: of what ``run`` returns
+    :param run: runs in tasks, with the number of each
+    """
+
+    def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+            yield from run(number)
+
+    return session.range(0, count, 1, max(1, count)).mapInArrow(give, schema)
+
+
+def task_number() -> int:
+    """Return the number of the task that this runs in; 0 outside of tasks."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context else 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kops.spark.frames import expression
+from kops.spark.frames import by_task, expression
 from kops.spark.reading.ranges import COLUMNS, HEADERS, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.snapshot import SnapshotContent, snapshot_contents
 
@@ -41,17 +41,16 @@ def read_topic(session: SparkSession, topic: str, settings: Mapping[str, str], r
     ]
     given = dict(settings)
 
-    def read(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def read(number: int) -> Iterator[pyarrow.RecordBatch]:
         from kops.gateways.wire.batch_consumer import BatchConsumer
 
-        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            source = BatchConsumer(topic, given, read_committed=True)
-            try:
-                yield from _rows(source.batches(*pieces[number]), *pieces[number])
-            finally:
-                source.close()
+        source = BatchConsumer(topic, given, read_committed=True)
+        try:
+            yield from _rows(source.batches(*pieces[number]), *pieces[number])
+        finally:
+            source.close()
 
-    return session.range(0, len(pieces), 1, max(1, len(pieces))).mapInArrow(read, SCHEMA)
+    return by_task(session, len(pieces), SCHEMA, read)
 
 
 def _rows(fetched: Iterable[tuple[bytes, list[Batch]]], partition: int, start: int, end: int) -> Iterator[pyarrow.RecordBatch]:
@@ -221,23 +220,20 @@ def positions(
     """
     places, given, ours = sorted(wanted), dict(settings), frozenset(producers)
 
-    def look(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def look(number: int) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
         from kops.gateways.wire.batch_consumer import BatchConsumer
 
-        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            partition = places[number]
-            found = list(
-                _offsets_of(BatchConsumer(topic, given, read_committed=True), partition, tails[partition], wanted[partition], ours)
-            )
-            rows = [[partition] * len(found), [records for records, _ in found], [offset for _, offset in found]]
-            arrays = [pyarrow.array(row, pyarrow.int64()) for row in rows]
-            yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "records", "offset"])
+        partition = places[number]
+        found = list(_offsets_of(BatchConsumer(topic, given, read_committed=True), partition, tails[partition], wanted[partition], ours))
+        rows = [[partition] * len(found), [records for records, _ in found], [offset for _, offset in found]]
+        arrays = [pyarrow.array(row, pyarrow.int64()) for row in rows]
+        yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "records", "offset"])
 
     if not places:
         return {}
-    rows = session.range(0, len(places), 1, len(places)).mapInArrow(look, "partition bigint, records bigint, offset bigint").collect()
+    rows = by_task(session, len(places), "partition bigint, records bigint, offset bigint", look).collect()
     return {(row.partition, row.records): row["offset"] for row in rows}
 
 

@@ -6,7 +6,7 @@ Returns the rows of ``source.KafkaSource`` at a fraction of the cost, and its ta
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kops.formats.batches.header import UnreadableBatch
 from kops.formats.xxhash64_columns import key_hashes, record_hashes
 from kops.spark.driver.watch import reporting
+from kops.spark.frames import by_task
 from kops.spark.reading.gathering import gathered, newest_of_each_key
 from kops.spark.reading.input_seen import InputSeen, TimestampTracker, note
 from kops.spark.reading.ranges import COLUMNS, HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
@@ -80,16 +81,15 @@ class BatchSource:
         """
         settings, folder, reading = dict(self.settings), self.progress_folder, next(_readings)
 
-        def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        def give(number: int) -> Iterator[pyarrow.RecordBatch]:
             def read(piece: Piece) -> Iterator[RecordColumns]:
                 name = f"{reading}-{piece.topic}-{piece.partition}-{piece.start}"  # what was read before keeps its count
                 return piece.sampled(noting_unreadable(reporting(piece.records(settings, folder), folder, name), folder))
 
-            for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-                for table in run(number, read):
-                    yield from table.to_batches()
+            for table in run(number, read):
+                yield from table.to_batches()
 
-        return self.session.range(0, count, 1, count).mapInArrow(give, schema)
+        return by_task(self.session, count, schema, give)
 
     @property
     def met_unreadable(self) -> bool:

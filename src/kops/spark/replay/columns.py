@@ -16,6 +16,7 @@ from kops.core.statefile.sources import Form
 from kops.formats.batches.changes import NewContent, with_new
 from kops.formats.batches.frames import Frames, compacted, frames_of, with_any
 from kops.gateways.wire.connections import patiently
+from kops.spark.frames import task_number
 from kops.spark.reading.ranges import HEADERS_TYPE
 from kops.spark.replay.jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, PartitionRange, outcomes_of, row_of, send_partition
 from kops.spark.replay.slices import Destinations, RoutedFrames, RoutedSlice, Slice, by_key
@@ -78,12 +79,9 @@ def send_changed(new: DataFrame, job: Job, parts: Sequence[PartitionRange], head
     """
 
     def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from pyspark import TaskContext
-
         from kops.gateways.wire.batch_consumer import BatchConsumer
 
-        context = TaskContext.get()
-        part = parts[context.partitionId() if context else 0]
+        part = parts[task_number()]
         with closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
 
             def slices(start: int) -> Iterator[Slice]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kops.gateways.wire.transaction_requests import Names
 from kops.gateways.wire.transactions import BatchWriter
+from kops.spark.frames import task_number
 from kops.spark.replay.sender import Overtaken, PartitionProgress, PartitionSender, RecordRefused
 from kops.spark.replay.slices import Destinations, RowSlice, Slice, reasons_of
 
@@ -100,10 +101,7 @@ def send_rows(rows: DataFrame, job: Job, parts: Sequence[PartitionRange]) -> lis
     """
 
     def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        part = parts[context.partitionId() if context else 0]
+        part = parts[task_number()]
         yield row_of(send_partition(job, part, lambda start: _slices_of_rows(batches, part, start, job.destinations)))
 
     return outcomes_of(rows.mapInArrow(send, OUTCOME))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -22,7 +22,9 @@ from kops.formats.batches.frames import frames_of
 from kops.formats.batches.header import Batch, is_sound
 from kops.gateways.wire.batch_consumer import BatchConsumer
 from kops.gateways.wire.connections import patiently
+from kops.spark.driver.failures import explained
 from kops.spark.driver.watch import HELD
+from kops.spark.frames import by_task
 from kops.spark.replay.jobs import KEPT, Job, Outcome, PartitionRange, send_partition
 from kops.spark.replay.slices import Destinations, KeyedSlice, MergedSlice, Slice, WholeBatch
 
@@ -48,9 +50,6 @@ def run(spark: SparkContext | SparkSession, tasks: Sequence[Callable[[], T]], *,
     if not tasks:
         return []
     calls = list(tasks)
-
-    from kops.spark.driver.failures import explained
-
     with explained("run the tasks of a replay", hint=hint):
         answers = {number: pickle.loads(answer) for number, answer in _answers(spark, calls)}  # noqa: S301 - of our own tasks
     for answered in answers.values():
@@ -72,14 +71,13 @@ def _answers(spark: SparkContext | SparkSession, calls: Sequence[Callable[[], T]
         yield from numbered.map(lambda number: (number, pickle.dumps(_attempted(calls[number])))).collect()
         return
 
-    def answer(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def answer(number: int) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
-        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            arrays = [pyarrow.array([number], pyarrow.int64()), pyarrow.array([pickle.dumps(_attempted(calls[number]))], pyarrow.binary())]
-            yield pyarrow.RecordBatch.from_arrays(arrays, ["number", "answer"])
+        arrays = [pyarrow.array([number], pyarrow.int64()), pyarrow.array([pickle.dumps(_attempted(calls[number]))], pyarrow.binary())]
+        yield pyarrow.RecordBatch.from_arrays(arrays, ["number", "answer"])
 
-    for row in spark.range(0, len(calls), 1, len(calls)).mapInArrow(answer, "number bigint, answer binary").collect():
+    for row in by_task(spark, len(calls), "number bigint, answer binary", answer).collect():
         yield row.number, bytes(row.answer)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.config.durable import sync
+from kops.spark.frames import task_number
 from kops.spark.staging.difference import APPENDED, HEADER_COLUMNS, STAGE_COLUMNS
 
 if TYPE_CHECKING:
@@ -31,10 +32,8 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
 
     import pyarrow
     from pyarrow import parquet
-    from pyspark import TaskContext
 
-    context = TaskContext.get()
-    target = Path(folder) / f"part-{context.partitionId() if context else 0:05}.parquet"
+    target = Path(folder) / f"part-{task_number():05}.parquet"
     part = target.with_name(f".{target.name}.{os.getpid()}")
     writer, sums = None, []
     for table in _gathered(batches):

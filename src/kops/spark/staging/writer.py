@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import MissingRequirement, OperationFailed
 from kops.spark.driver.failures import raise_hidden_interrupt
-from kops.spark.frames import expression
+from kops.spark.frames import expression, task_number
 
 if TYPE_CHECKING:
     import pyarrow
@@ -158,14 +158,8 @@ def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
     if _whole_batches(target) and can_connect(target.settings):
         found = write_batches(iter(batches), target.topic, target.settings)
         return {number: (report.written, report.failed, report.error) for number, report in found.items()}
-    return LibrdkafkaWriter(target.topic, target.settings, _own_transactional_id(target)).write(batches)
-
-
-def _own_transactional_id(target: Target) -> str | None:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return None if target.transactional_id is None else f"{target.transactional_id}-{context.partitionId() if context else 0}"
+    own_id = None if target.transactional_id is None else f"{target.transactional_id}-{task_number()}"
+    return LibrdkafkaWriter(target.topic, target.settings, own_id).write(batches)
 
 
 def differing_tails(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:
