@@ -1,4 +1,4 @@
-"""DataFrames: columns from SQL texts and of the partitions that keys belong to, and rows from numbered tasks.
+"""DataFrames: columns from SQL texts and of the partitions that keys belong to, rows from numbered tasks, rows kept on disk.
 
 PySpark is imported on use: nothing but the session may import it first.
 """
@@ -6,6 +6,7 @@ PySpark is imported on use: nothing but the session may import it first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -66,3 +67,15 @@ def task_number() -> int:
 
     context = TaskContext.get()
     return context.partitionId() if context else 0
+
+
+@contextmanager
+def kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+    """Cache a frame on disk, so that several actions can use it; its rows need no memory."""
+    from pyspark import StorageLevel
+
+    kept = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()

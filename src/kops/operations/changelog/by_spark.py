@@ -80,7 +80,8 @@ def big_view(read: SparkRead, layout: Layout, wanted: RowFilter, limit: int | No
     """Compact with Spark, where the view stays: it has no records, and those that are wanted come one by one."""
     records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
     from kops.spark.driver.observing import watched
-    from kops.spark.stores.changelog import as_record, kept_on_disk, latest, matching, summed, with_home
+    from kops.spark.frames import kept_on_disk
+    from kops.spark.stores.changelog import as_record, latest, matching, summed, with_home
 
     counted, counts = watched(records, {"read": "count(*)", "unkeyed": "count_if(key is null)"})
     by_key = [wanted.windows.sql(layout.time_sql())] if wanted.windows != Times() else []
@@ -137,7 +138,8 @@ def count_by_spark(read: SparkRead, shape: Shape) -> Stats:
     layout = shape.layout
     names = (shape.key.name, shape.value.name, shape.right.name)
     every = read.records()
-    from kops.spark.stores.changelog import as_record, kept_on_disk, per_key, per_partition, with_home, with_wrong
+    from kops.spark.frames import kept_on_disk
+    from kops.spark.stores.changelog import as_record, per_key, per_partition, with_home, with_wrong
 
     forms = _forms(every, shape)
     records = with_wrong(every, wrong_sql(layout, *names), partial(checker_named, layout.name, *forms))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.spark.driver.remote import is_connected
-from kops.spark.frames import expression
+from kops.spark.frames import expression, kept_on_disk
 from kops.spark.reading.ranges import TopicRange
 from kops.spark.reading.snapshot import Content, added_contents
 from kops.spark.reading.source import KafkaSource
@@ -89,14 +89,9 @@ def _observed(stage: DataFrame) -> Iterator[DataFrame]:
     if not is_connected(stage.sparkSession):
         yield stage
         return
-    from pyspark import StorageLevel
-
-    kept = stage.persist(StorageLevel.DISK_ONLY)
-    try:
+    with kept_on_disk(stage) as kept:
         kept.count()
         yield kept
-    finally:
-        kept.unpersist()
 
 
 def read_stage(session: SparkSession, path: str, *, headers: bool = False) -> DataFrame:

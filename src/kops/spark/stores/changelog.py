@@ -6,7 +6,6 @@ Records have the columns of ``KafkaSource.read``, with headers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kops.core.records.models import Record
@@ -164,18 +163,6 @@ def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFram
 
 def summed(frame: DataFrame, **counts: str) -> Any:
     return frame.agg(*(expression(f"{count} as {name}") for name, count in counts.items())).collect()[0]
-
-
-@contextmanager
-def kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
-    """Cache a frame on disk, so that several actions can use it; its rows need no memory."""
-    from pyspark.storagelevel import StorageLevel
-
-    kept = frame.persist(StorageLevel.DISK_ONLY)
-    try:
-        yield kept
-    finally:
-        kept.unpersist()
 
 
 def as_record(row: Any, topic: str) -> Record:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from kops.spark.frames import expression, with_murmur2
+from kops.spark.frames import expression, kept_on_disk, with_murmur2
 from kops.spark.job import KEPT, NULL_VALUE
 from kops.spark.reading.snapshot import Content, SnapshotContent, write_snapshot
 from kops.spark.staging.difference import all_added
@@ -51,13 +51,10 @@ def stage_repartitioned(
     :param suffix: number of bytes after the application's key in a stored key
     :param history_ms: of a versioned store; None: of another one
     """
-    from pyspark import StorageLevel
-
     after, before = paths
     view = restorable(kafka.read(changelog), history_ms, versioned=history_ms is not None)
     counts_of = {"usual": len(changelog.ranges), "target": partitions}  # where the default partitioner puts each key, old and new
-    placed = with_murmur2(view, counts_of, suffix=suffix).persist(StorageLevel.DISK_ONLY)  # it is used three times
-    try:
+    with kept_on_disk(with_murmur2(view, counts_of, suffix=suffix)) as placed:
         counts = placed.agg(
             expression("count(distinct key) as keys"),
             expression("count(distinct if(partition != usual, key, null)) as misplaced"),
@@ -68,8 +65,6 @@ def stage_repartitioned(
         )
         keep = write_snapshot if counts.with_headers else _staged
         return RepartitionedStore(keep(moved, after), keep(held, before), counts.keys, counts.misplaced, counts.with_headers)
-    finally:
-        placed.unpersist()
 
 
 def _staged(view: DataFrame, path: str) -> dict[int, Content]:
