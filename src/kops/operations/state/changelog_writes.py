@@ -160,10 +160,10 @@ def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *,
     :raises Refused: naming the topic
     """
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.staging.writer import Target, writes_time_zero
+    from kops.spark.staging.writer import Target, writes_whole_batches
 
     target = Target(topic, librdkafka_settings(services.connection), "" if exactly_once else None, headers=headers)
-    if min(earliest, default=1) <= 0 and not writes_time_zero(target):
+    if min(earliest, default=1) <= 0 and not writes_whole_batches(target):
         raise Refused(
             f"{topic} would get a record with the timestamp 0, which cannot be written in a transaction, or over this connection",
             hint="give the records of the input a time, or rebuild the store by reprocessing",

@@ -127,16 +127,14 @@ def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[An
     return result
 
 
-def writes_time_zero(target: Target) -> bool:
-    """Whether a timestamp of 0 can be written: librdkafka takes it for "now"."""
+def writes_whole_batches(target: Target) -> bool:
+    """Whether records are encoded as columns, which supports neither transactions nor headers.
+
+    Otherwise librdkafka writes them, which takes a timestamp of 0 for "now".
+    """
     from kops.gateways.wire.connections import can_connect
 
-    return _whole_batches(target) and can_connect(target.settings)
-
-
-def _whole_batches(target: Target) -> bool:
-    """Whether records are encoded as columns, which supports neither transactions nor headers."""
-    return target.transactional_id is None and not target.headers
+    return target.transactional_id is None and not target.headers and can_connect(target.settings)
 
 
 def _explained(error: Exception, topic: str) -> Exception:
@@ -152,10 +150,9 @@ def _explained(error: Exception, topic: str) -> Exception:
 
 def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
     from kops.gateways.wire.batch_producer import write_batches
-    from kops.gateways.wire.connections import can_connect
     from kops.gateways.wire.librdkafka_writer import LibrdkafkaWriter
 
-    if _whole_batches(target) and can_connect(target.settings):
+    if writes_whole_batches(target):
         found = write_batches(iter(batches), target.topic, target.settings)
         return {number: (report.written, report.failed, report.error) for number, report in found.items()}
     own_id = None if target.transactional_id is None else f"{target.transactional_id}-{task_number()}"
