@@ -28,7 +28,8 @@ def of_topic(run: Run, task: ProgramTask, topic: str, piece: Piece | None, read:
     if topic in task.archived:
         yield from _of_archive(run, topic, task.partition)
     if piece is not None:
-        yield from _of_piece(piece, read)
+        slices = (each for columns in read(piece) for each in _slices(columns))
+        yield from prefetched(of_columns(topic, piece.partition, each) for each in slices)
 
 
 def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
@@ -39,10 +40,6 @@ def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
     if not file.exists():
         return
     yield from batches_of(topic, partition, ipc.open_file(pyarrow.memory_map(str(file))).read_all(), "timestamp_ms")
-
-
-def _of_piece(piece: Piece, read: Read) -> Iterator[frames.Batch]:
-    return prefetched(of_columns(piece.topic, piece.partition, each) for columns in read(piece) for each in _slices(columns))
 
 
 def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:

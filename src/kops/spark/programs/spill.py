@@ -106,7 +106,6 @@ class Rows:
         self._only: pyarrow.Table | None = None
 
     def __iter__(self) -> Iterator[pyarrow.Table]:
-        """Yield the table of each part."""
         for (table,) in zip_parts(self):
             yield table
 

@@ -11,7 +11,7 @@ from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.rows import rows_schema, snapshot_rows
 from kops.spark.programs.spill import Rows, zip_parts
 from kops.spark.programs.versions import as_records
-from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
+from kops.spark.staging.stage_files import write_file
 
 if TYPE_CHECKING:
     import numpy
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kops.spark.programs.task_output import TaskOutput
     from kops.spark.reading.batch_source import Piece, Read
 
-_SUMS = tuple(name.split()[0] for name in SUMS_SCHEMA.split(", "))
 _TIME_BYTES = 8
 
 
@@ -54,11 +53,9 @@ def compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, time
     :param wanted: the last row of each key, or its versions
     :param timed: timestamps are compared too
     """
-    import pyarrow
-
     comparison = _Comparison(store, partition, timed=timed)
     rows = comparison.staged(wanted, newest(store, _rows_held(store, partition, read)))
-    sums = pyarrow.Table.from_batches([*write_file(rows, store.stage)] or [_no_sums()]).to_pylist()
+    sums = [each for batch in write_file(rows, store.stage) for each in batch.to_pylist()]
     return {"sums": sums, **comparison.facts}
 
 
@@ -161,12 +158,6 @@ def _times(rows: pyarrow.Table, store: StoreTask) -> NDArray[numpy.int64]:
     texts = compute.binary_slice(rows["key"].combine_chunks(), store.time_at, store.time_at + _TIME_BYTES)
     _, _, content = texts.buffers()
     return numpy.frombuffer(content, ">i8", len(texts)).astype(numpy.int64)
-
-
-def _no_sums() -> pyarrow.RecordBatch:
-    import pyarrow
-
-    return pyarrow.RecordBatch.from_pydict({name: pyarrow.array([], pyarrow.int64()) for name in _SUMS})
 
 
 def _held(records: RecordColumns) -> pyarrow.Table:

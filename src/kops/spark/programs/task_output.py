@@ -56,8 +56,6 @@ class PartitionFiles:
 
 
 class TaskOutput:
-    """What a task writes: to changelogs, kept; to repartition topics, into files."""
-
     def __init__(self, run: Run, task: ProgramTask, order: str) -> None:
         bases = {store.changelog: store.base for store in task.stores if store.base is not None}
         self._kept, self._changelogs = {store.changelog for store in task.stores}, Changelogs(run.folder, task.stores, repeating=bases)

@@ -80,10 +80,8 @@ def as_records(rows: pyarrow.Table) -> pyarrow.Table:
     ordered = rows.sort_by([("timestamp", "ascending")])
     keys = [key[:-_TIME_BYTES] for key in ordered["key"].to_pylist()]
     values = [value[1:] if value[:1] == _VALUE else None for value in ordered["value"].to_pylist()]
-    found = zip(("key", "value"), (keys, values), strict=True)
-    for at, (name, column) in enumerate(found):
-        ordered = ordered.set_column(at, name, pyarrow.array(column, pyarrow.binary()))
-    return ordered
+    ordered = ordered.set_column(0, "key", pyarrow.array(keys, pyarrow.binary()))
+    return ordered.set_column(1, "value", pyarrow.array(values, pyarrow.binary()))
 
 
 def _flagged(values: pyarrow.Array) -> pyarrow.Array:
