@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import Aggregation, Form, Store
 from kops.core.statefile.models import TABLE
 from kops.spark.frames import expression, expressions
-from kops.spark.reading.codec import bits_of, encoding
+from kops.spark.reading.codec import bits_of, encoding, sql_type
 from kops.spark.staging.difference import MIXED, SURE
 from kops.spark.stores.folds import float_sums, in_order, reduced
 from kops.spark.stores.prepare import PreparedRecords
@@ -93,8 +93,7 @@ def _sum(kept: DataFrame, store: Store) -> DataFrame:
     if form.name in ("double", "float"):
         return _ordered_sum(kept, store)
     # Additions that wrap around give the same result in any order; the sum of bigints, truncated to the width, is the sum in that width.
-    sql = {"long": "bigint", "int": "int", "short": "smallint"}[form.name]
-    return _finish(_collect(kept, store, "sum(cast(v as bigint))"), store, encoding(f"cast(result as {sql})", form))
+    return _finish(_collect(kept, store, "sum(cast(v as bigint))"), store, encoding(f"cast(result as {sql_type(form)})", form))
 
 
 def order_free(form: Form) -> str:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from kops.spark.frames import expression
 from kops.spark.staging.difference import SURE, TIMED, difference
 from kops.spark.staging.stage import StagedPartitions, read_stage, write_stage
+from kops.spark.stores.partitions import UNKNOWN
 from kops.spark.windows.keys import by_partition, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kops.core.statefile import Windows
-
-_UNKNOWN = -1
-"""As in ``kops.spark.stores.partitions``."""
 
 
 def stage_disagreement(
@@ -52,5 +50,5 @@ def _held(session: SparkSession, stage: str) -> DataFrame:
 def _placed(rows: DataFrame, other: DataFrame) -> DataFrame:
     """Put keys whose partition is not known where the other computation has them."""
     places = other.groupBy("key").agg(expression("min(partition) as place"))
-    place = f"if(partition = {_UNKNOWN}, coalesce(place, partition), partition) as partition"
+    place = f"if(partition = {UNKNOWN}, coalesce(place, partition), partition) as partition"
     return rows.join(places, "key", "left").selectExpr(place, "key", "value", "timestamp")

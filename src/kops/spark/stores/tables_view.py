@@ -136,9 +136,6 @@ def _folded_groups(moves: Iterator[Move], steps: _Steps, *, loose: bool) -> Iter
             yield None, key, value, held.timestamp, doubt
 
 
-_WIDTHS = {"long": "bigint", "int": "int", "short": "smallint"}
-
-
 def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool) -> DataFrame:
     """Return what a grouped table holds: ``difference.COLUMNS``, without partitions.
 
@@ -148,18 +145,20 @@ def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool
     moves = put_and_taken(changes, store, place)
     if store.aggregate.kind == "reducer":
         return reduced_groups(moves, store, loose=loose)
-    value, doubt = _result(store)
+    form = store.aggregate.form
+    result, doubt = _result(store)
     columns = [
-        f"{value} as result",
+        f"{result} as result",
         "sum(sign) as members",
         "max(_ts) as timestamp",
         f"{doubt} as is_exact",
     ]
     groups = moves.groupBy("key").agg(*(expression(column) for column in columns))
+    value = encoding(f"cast(result as {sql_type(form)})", form)  # truncated to its width, as in ``aggregates``
     return groups.selectExpr(
         "cast(null as int) as partition",
         "key",
-        f"{encoding(_in_width('result', store.aggregate.form), store.aggregate.form)} as value",
+        f"{value} as value",
         "timestamp",
         f"case when not is_exact then {MIXED} when {str(loose).lower()} then if(members = 0, {EMPTIED}, {TIMED}) else {SURE} end as doubt",
     ).select(*COLUMNS)
@@ -203,8 +202,3 @@ def _result(store: Store) -> tuple[str, str]:
     if aggregate.form.name in FLOATING:
         return "sum(sign * v)", order_free(aggregate.form)
     return "sum(sign * cast(v as bigint))", "true"
-
-
-def _in_width(column: str, form: Form) -> str:
-    """Truncate a sum to its width: additions that wrap around give the same result in any order."""
-    return f"cast({column} as {_WIDTHS.get(form.name, form.name)})"
