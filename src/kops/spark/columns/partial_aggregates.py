@@ -15,7 +15,7 @@ from kops.core.statefile import Form, Store
 from kops.core.statefile.models import INTEGRAL, TABLE
 from kops.spark.frames import expression
 from kops.spark.reading.batch_source import partition_column
-from kops.spark.reading.codec import encoding, sql_type
+from kops.spark.reading.codec import WIDTHS, encoding, sql_type
 from kops.spark.reading.gathering import gathered, newest_of_each_key, row_of_each_key
 
 if TYPE_CHECKING:
@@ -25,20 +25,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.reading.batch_source import BatchSource
-    from kops.spark.reading.ranges import TopicRange
 
 _OF_A_KEY = ("key", "number", "value", "offset", "timestamp_ms")
 FATES = ("read", "unfit", "negative_timestamp", "null_key", "null_value")
 SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint, timestamp_ms bigint, " + ", ".join(
     f"{fate} bigint" for fate in FATES
 )
-"""A task's rows: per key the partial aggregate, or the record that counts; and one row without a key, with the counts of what was read.
-Unfit are records that are not in the declared formats, or that only Spark SQL can judge: if there are any, no row can be used."""
+"""A task's rows: per key the partial aggregate, or the record that counts, once or a few times; and one row without a key, with the counts
+of what was read. Unfit are records that are not in the declared formats, or that only Spark SQL can judge: if there are any, no row can be
+used."""
 CHOSEN = (TABLE, "last", "first")
 """Aggregates that are the value of one of the records."""
 
-WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
 _AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # Kafka Streams writes these as it read them; of a double, a NaN may change
 
 
@@ -60,11 +58,6 @@ def aggregates_in_tasks(store: Store) -> bool:
 
 def is_plain(key: Form, value: Form) -> bool:
     return key.name in _AS_THEY_ARE and value.name in _AS_THEY_ARE
-
-
-def partial_rows(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
-    """Return what the tasks make of a topic, as rows of ``SCHEMA``: per key one row per task, or a few."""
-    return source.reduced(wanted, SCHEMA, partial_aggregate_of(store))
 
 
 def partial_aggregate_of(store: Store) -> PartialAggregate:
@@ -131,7 +124,8 @@ class PartialAggregate:
     def taken(self, records: RecordColumns, counts: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
         """Return the records that count, and count the others; none once a record was unfit."""
         counts["read"] += len(records)
-        counts["unfit"] += wrong_in(records, self.key, self.value)
+        counts["unfit"] += _wrong(records.key_lengths, records.keys, self.key)
+        counts["unfit"] += _wrong(records.value_lengths, records.values, self.value)
         records = without_dropped(records, counts, keep_null_values=keep_null_values)
         return records.where(slice(0, 0)) if counts["unfit"] else records
 
@@ -201,11 +195,6 @@ def big_endian(numbers: NDArray[Any], width: int) -> pyarrow.Array:
 
     octets = pyarrow.py_buffer(numbers.astype(f">i{width}"))
     return pyarrow.Array.from_buffers(pyarrow.binary(width), len(numbers), [None, octets]).cast(pyarrow.binary())
-
-
-def wrong_in(records: RecordColumns, key: Form, value: Form) -> int:
-    """Return how many keys and values are not in their formats; for texts only whether there are any (at least one)."""
-    return _wrong(records.key_lengths, records.keys, key) + _wrong(records.value_lengths, records.values, value)
 
 
 def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], form: Form) -> int:

@@ -17,7 +17,7 @@ from kops.core.statefile import Form, Windows
 from kops.core.statefile.models import FAUST, INTEGRAL, KEY_VALUE
 from kops.formats.batches.columns import no_records
 from kops.spark.columns.difference import stage_rows
-from kops.spark.columns.partial_aggregates import CHOSEN, WIDTHS, PartialAggregate, aggregates_in_tasks, big_endian, partial_aggregate_of
+from kops.spark.columns.partial_aggregates import CHOSEN, PartialAggregate, aggregates_in_tasks, big_endian, partial_aggregate_of
 from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_windows import (
     EXPIRY,
@@ -30,6 +30,7 @@ from kops.spark.columns.partial_windows import (
 )
 from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.reading.batch_source import Piece, partition_column, piece_of
+from kops.spark.reading.codec import WIDTHS
 from kops.spark.reading.gathering import newest_of_each_key, whole
 from kops.spark.reading.ranges import SPLIT_RECORDS
 from kops.spark.staging.stage import StagedPartitions, by_tasks, make_folder, staged_of
@@ -176,8 +177,8 @@ class _Compute:
     def _as_wanted(self, summed: pyarrow.Table) -> pyarrow.Table:
         import pyarrow
 
-        numbers = None if "value" in summed.column_names else summed["number"].to_numpy()
-        value = summed["value"] if numbers is None else big_endian(numbers, WIDTHS[self.form.name])
+        is_chosen = "value" in summed.column_names
+        value = summed["value"] if is_chosen else big_endian(summed["number"].to_numpy(), WIDTHS[self.form.name])
         return pyarrow.table({"key": summed["key"], "value": value, "timestamp": summed["timestamp_ms"]})
 
     def _whole(self, tables: Iterable[pyarrow.Table], merge: Any) -> pyarrow.Table:

@@ -13,7 +13,7 @@ from kops.core.errors import ConfigError
 from kops.core.statefile import Form
 from kops.spark.reading.registered import IS_WRONG, READ, has_known_id, needs_python
 
-_WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
+WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
 _SQL_TYPES = {
     "long": "bigint",
     "int": "int",
@@ -83,7 +83,7 @@ def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
 
 
 def _number(column: str, name: str) -> Decoding:
-    width = _WIDTHS[name]
+    width = WIDTHS[name]
     bits = f"cast(conv(hex({column}), 16, -10) as bigint)"
     number = {
         "long": bits,
