@@ -6,9 +6,10 @@ Nothing is collected: the rows of a key are adjacent, so one aggregate is held a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.statefile import Form, Store
+from kops.core.statefile import Store
 from kops.core.statefile.models import PLAIN
 from kops.spark.staging.difference import MIXED, SURE
 from kops.spark.stores.base import BASE
@@ -43,13 +44,7 @@ def float_sums(kept: DataFrame, store: Store) -> DataFrame:
 
 def reduced(kept: DataFrame, store: Store) -> DataFrame:
     """Fold with the reducer that the store names as ``module:attribute``."""
-    reference, key_form, value_form, form = store.aggregate.expression, store.key_form, store.source.value, store.aggregate.form
-    plain = store.type == PLAIN
-
-    def folder() -> Folder:
-        return _reducer(reference, key_form, value_form, form, plain=plain)
-
-    return _folded(kept, store, folder)
+    return _folded(kept, store, partial(_reducer, store))
 
 
 Row = tuple[Any, ...]
@@ -147,16 +142,13 @@ def _float_adder() -> Folder:
     return add
 
 
-def _reducer(reference: str, key_form: Form, value_form: Form, form: Form, *, plain: bool) -> Folder:
-    """Fold with a reducer.
-
-    :param plain: a store without timestamps: it logs that of the record being processed (``ChangeLoggingKeyValueBytesStore``)
-    """
+def _reducer(store: Store) -> Folder:
     from kops.core.statefile.reducers import Aggregate, fold, load_reducer
     from kops.plugins.loader import format_of
 
-    reducer = load_reducer(reference)
-    keys, values, results = format_of(key_form), format_of(value_form), format_of(form)
+    reducer = load_reducer(store.aggregate.expression)
+    keys, values, results = format_of(store.key_form), format_of(store.source.value), format_of(store.aggregate.form)
+    plain = store.type == PLAIN  # without timestamps, it logs that of the record being processed (``ChangeLoggingKeyValueBytesStore``)
 
     def reduce(key: bytes, records: _Seen) -> tuple[bytes | None, int, bool] | None:
         last = 0

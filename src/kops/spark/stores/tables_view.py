@@ -74,16 +74,15 @@ Move = tuple[bytes, int, tuple[int, int, int], int, int, bytes]
 """Group, source partition, position in the processing order, timestamp, sign, value."""
 
 
-def reduced_groups(moves: DataFrame, store: Store, *, loose: bool) -> DataFrame:
+def reduced_groups(moves: DataFrame, store: Store, form: Form, *, loose: bool) -> DataFrame:
     """Fold what is added to groups and removed from them: ``difference.COLUMNS``, without partitions.
 
     :param moves: as returned by ``put_and_taken``
+    :param form: of the values
     """
-    reference, group_form, form = store.aggregate.expression, store.key_form, store.aggregate.form
-    value_form = store.table.form if store.table else form
 
     def fold(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
-        yield from folded_batches(_folded_groups(_read_moves(batches), _Steps(reference, group_form, value_form, form), loose=loose))
+        yield from folded_batches(_folded_groups(_read_moves(batches), _Steps(store, form), loose=loose))
 
     rows = moves.selectExpr("key", "_partition", "_ord.clock as clock", "_ord.feed as feed", "_ord.offset as at", "_ts", "sign", "v")
     ordered = rows.repartition("key").sortWithinPartitions("key", "clock", "feed", "_partition", "at", "sign")
@@ -93,14 +92,15 @@ def reduced_groups(moves: DataFrame, store: Store, *, loose: bool) -> DataFrame:
 class _Steps:
     """A subtractor that works on bytes."""
 
-    def __init__(self, reference: str, group_form: Form, value_form: Form, form: Form) -> None:
+    def __init__(self, store: Store, form: Form) -> None:
         from kops.plugins.loader import format_of
 
-        reducer = load_reducer(reference)
+        aggregate = store.aggregate
+        reducer = load_reducer(aggregate.expression)
         if not isinstance(reducer, Subtractor):
-            raise TypeError(f"{reference} cannot subtract")  # rejected when the state file is read
+            raise TypeError(f"{aggregate.expression} cannot subtract")  # rejected when the state file is read
         self.reducer = reducer
-        self.groups, self.values, self.results = format_of(group_form), format_of(value_form), format_of(form)
+        self.groups, self.values, self.results = format_of(store.key_form), format_of(form), format_of(aggregate.form)
 
     def change(self, group: Any, old: bytes | None, new: bytes | None, timestamp: int, before: Aggregate | None) -> Aggregate | None:
         """Return what a group holds after one change (``KTableAggregate``): first the old value is removed, then the new one added."""
@@ -144,7 +144,7 @@ def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool
     """
     moves = put_and_taken(changes, store, place)
     if store.aggregate.kind == "reducer":
-        return reduced_groups(moves, store, loose=loose)
+        return reduced_groups(moves, store, place.table.form, loose=loose)
     form = store.aggregate.form
     result, doubt = _result(store)
     columns = [
@@ -183,7 +183,7 @@ def _value(seen: DataFrame, store: Store, place: Expressions) -> str:
     if aggregate.kind == "count":
         return "1"
     if aggregate.kind == "reducer":
-        return as_bytes(seen, place, store.table.form if store.table else aggregate.form)
+        return as_bytes(seen, place, place.table.form)
     return place.typed(seen, f"aggregate.{aggregate.kind}", aggregate.expression, sql_type(aggregate.form))
 
 
