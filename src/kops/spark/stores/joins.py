@@ -25,10 +25,21 @@ if TYPE_CHECKING:
 _HOW = {INNER: "inner", LEFT: "left", OUTER: "full_outer"}
 NEEDED = {INNER: "left is not null and right is not null", LEFT: "left is not null", OUTER: "left is not null or right is not null"}
 """When a join has a row, in SQL of both sides."""
+_BOTH = "greatest(ts_left, ts_right)"
+_TIMESTAMP = (
+    f"case when left is not null and right is null then if(ord_right is null or ord_right < ord_left, ts_left, {_BOTH})"
+    f" when left is null and right is not null then if(ord_left is null or ord_left < ord_right, ts_right, {_BOTH}) else {_BOTH} end"
+)
+_IS_SURE = (
+    "case when left is not null and right is null then coalesce(ts_right <= ts_left, true)"
+    " when left is null and right is not null then coalesce(ts_left <= ts_right, true) else true end"
+)
+"""Both orders give the same timestamp unless what was deleted is newer than what remains."""
 
 
 def last_rows(topics: Topics, table: Table) -> DataFrame:
     """Return the final rows of a table: ``ROW``."""
+    place = Expressions(topics.job.state_file, topics.job.store, table)
     if table.source is not None:
         rows = _of_topic(topics, table, table.source)
     elif table.parent is not None:
@@ -36,8 +47,8 @@ def last_rows(topics: Topics, table: Table) -> DataFrame:
     else:
         raise ConfigError(f"{table.place} is made of nothing")
     if table.join:
-        rows = _joined_rows(topics, table, table.join, rows)
-    kept = filtered(rows, table, Expressions(topics.job.state_file, topics.job.store, table))
+        rows = _joined_rows(topics, place, table.join, rows)
+    kept = filtered(rows, table, place)
     return kept.withColumn("_raw", expression("if(value is null, null, _raw)")) if table.where else kept
 
 
@@ -49,17 +60,16 @@ def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
     return rows.selectExpr("_partition", "_key", "last.*", "true as _sure").select(*ROW)
 
 
-def _joined_rows(topics: Topics, table: Table, join: Join, left: DataFrame) -> DataFrame:
+def _joined_rows(topics: Topics, place: Expressions, join: Join, left: DataFrame) -> DataFrame:
     """Return the rows of a join.
 
     :param left: the rows of the left side
     """
-    place = Expressions(topics.job.state_file, topics.job.store, table)
     right = last_rows(topics, join.right)
     if join.on is not None:
         return _by_foreign_key(topics, place, join, left, right)
     sides = _side(left, "left").join(_side(right, "right"), ["_partition", "_key"], _HOW[join.kind])
-    return _rows(sides, place, join, _timestamp("left", "right"), _is_sure("left", "right"))
+    return _rows(sides, place, join, _TIMESTAMP, _IS_SURE)
 
 
 def joined_value(frame: DataFrame, place: Expressions, join: Join) -> str:
@@ -92,26 +102,6 @@ def _rows(sides: DataFrame, place: Expressions, join: Join, timestamp: str, sure
         "greatest(ord_left, ord_right) as _ord",
         f"coalesce(sure_left, true) and coalesce(sure_right, true) and {sure} as _sure",
     ).select(*ROW)
-
-
-def _timestamp(left: str, right: str) -> str:
-    both = f"greatest(ts_{left}, ts_{right})"
-
-    def alone(there: str, gone: str) -> str:
-        return f"if(ord_{gone} is null or ord_{gone} < ord_{there}, ts_{there}, {both})"
-
-    return (
-        f"case when {left} is not null and {right} is null then {alone(left, right)}"
-        f" when {left} is null and {right} is not null then {alone(right, left)} else {both} end"
-    )
-
-
-def _is_sure(left: str, right: str) -> str:
-    """Both orders give the same timestamp unless what was deleted is newer than what remains."""
-    return (
-        f"case when {left} is not null and {right} is null then coalesce(ts_{right} <= ts_{left}, true)"
-        f" when {left} is null and {right} is not null then coalesce(ts_{left} <= ts_{right}, true) else true end"
-    )
 
 
 def _by_foreign_key(topics: Topics, place: Expressions, join: Join, left: DataFrame, right: DataFrame) -> DataFrame:
