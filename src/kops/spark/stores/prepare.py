@@ -69,7 +69,8 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         decoded = _exploded(decoded, store.explode, place)
     where = place.boolean(decoded, store.where) if store.where else "true"
     key = place.typed(decoded, "key_by", store.key_by, sql_type(store.key_form)) if store.key_by else None
-    value, value_type = _value(decoded, store, place)
+    form = _member_form(decoded, store, place)
+    value, value_type = _value(decoded, store, place, form)
     keyed = decoded.selectExpr(
         "partition",
         "offset",
@@ -88,7 +89,6 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         f" when {_is_dropped(store)} then {NULL_VALUE} else {KEPT} end as fate"
     )
     judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", "time_wrong", fate, *member)
-    form = _member_form(decoded, store, place)
     return PreparedRecords(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)", form)
 
 
@@ -166,15 +166,14 @@ def _faust_keys(records: DataFrame, *, ascii_only: bool) -> str:
     return name
 
 
-def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:
+def _value(decoded: DataFrame, store: Store, place: Place, member: Form | None) -> tuple[str, str]:
     aggregate = store.aggregate
     if aggregate.kind == "count":
         return "1" if store.type in TAKES_NULLS else "if(value is null, null, 1)", "int"
     if aggregate.is_whole_value and aggregate.form.name == store.source.value.name and not store.explode:
         return written_again("value", "_value", store.source.value), "binary"
-    if aggregate.kind == "reducer" and store.explode:
-        member = _member_form(decoded, store, place)
-        return encoding("value", member or store.source.value), "binary"
+    if member is not None:
+        return encoding("value", member), "binary"
     if aggregate.kind == "reducer":
         return "if(value is null, null, _value)", "binary"
     wanted = sql_type(aggregate.form)
