@@ -14,7 +14,7 @@ from kops.gateways.wire.transaction_requests import Names
 from kops.gateways.wire.transactions import BatchWriter
 from kops.spark.frames import task_number
 from kops.spark.replay.sender import Overtaken, PartitionProgress, PartitionSender, RecordRefused
-from kops.spark.replay.slices import Destinations, RowSlice, Slice, reasons_of
+from kops.spark.replay.slices import Destinations, RowSlice, Slice
 
 if TYPE_CHECKING:
     import pyarrow
@@ -163,15 +163,8 @@ def _refuse_misplaced(rows: pyarrow.Table, destinations: Destinations) -> None:
         raise MisplacedRecord(row["offset"], f"it goes to {where}, which is not a target")
 
 
-class MisplacedRecord(ValueError):
-    """A record whose topic or partition does not exist.
-
-    :ivar offset: of the source
-    """
-
-    def __init__(self, offset: int, reason: str) -> None:
-        super().__init__(reason)
-        self.offset = offset
+class MisplacedRecord(RecordRefused):
+    """A record whose topic or partition does not exist."""
 
 
 def send_partition(
@@ -190,12 +183,14 @@ def send_partition(
     try:
         with _aborted_on_hangup():
             sender.run(slices_from)
-    except (RecordRefused, MisplacedRecord) as refused:
+    except RecordRefused as refused:
         error, at = str(refused), refused.offset
     except (kafka_error(), OSError, ValueError, Overtaken) as failure:  # including time-outs and damaged batches
-        error = f"{type(failure).__name__}: {reasons_of(failure)}"
+        kind = type(failure).__name__
+        error = f"{kind}: {' '.join(str(failure).split())[:300] or kind}"
     finally:
-        _abort(writer)
+        with contextlib.suppress(Exception):
+            writer.abort()  # so that ``read_committed`` readers need not wait for the transaction's time-out
         writer.close()
     done = getattr(sender, "done", None) or PartitionProgress(part.start)
     return Outcome(part.partition, done.offset, done.records, done.fingerprint, tuple(done.producers), error, at)
@@ -220,12 +215,6 @@ def _aborted_on_hangup() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def _abort(writer: BatchWriter) -> None:
-    """Abort the open transaction, so that ``read_committed`` readers need not wait for its time-out."""
-    with contextlib.suppress(Exception):
-        writer.abort()
 
 
 def row_of(outcome: Outcome) -> pyarrow.RecordBatch:

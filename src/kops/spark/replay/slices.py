@@ -190,11 +190,6 @@ def merged_payloads(frames: Frames, destinations: Destinations, topic: str, part
         yield Payload(topic, partition, len(part), partial(merged, part, codec=destinations.codec))
 
 
-def reasons_of(error: Any) -> str:
-    """Return the message of a client's error, on one line."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
-
-
 _BITS = 32
 
 
