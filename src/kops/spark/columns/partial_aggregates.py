@@ -7,7 +7,7 @@ several tasks. Everything less simple is left to ``prepare`` and ``aggregates``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -102,10 +102,22 @@ class PartialAggregate:
     """The counts taken of the records."""
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        import pyarrow
+
         counts = dict.fromkeys(self.counted, 0)
         for table in gathered(self.tables(records, counts), self.merge):
-            yield rows_of(self.with_keys(table), partition, dict.fromkeys(counts))
-        yield rows_of(None, partition, counts)
+            yield self._rows_of(self.with_keys(table), partition)
+        numbers = {name: pyarrow.array([number], pyarrow.int64()) for name, number in counts.items()}
+        yield self._rows_of(pyarrow.table(numbers), partition)
+
+    def _rows_of(self, table: pyarrow.Table, partition: int) -> pyarrow.Table:
+        """Return rows of ``SCHEMA`` with the columns of a table; the others are null."""
+        import pyarrow
+
+        size, kinds = table.num_rows, {"key": pyarrow.binary(), "value": pyarrow.binary()}
+        nulls = {name: pyarrow.nulls(size, kinds.get(name, pyarrow.int64())) for name in (*_OF_A_KEY, *self.counted)}
+        found = {name: table[name] for name in table.column_names}
+        return pyarrow.table({"partition": partition_column(partition, size), **nulls, **found})
 
     def merge(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return one row per key, from rows in the order of their offsets."""
@@ -162,25 +174,6 @@ def picked(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
     rows = row_of_each_key(table, by, which, ("timestamp_ms", "max"))
     chosen = table.take(rows[f"row_{which}"])
     return chosen.set_column(chosen.column_names.index("timestamp_ms"), "timestamp_ms", rows["timestamp_ms_max"])
-
-
-def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, int | None]) -> pyarrow.Table:
-    """Lay out rows of ``SCHEMA``: those of a table, or the single row of counts.
-
-    :param counts: all counts by name, with their values in the single row
-    """
-    import pyarrow
-
-    size = 1 if table is None else table.num_rows
-    kinds = {"key": pyarrow.binary(), "value": pyarrow.binary()}
-    columns: dict[str, Any] = {"partition": partition_column(partition, size)}
-    columns |= {name: pyarrow.nulls(size, kinds.get(name, pyarrow.int64())) for name in _OF_A_KEY}
-    columns |= {} if table is None else {name: table[name] for name in table.column_names}
-    if table is None:
-        columns |= {name: pyarrow.array([number], pyarrow.int64()) for name, number in counts.items()}
-    else:
-        columns |= {name: pyarrow.nulls(size, pyarrow.int64()) for name in counts}
-    return pyarrow.table(columns)
 
 
 def numbers_of(records: RecordColumns, kind: str, value: Form) -> NDArray[numpy.int64]:
