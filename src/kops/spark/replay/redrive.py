@@ -23,15 +23,12 @@ COUNTER = "kops-redrive-attempts"
 SEND, PARKED, EXCEEDED, OTHER, NO_ORIGIN, NO_COPY = "send", "parked", "exceeded", "other", "no origin", "no copy"
 """What becomes of a dead letter; all but the first two stay where they are."""
 _FIELDS = (
-    "written_by string, topic string, partition int, offset bigint, timestamp_ms bigint, connector string, task int, `group` string,"
+    "written_by string, topic string, partition int, offset bigint, timestamp_ms bigint, connector string, task int, group string,"
     " stage string, exception string, message string, delivery_count int, cause string, kind string"
 )
-LETTER = (
-    f"dead_letter struct<{_FIELDS.replace(' string', ': string').replace(' int', ': int').replace(' bigint', ': bigint')}>, attempts int"
-)
+_TYPES = dict(field.split() for field in _FIELDS.split(", "))
+LETTER = f"dead_letter struct<{', '.join(f'`{name}`: {kind}' for name, kind in _TYPES.items())}>, attempts int"
 SCHEMA = f"{RECORD}, {HEADERS}, {LETTER}"
-_NUMBERS = {"partition": 32, "task": 32, "delivery_count": 32, "offset": 64, "timestamp_ms": 64}
-_NAMES = tuple(field.split()[0].strip("`") for field in _FIELDS.split(", "))
 _ISLANDS = "offset - row_number() over (partition by `partition` order by offset) as island"
 
 
@@ -61,14 +58,14 @@ class DeadLetterRowBuilder:
 def _with_letters(table: pyarrow.Table, columns: RecordColumns) -> pyarrow.Table:
     import pyarrow
 
-    kinds = {32: pyarrow.int32(), 64: pyarrow.int64()}
-    struct = pyarrow.struct([(name, kinds[_NUMBERS[name]] if name in _NUMBERS else pyarrow.string()) for name in _NAMES])
+    kinds = {"string": pyarrow.string(), "int": pyarrow.int32(), "bigint": pyarrow.int64()}
+    struct = pyarrow.struct([(name, kinds[kind]) for name, kind in _TYPES.items()])
     letters: list[dict[str, Any] | None] = []
     attempts = []
     for row in range(len(columns)):
         headers = columns.headers(row)
         found = dead_letter(headers)
-        named = {name: getattr(found, "kind_of_cause" if name == "kind" else name) for name in _NAMES} if found else None
+        named = {name: getattr(found, "kind_of_cause" if name == "kind" else name) for name in _TYPES} if found else None
         letters.append(named)
         attempts.append(_count(headers))
     with_letters = table.append_column("dead_letter", pyarrow.array(letters, struct))
