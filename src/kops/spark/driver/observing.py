@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ def watched(frame: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Wat
     columns = [functions.expr(f"{count} as {name}") for name, count in counts.items()]
     observation = Observation()
     return frame.observe(observation, *columns), Watch(frame, columns, observation)
+
+
+def sums(names: Iterable[str]) -> dict[str, str]:
+    """Return counts for ``watched``: the sum of each of these columns, which without rows would be null."""
+    return {name: f"coalesce(sum({name}), 0)" for name in names}
 
 
 def by_partition(condition: str, partitions: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kops.core.statefile.models import FAUST
 from kops.spark.columns.partial_aggregates import FATES as FATES_COUNTED
 from kops.spark.columns.partial_aggregates import SCHEMA, joined, partial_aggregate_of
-from kops.spark.driver.observing import Watch, watched
+from kops.spark.driver.observing import Watch, sums, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, Seen
 from kops.spark.staging.difference import COLUMNS, SURE, TIMED
@@ -44,9 +44,7 @@ def partial_aggregates_view(batches: BatchSource, job: Job) -> View:
 
     A record that is not in the declared formats makes the view void: the view of the records then has to name it.
     """
-    # Without records the sums are null.
-    counts = {name: f"coalesce(sum({name}), 0)" for name in FATES_COUNTED}
-    counted, of_tasks = watched(batches.reduced(job.source, SCHEMA, partial_aggregate_of(job.store)), counts)
+    counted, of_tasks = watched(batches.reduced(job.source, SCHEMA, partial_aggregate_of(job.store)), sums(FATES_COUNTED))
     rows, of_keys = observed_keys(joined(counted, job.store))
 
     def seen() -> Seen:

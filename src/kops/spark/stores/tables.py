@@ -14,7 +14,7 @@ from kops.core.statefile import Source
 from kops.core.statefile.models import TABLE, Table
 from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_aggregates import SCHEMA, PartialAggregate, is_plain
-from kops.spark.driver.observing import Watch, watched
+from kops.spark.driver.observing import Watch, sums, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE
 from kops.spark.reading.codec import written_again
@@ -78,7 +78,7 @@ class Topics:
             return self.records(table, source)
         rows = batches.reduced(wanted, SCHEMA, PartialAggregate(TABLE, source.key, source.value))
         if source.topic not in {*self._newest, *self._seen}:
-            rows, self._newest[source.topic] = watched(rows, {name: f"coalesce(sum({name}), 0)" for name in COUNTED})
+            rows, self._newest[source.topic] = watched(rows, sums(COUNTED))
         records = rows.where("key is not null").select("key", "value", "partition", "offset", "timestamp_ms")
         return _columns(_kept(self._prepared(table, source, records).judged))
 

@@ -9,7 +9,7 @@ from kops.core.statefile.models import SESSION, SLIDING, WINDOW
 from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_aggregates import joined
 from kops.spark.columns.partial_windows import WINDOW_FATES, partial_window_rows
-from kops.spark.driver.observing import Watch, watched
+from kops.spark.driver.observing import Watch, sums, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.staging.difference import COLUMNS, MIXED, SURE, TIMED
@@ -82,9 +82,7 @@ def windowed_view(kafka: KafkaSource, job: Job) -> View:
 def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
     """Compute windows for which tasks aggregate their records (``partial_windows``); None if a record is not in the declared formats."""
     windows = windows_of(job.store)
-    # Without records the sums are null.
-    counts = {name: f"coalesce(sum({name}), 0)" for name in (*COUNTED, *WINDOW_FATES)}
-    rows, of_all = watched(partial_window_rows(batches, job.source, job.store), counts)
+    rows, of_all = watched(partial_window_rows(batches, job.source, job.store), sums((*COUNTED, *WINDOW_FATES)))
     put = _with_one_row(joined(rows, job.store)).persist()
     try:
         horizon = horizon_of(windows, put.where("key is not null"))
