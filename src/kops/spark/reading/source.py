@@ -42,9 +42,8 @@ class KafkaSource:
 
     def read(self, wanted: TopicRange) -> DataFrame:
         """Return the records, with ``timestamp_ms`` in milliseconds since the epoch; those from an archive come first."""
-        if not wanted.without:
-            return self._whole(wanted)
-        return without(self._whole(wanted), wanted.without)
+        rows = self._whole(wanted)
+        return without(rows, wanted.without) if wanted.without else rows
 
     def _whole(self, wanted: TopicRange) -> DataFrame:
         archived = self.archives.get(wanted.topic)

@@ -80,10 +80,8 @@ def _table(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
     if store.key_by:
         latest = f"if(min(partition) = max(partition), {latest}, max_by({row}, struct(timestamp_ms, partition, offset)))"
     rows = kept.groupBy(*_groups(store)).agg(expression(f"{latest} as latest"), *expressions([_MIXED] if store.key_by else []))
-    partition = "cast(null as int) as partition" if store.key_by else "partition"
-    value = "latest.v" if value_type == "binary" else encoding("latest.v", store.aggregate.form)
-    doubt = "doubt" if store.key_by else _SURE
-    return rows.selectExpr(partition, "key", f"{value} as value", "latest.timestamp_ms as timestamp", doubt)
+    timed = rows.selectExpr("*", "latest.timestamp_ms as timestamp", *([] if store.key_by else [_SURE]))
+    return _finish(timed, store, "latest.v" if value_type == "binary" else encoding("latest.v", store.aggregate.form))
 
 
 def _sum(kept: DataFrame, store: Store) -> DataFrame:

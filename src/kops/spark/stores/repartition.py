@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kops.spark.frames import expression, kept_on_disk, with_murmur2
 from kops.spark.job import KEPT, NULL_VALUE
-from kops.spark.reading.snapshot import Content, SnapshotContent, write_snapshot
+from kops.spark.reading.snapshot import Content, write_snapshot
 from kops.spark.staging.difference import all_added
 from kops.spark.staging.stage import write_stage
 from kops.spark.stores.prepare import prepare
@@ -34,8 +34,8 @@ class RepartitionedStore:
     :param with_headers: records that have headers; if there are any, both are staged as snapshots, which keep them
     """
 
-    after: Mapping[int, Content | SnapshotContent]
-    before: Mapping[int, Content | SnapshotContent]
+    after: Mapping[int, Content]
+    before: Mapping[int, Content]
     keys: int
     misplaced: int
     with_headers: int
