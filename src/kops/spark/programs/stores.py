@@ -53,35 +53,23 @@ def compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, time
     :param wanted: the last row of each key, or its versions
     :param timed: timestamps are compared too
     """
-    comparison = _Comparison(store, partition, timed=timed)
-    rows = comparison.staged(wanted, newest(store, _rows_held(store, partition, read)))
-    sums = [each for batch in write_file(rows, store.stage) for each in batch.to_pylist()]
-    return {"sums": sums, **comparison.facts}
+    held = newest(store, _rows_held(store, partition, read))
+    counts = {"headers": False, "keys": 0, "held": 0, "expired": 0}
 
-
-class _Comparison:
-    """What is counted of rows while they are compared, part by part."""
-
-    def __init__(self, store: StoreTask, partition: int, *, timed: bool) -> None:
-        self._store, self._partition, self._timed = store, partition, timed
-        self._headers, self._keys, self._held, self._expired = False, 0, 0, 0
-
-    def staged(self, wanted: Rows, held: Rows) -> Iterator[pyarrow.RecordBatch]:
+    def rows() -> Iterator[pyarrow.RecordBatch]:
         """Yield the rows to be staged; the writer of versioned stores puts records into the order of time, whatever the order here."""
-        latest = latest_window(wanted, self._store)
+        latest = latest_window(wanted, store)
         for expected, found in zip_parts(wanted, held):
-            self._keys += expected.num_rows - expected["value"].null_count
-            self._held += found.num_rows - found["value"].null_count
-            records = as_records(expected) if self._store.as_records else expected
-            records, expired = without_expired(records, found, self._store, latest)
-            self._expired += expired
-            self._headers |= _any_headers(records) or _any_headers(found)
-            yield from stage_rows(records, found, self._partition, timed=self._timed)
+            records = as_records(expected) if store.as_records else expected
+            records, expired = without_expired(records, found, store, latest)
+            counts["keys"] += expected.num_rows - expected["value"].null_count - expired
+            counts["held"] += found.num_rows - found["value"].null_count
+            counts["expired"] += expired
+            counts["headers"] |= _any_headers(records) or _any_headers(found)
+            yield from stage_rows(records, found, partition, timed=timed)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        keys = self._keys - self._expired
-        return {"headers": self._headers, "keys": keys, "held": self._held, "expired": self._expired}
+    sums = [each for batch in write_file(rows(), store.stage) for each in batch.to_pylist()]
+    return {"sums": sums, **counts}
 
 
 def _any_headers(rows: pyarrow.Table) -> bool:
