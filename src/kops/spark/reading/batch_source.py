@@ -16,7 +16,7 @@ from kops.formats.xxhash64_columns import key_hashes, record_hashes
 from kops.spark.driver.watch import reporting
 from kops.spark.frames import by_task
 from kops.spark.reading.gathering import gathered, newest_of_each_key
-from kops.spark.reading.input_seen import InputSeen, TimestampTracker, note
+from kops.spark.reading.input_seen import InputSeen, note
 from kops.spark.reading.ranges import COLUMNS, HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.snapshot import CONTENT_SCHEMA, Content, added_contents
 
@@ -130,12 +130,16 @@ class Piece:
         """
         from kops.gateways.wire.batch_consumer import BatchConsumer
 
-        consumer, noting = BatchConsumer(self.topic, settings, read_committed=self.read_committed), TimestampTracker()
+        consumer = BatchConsumer(self.topic, settings, read_committed=self.read_committed)
+        latest: int | None = None
         try:
-            yield from noting.over(consumer.read(self.partition, self.start, self.end))
+            for columns in consumer.read(self.partition, self.start, self.end):
+                newest = int(columns.timestamps.max())
+                latest = newest if latest is None else max(latest, newest)
+                yield columns
             if folder is not None:
                 place = (self.topic, self.partition, self.start, self.end)
-                note(folder, place, InputSeen(tuple(consumer.gaps.found), noting.latest, consumer.aborted))
+                note(folder, place, InputSeen(tuple(consumer.gaps.found), latest, consumer.aborted))
         finally:
             consumer.close()
 

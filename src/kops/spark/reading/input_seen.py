@@ -7,11 +7,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kops.formats.batches.columns import RecordColumns
-
 
 _FOLDER = "seen"
 
@@ -28,19 +23,6 @@ class InputSeen:
     gaps: tuple[tuple[int, int], ...] = ()
     latest: int | None = None
     aborted: bool = False
-
-
-@dataclass
-class TimestampTracker:
-    """Passes records on, and keeps the greatest timestamp."""
-
-    latest: int | None = None
-
-    def over(self, records: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
-        for columns in records:
-            latest = int(columns.timestamps.max())
-            self.latest = latest if self.latest is None else max(self.latest, latest)
-            yield columns
 
 
 def note(folder: str, place: tuple[str, int, int, int], seen: InputSeen) -> None:
