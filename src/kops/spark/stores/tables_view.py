@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Form, Store
@@ -70,10 +72,6 @@ def _seen(topics: Topics, of_keys: Watch) -> Seen:
     return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], topics.unfit, noted={"timed": keys["timed"], "late": topics.expired})
 
 
-Move = tuple[bytes, int, tuple[int, int, int], int, int, bytes]
-"""Group, source partition, position in the processing order, timestamp, sign, value."""
-
-
 def reduced_groups(moves: DataFrame, store: Store, form: Form, *, loose: bool) -> DataFrame:
     """Fold what is added to groups and removed from them: ``difference.COLUMNS``, without partitions.
 
@@ -82,7 +80,7 @@ def reduced_groups(moves: DataFrame, store: Store, form: Form, *, loose: bool) -
     """
 
     def fold(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
-        yield from folded_batches(_folded_groups(_read_moves(batches), _Steps(store, form), loose=loose))
+        yield from folded_batches(_folded_groups(rows_of(batches), _Steps(store, form), loose=loose))
 
     rows = moves.selectExpr("key", "_partition", "_ord.clock as clock", "_ord.feed as feed", "_ord.offset as at", "_ts", "sign", "v")
     ordered = rows.repartition("key").sortWithinPartitions("key", "clock", "feed", "_partition", "at", "sign")
@@ -114,22 +112,17 @@ class _Steps:
         return Aggregate(aggregate, timestamp if aggregate is None else newest)
 
 
-def _read_moves(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[Move]:
-    for key, partition, clock, feed, at, timestamp, sign, value in rows_of(batches):
-        yield key, partition, (clock, feed, at), timestamp, sign, value
-
-
-def _folded_groups(moves: Iterator[Move], steps: _Steps, *, loose: bool) -> Iterator[tuple[Any, ...]]:
-    from itertools import groupby
-
-    for key, run in groupby(moves, key=lambda move: move[0]):
+def _folded_groups(moves: Iterator[Any], steps: _Steps, *, loose: bool) -> Iterator[tuple[Any, ...]]:
+    """Fold moves: group, source partition, position in the processing order (three numbers), timestamp, sign, value."""
+    for key, run in groupby(moves, itemgetter(0)):
         group, partitions, members, held = steps.groups.decode(key), set[int](), 0, None
-        for (partition, _), pair in groupby(run, key=lambda move: (move[1], move[2])):
+        for (partition, *_position), pair in groupby(run, itemgetter(1, 2, 3, 4)):
             partitions.add(partition)
-            both = {move[4]: move for move in pair}
+            both, timestamp = {}, 0
+            for *_, timestamp, sign, value in pair:  # noqa: B007 - the same for both
+                both[sign] = value
             members += sum(both)
-            timestamp = next(iter(both.values()))[3]
-            held = steps.change(group, both[-1][5] if -1 in both else None, both[1][5] if 1 in both else None, timestamp, held)
+            held = steps.change(group, both.get(-1), both.get(1), timestamp, held)
         if held is not None:
             value = None if held.value is None else steps.results.encode(held.value)
             doubt = MIXED if len(partitions) > 1 else (TIMED if members else EMPTIED) if loose else SURE
