@@ -41,10 +41,11 @@ def versioned_view(kafka: KafkaSource, job: Job) -> View:
 
 def versions(topics: Topics, job: Job) -> DataFrame:
     """Return the versions that the store should have: partition, key, value (null: deleted), timestamp."""
-    table = _table(job)
-    records = topics.records(replace(table, history_ms=None), job.store.source)
+    store = job.store
+    table = Table(store.name, f"stores.{store.name}", store.key_form, store.aggregate.form, source=store.source)
+    records = topics.records(table, store.source)
     log = records.selectExpr("_partition as partition", "_key as key", "_raw as value", "_ts as timestamp_ms", "offset")
-    return _versions(topics.not_expired(log, _history(job), job.store.source.topic), _history(job))
+    return _versions(topics.not_expired(log, _history(job), store.source.topic), _history(job))
 
 
 def observable(log: DataFrame, history_ms: int) -> DataFrame:
@@ -127,11 +128,6 @@ def held_versions(log: DataFrame, history_ms: int) -> DataFrame:
         .distinct()
     )
     return rows.join(odd, ["partition", "key"], "left").selectExpr("partition", "key", "value", "timestamp", "coalesce(odd, false) as odd")
-
-
-def _table(job: Job) -> Table:
-    store = job.store
-    return Table(store.name, f"stores.{store.name}", store.key_form, store.aggregate.form, source=store.source, history_ms=store.history_ms)
 
 
 def _history(job: Job) -> int:
