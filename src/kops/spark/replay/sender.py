@@ -130,8 +130,8 @@ class PartitionSender:
     _since: float = field(default=0.0, init=False)
     _handed: int | None = field(default=None, init=False)
 
-    def run(self, slices_from: Callable[[int], Iterable[Slice]]) -> PartitionProgress:
-        """Send what is left, and return what is in the target then.
+    def run(self, slices_from: Callable[[int], Iterable[Slice]]) -> None:
+        """Send what is left; ``done`` is what is in the target then.
 
         :param slices_from: returns the slices from an offset on
         :raises RecordRefused: when the target rejects a record; everything before it is in the target
@@ -145,9 +145,8 @@ class PartitionSender:
                     self._commit(each.end)
                 if self._is_full(self.done.records + self._buffer.records):
                     self._commit(each.end)
-                    return self.done
+                    return
             self._commit(self.end)
-        return self.done
 
     def _is_full(self, records: int) -> bool:
         return self.most is not None and records >= self.most
