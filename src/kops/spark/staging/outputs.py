@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression
 from kops.spark.staging.difference import compacted_view
-from kops.spark.staging.stage import read_stage
+from kops.spark.staging.stage import computed_rows, read_stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -28,7 +28,7 @@ def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: T
     :return: partition (of the changelog; null: not computed), key, verdict, value, timestamp, written_value, written_timestamp
     """
     staged = read_stage(kafka.session, stage)
-    wanted = staged.where("after_present").selectExpr("partition", "key", "after_value as value", "after_timestamp as timestamp")
+    wanted = computed_rows(staged)
     if changelog.records:
         held = compacted_view(kafka.newest(changelog)).where("value is not null").select("partition", "key", "value", "timestamp")
         wanted = wanted.unionByName(held.join(staged.select("partition", "key"), ["partition", "key"], "left_anti"))

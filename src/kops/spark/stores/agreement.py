@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression
 from kops.spark.staging.difference import SURE, TIMED, difference
-from kops.spark.staging.stage import StagedPartitions, read_stage, write_stage
+from kops.spark.staging.stage import StagedPartitions, computed_rows, read_stage, write_stage
 from kops.spark.stores.partitions import UNKNOWN
 from kops.spark.windows.keys import by_partition, time_of
 
@@ -26,7 +26,7 @@ def stage_disagreement(
     :param retention_ms: of the windows; the shorter one, if the computations have two
     :return: also the number of these windows, by what their action would have been
     """
-    expected, actual = (_held(session, stage) for stage in stages)
+    expected, actual = (computed_rows(read_stage(session, stage)) for stage in stages)
     actual = _placed(actual, expected)
     doubt = SURE if timed else TIMED
     rows = difference(expected.selectExpr("*", f"{doubt} as doubt"), actual.selectExpr("*", "false as odd"))
@@ -40,11 +40,6 @@ def stage_disagreement(
     )
     left_out = {row.action: row["count"] for row in rows.where(may_be_gone).groupBy("action").count().collect()}
     return write_stage(rows.where(f"not {may_be_gone}"), path), left_out
-
-
-def _held(session: SparkSession, stage: str) -> DataFrame:
-    rows = read_stage(session, stage).where("after_present")
-    return rows.selectExpr("partition", "key", "after_value as value", "after_timestamp as timestamp")
 
 
 def _placed(rows: DataFrame, other: DataFrame) -> DataFrame:
