@@ -22,7 +22,8 @@ HOW: Mapping[str, Mapping[str, str]] = {
     BACKWARD: {"cache.bytes": "0"},
 }
 """What differs between orders besides: caches are flushed as configured, at the end, and at once; punctuators are called as often."""
-_EXAMPLES = 5
+EXAMPLES = 5
+"""Keys that are shown of many."""
 
 
 def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Mapping[str, int]) -> Iterator[tuple[int, bytes]]:
@@ -82,5 +83,4 @@ class DifferingKeys:
 
 
 def first_keys(some: Iterable[bytes], more: Iterable[bytes]) -> list[bytes]:
-    """Return the few keys that are shown of many."""
-    return sorted((*some, *more))[:_EXAMPLES]
+    return sorted((*some, *more))[:EXAMPLES]

@@ -15,7 +15,7 @@ from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.jobs import facts_of_tasks
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
-from kops.spark.programs.orders import DifferingKeys, first_keys
+from kops.spark.programs.orders import EXAMPLES, DifferingKeys, first_keys
 from kops.spark.programs.rows import snapshot_rows, staged_rows
 from kops.spark.programs.spill import Rows, Spill, zip_parts
 from kops.spark.programs.stores import latest_window, rows_wanted, unexpired_rows, without_expired
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 INPUT = 99_999
 """In the names of files, in place of the sub-topology that wrote them: they are the same in every order."""
-_EXAMPLES = 5
 _ERASED = "erased"
 
 
@@ -122,7 +121,7 @@ def _added(found: Sequence[Mapping[str, Any]]) -> Check:
     keys, wrong, unsure, by_order = (sum(each[name] for each in found) for name in ("keys", "wrong", "open", "by_order"))
     examples = [bytes.fromhex(key) for each in found if each["wrong"] or not wrong for key in each["examples"]]
     orders, heap = min(each["orders"] for each in found), max(each["heap"] for each in found)
-    return Check(keys, wrong, unsure, by_order, tuple(examples[:_EXAMPLES]), orders, heap)
+    return Check(keys, wrong, unsure, by_order, tuple(examples[:EXAMPLES]), orders, heap)
 
 
 def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:

@@ -89,11 +89,9 @@ def _number(column: str, name: str) -> Decoding:
         "long": bits,
         "int": f"cast({bits} as int)",
         "short": f"cast({bits} as smallint)",
-        "double": f"java_method('java.lang.Double', 'longBitsToDouble', {bits})",
-        "float": f"java_method('java.lang.Float', 'intBitsToFloat', cast({bits} as int))",
+        "double": f"cast(java_method('java.lang.Double', 'longBitsToDouble', {bits}) as double)",
+        "float": f"cast(java_method('java.lang.Float', 'intBitsToFloat', cast({bits} as int)) as float)",
     }[name]
-    if name in ("double", "float"):
-        number = f"cast({number} as {name})"
     return Decoding(f"if(length({column}) = {width}, {number}, null)", f"length({column}) != {width}")
 
 

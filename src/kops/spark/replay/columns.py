@@ -43,7 +43,6 @@ HEADER = "header_"
 """Followed by a number: the column of a header that is set."""
 _STAR = re.compile(r"(^|[(,.])\s*\*")
 _LITERAL = re.compile(r"\s*'([^'$\\]*)'\s*")
-_EXACT = ("bytes",)
 
 
 def columns_named(expressions: Iterable[str], key: Form, value: Form) -> tuple[str, ...]:
@@ -56,7 +55,7 @@ def columns_named(expressions: Iterable[str], key: Form, value: Form) -> tuple[s
         return tuple(TYPES)
     marks = {"key": "key", "value": "value", "timestamp_ms": "timestamp", "headers": "headers"}
     named = {name for name, mark in marks.items() if any(mark in text for text in texts)}
-    named |= {name for name, form in (("key", key), ("value", value)) if form.name not in _EXACT}
+    named |= {name for name, form in (("key", key), ("value", value)) if form.name != "bytes"}
     return tuple(name for name in TYPES if name in _ALWAYS or name in named)
 
 
