@@ -68,7 +68,7 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
     rows = difference_rows(comparison)
     if rows or session.output_format != "table":
         session.render(rows, DIFF_COLUMNS, whole=True)
-    declared, different = len(comparison.declaration.connectors), len(comparison.differences)
+    declared, different = len(comparison.declaration.connectors), len(comparison.changes)
     session.note(f"{declared} declared, {different} not as declared" if different else f"{declared} declared, all as declared")
     return int(ExitCode.FAILED if different else ExitCode.DONE)
 

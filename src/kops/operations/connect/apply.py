@@ -10,9 +10,9 @@ from kops.core.connect.models import own_config
 from kops.core.connect.secrets import hidden_names
 from kops.core.errors import UsageProblem
 from kops.core.plan import Plan
-from kops.operations.connect.change import ConnectorChange, Steps, plan_changes
+from kops.operations.connect.change import Steps, plan_changes
 from kops.operations.connect.describe import password_settings
-from kops.operations.connect.files import Difference, compare_files
+from kops.operations.connect.files import ConnectorChange, compare_files
 from kops.operations.connect.select import select_some
 from kops.operations.connect.validate import WARNING, problems, refuse_wrong
 from kops.operations.services import Services
@@ -27,20 +27,14 @@ def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False,
     :raises UsageProblem: when a plugin rejects a setting, or no worker has the plugin
     """
     comparison = compare_files(services, paths, prune=prune)
-    changes = [_change_of(found) for found in comparison.differences]
+    declared, touched = comparison.declaration.connectors, {change.name for change in comparison.changes}
     warnings: list[str] = []
     if validate:
-        rows = [row for found in comparison.differences if found.wanted for row in problems(services, found.wanted)]
+        rows = [row for one in declared if one.name in touched for row in problems(services, one)]
         refuse_wrong(rows)
         warnings = [_warning(row) for row in rows if row["level"] == WARNING]
-    touched = {change.name for change in changes}
-    same = {one.name: "as declared" for one in comparison.declaration.connectors if one.name not in touched}
-    return plan_changes(services, changes, same, warnings=tuple(warnings))
-
-
-def _change_of(found: Difference) -> ConnectorChange:
-    config, file = (found.wanted.config, found.wanted.file) if found.wanted else (None, "")
-    return ConnectorChange(found.name, found.actual, config, file, found.passwords)
+    same = {one.name: "as declared" for one in declared if one.name not in touched}
+    return plan_changes(services, comparison.changes, same, warnings=tuple(warnings))
 
 
 def plan_alter_settings(

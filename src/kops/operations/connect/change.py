@@ -11,7 +11,7 @@ from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_co
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
-from kops.operations.connect.files import CHANGE, CREATE, DELETE, changed_settings, read_declaration
+from kops.operations.connect.files import CHANGE, CREATE, DELETE, ConnectorChange, changed_settings, read_declaration
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
 from kops.operations.connect.redaction import RedactedConfig, config_digest, digest_key, redact
 from kops.operations.connect.restart import Watch
@@ -23,28 +23,6 @@ from kops.operations.services import Services
 NAME = "connect.change"
 SETTLE_SECONDS = 10.0
 LOST_SECRETS = "undo cannot restore {}: kops keeps no secrets; apply its file again, or use references such as ${{file:...}}"
-
-
-@dataclass(frozen=True)
-class ConnectorChange:
-    """A connector and its intended configuration.
-
-    :param actual: the current connector; None when it does not exist
-    :param config: the intended configuration; None: delete it
-    :param file: where its secrets can be read again; empty if they are in no file
-    :param state: the initial state of a new connector
-    """
-
-    name: str
-    actual: Connector | None
-    config: Mapping[str, str] | None
-    file: str = ""
-    passwords: frozenset[str] = frozenset()
-    state: str = RUNNING
-
-    @property
-    def action(self) -> str:
-        return DELETE if self.config is None else CREATE if self.actual is None else CHANGE
 
 
 @dataclass(frozen=True, slots=True)

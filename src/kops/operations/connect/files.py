@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect.files import Declaration, DeclaredConnector, parse_declaration
-from kops.core.connect.models import Connector, own_config
+from kops.core.connect.files import CLASS, Declaration, DeclaredConnector, parse_declaration
+from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.selection import is_glob, names_matching
@@ -22,30 +23,37 @@ CREATE, CHANGE, DELETE = "create", "update", "delete"
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A connector that differs from its declaration.
+class ConnectorChange:
+    """A connector and its intended configuration.
 
-    :param wanted: None: no file declares it, so it would be deleted
-    :param actual: None: it does not exist
+    :param actual: the current connector; None: it does not exist
+    :param config: the intended configuration; None: delete it
+    :param file: where its secrets can be read again; empty if they are in no file
     :param passwords: settings that the plugin declares as secrets
+    :param state: the initial state of a new connector
     """
 
     name: str
-    wanted: DeclaredConnector | None
     actual: Connector | None
+    config: Mapping[str, str] | None
+    file: str = ""
     passwords: frozenset[str] = frozenset()
+    state: str = RUNNING
 
     @property
     def action(self) -> str:
-        return DELETE if self.wanted is None else CREATE if self.actual is None else CHANGE
+        return DELETE if self.config is None else CREATE if self.actual is None else CHANGE
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Declared connectors compared with those on the workers."""
+    """Declared connectors compared with those on the workers.
+
+    :param changes: what would bring them in line
+    """
 
     declaration: Declaration
-    differences: tuple[Difference, ...]
+    changes: tuple[ConnectorChange, ...]
 
 
 def read_declaration(paths: Sequence[str]) -> Declaration:
@@ -85,22 +93,19 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     if prune and not declaration.owns:
         raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
     found = {connector.name: connector for connector in services.connect.connectors()}
-    pairs: list[tuple[DeclaredConnector | None, Connector | None]] = [(one, found.get(one.name)) for one in declaration.connectors]
-    pairs = [(one, actual) for one, actual in pairs if one and (actual is None or own_config(actual.config) != dict(one.config))]
-    pairs += [(None, found[name]) for name in (_undeclared(declaration, list(found)) if prune else [])]
-    plugins = {config.get("connector.class", "") for pair in pairs for config in _configs(*pair)}
-    passwords = {plugin: frozenset(password_settings(services, plugin)) for plugin in plugins}
-    return Comparison(declaration, tuple(_difference(*pair, passwords) for pair in pairs))
+    declared = {one.name: one for one in declaration.connectors}
+    names = [name for name, one in declared.items() if name not in found or own_config(found[name].config) != dict(one.config)]
+    names += _undeclared(declaration, list(found)) if prune else []
+    passwords = cache(lambda plugin: password_settings(services, plugin))
+    return Comparison(declaration, tuple(_change(name, declared.get(name), found.get(name), passwords) for name in names))
 
 
-def _configs(wanted: DeclaredConnector | None, actual: Connector | None) -> list[Mapping[str, str]]:
-    return [one.config for one in (wanted, actual) if one is not None]
-
-
-def _difference(wanted: DeclaredConnector | None, actual: Connector | None, passwords: Mapping[str, frozenset[str]]) -> Difference:
-    known = frozenset().union(*(passwords[config.get("connector.class", "")] for config in _configs(wanted, actual)))
-    name = wanted.name if wanted is not None else actual.name if actual is not None else ""
-    return Difference(name, wanted, actual, known)
+def _change(name: str, wanted: DeclaredConnector | None, actual: Connector | None, passwords: Callable[[str], set[str]]) -> ConnectorChange:
+    plugins = [one.config.get(CLASS, "") for one in (wanted, actual) if one is not None]
+    secrets = frozenset().union(*map(passwords, plugins))
+    if wanted is None:
+        return ConnectorChange(name, actual, None, passwords=secrets)
+    return ConnectorChange(name, actual, wanted.config, wanted.file, secrets)
 
 
 def _undeclared(declaration: Declaration, names: Sequence[str]) -> list[str]:
@@ -112,12 +117,12 @@ def _undeclared(declaration: Declaration, names: Sequence[str]) -> list[str]:
 def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Return a row per setting that differs, and per connector that does not exist or would be deleted; secrets hidden."""
     rows = []
-    for found in comparison.differences:
-        row = {"connector": found.name, "setting": None, "actual": None, "declared": None, "action": found.action}
-        if found.wanted is None or found.actual is None:
+    for change in comparison.changes:
+        row = {"connector": change.name, "setting": None, "actual": None, "declared": None, "action": change.action}
+        if change.config is None or change.actual is None:
             rows.append(row)
             continue
-        before, after = changed_settings(own_config(found.actual.config), found.wanted.config, found.passwords)
+        before, after = changed_settings(own_config(change.actual.config), change.config, change.passwords)
         rows += [{**row, "setting": key, "actual": before.get(key), "declared": after.get(key)} for key in {**before, **after}]
     return rows
 
