@@ -15,8 +15,8 @@ from kops.operations.connect.files import CHANGE, CREATE, DELETE, ConnectorChang
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
 from kops.operations.connect.redaction import RedactedConfig, config_digest, digest_key, redact
 from kops.operations.connect.restart import Watch
-from kops.operations.connect.select import counted, named, select
-from kops.operations.connect.states import failures
+from kops.operations.connect.select import by_name, counted, named
+from kops.operations.connect.states import failures_of
 from kops.operations.protocol.mutation import compare_guard
 from kops.operations.services import Services
 
@@ -129,14 +129,14 @@ class ChangeConnectors(ConnectMutation[Steps]):
 
         :raises StateMoved: naming it
         """
-        key, found = digest_key(services), _connectors(services)
+        key, found = digest_key(services), by_name(services)
         actual = {name: config_digest(found[name].config if name in found else None, key) for name in plan.guard}
         compare_guard(plan, actual, "a connector")
         for step in plan.arguments.steps:
             _with_secrets(step, found, key)
 
     def apply(self, services: Services, plan: Plan[Steps]) -> Iterator[ItemResult]:
-        key, found = digest_key(services), _connectors(services)
+        key, found = digest_key(services), by_name(services)
         steps = {step.name: step for step in plan.arguments.steps}
 
         def do(item: Item) -> None:
@@ -153,7 +153,7 @@ class ChangeConnectors(ConnectMutation[Steps]):
 
     def verify(self, services: Services, plan: Plan[Steps], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the configurations back, and watch for a moment whether the tasks start."""
-        key, now = digest_key(services), _connectors(services)
+        key, now = digest_key(services), by_name(services)
         steps = {step.name: step for step in plan.arguments.steps}
         wanted = {name: _target_digest(step, now, key) for name, step in steps.items() if name in done(results)}
         watches = {name: Watch(()) for name in wanted if steps[name].action == CHANGE and steps[name].state == RUNNING}
@@ -177,7 +177,7 @@ class ChangeConnectors(ConnectMutation[Steps]):
 
         :raises Refused: when one of their secrets can no longer be found
         """
-        key, found = digest_key(services), _connectors(services)
+        key, found = digest_key(services), by_name(services)
         untouched = not_done(results)
         changes, unchanged = [], {}
         losses = _changed_since(plan.arguments.steps, found, untouched, key)
@@ -198,8 +198,7 @@ class ChangeConnectors(ConnectMutation[Steps]):
 
     def messages(self, services: Services, plan: Plan[Steps], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
         """Report what has failed although its configuration was accepted."""
-        names = set(done(results))
-        return failures([connector for connector in (select(services, ()) if names else ()) if connector.name in names])
+        return failures_of(services, done(results))
 
 
 CHANGE_CONNECTORS = ChangeConnectors()
@@ -224,10 +223,6 @@ def _matches_sealed(config: Mapping[str, str] | None, sealed: RedactedConfig | N
         return config is None and sealed is None
     opened, missing = sealed.opened([config], key)
     return not missing and config_digest(opened, key) == config_digest(config, key)
-
-
-def _connectors(services: Services) -> dict[str, Connector]:
-    return {connector.name: connector for connector in services.connect.connectors()}
 
 
 def _with_secrets(step: Step, found: Mapping[str, Connector], key: bytes) -> dict[str, str]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.core.connect.models import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, UsageProblem
 from kops.operations.connect.select import counted
-
-if TYPE_CHECKING:
-    from kops.operations.services import Services
+from kops.operations.services import Services
 
 _AT_ONCE = 8
 Row = dict[str, Any]

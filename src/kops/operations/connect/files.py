@@ -15,6 +15,7 @@ from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.selection import is_glob, names_matching
 from kops.operations.connect.describe import password_settings
+from kops.operations.connect.select import by_name
 from kops.operations.services import Services
 from kops.operations.topics.declared import documents, files_at
 
@@ -92,7 +93,7 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     declaration = read_declaration(paths)
     if prune and not declaration.owns:
         raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
-    found = {connector.name: connector for connector in services.connect.connectors()}
+    found = by_name(services)
     declared = {one.name: one for one in declaration.connectors}
     names = [name for name, one in declared.items() if name not in found or own_config(found[name].config) != dict(one.config)]
     names += _undeclared(declaration, list(found)) if prune else []

@@ -11,6 +11,7 @@ from kops.core.connect.models import FAILED, RUNNING, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.plan import Args, Item, ItemResult, Plan, Severity, Status
+from kops.operations.connect.select import by_name
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 
@@ -68,7 +69,7 @@ def poll_until(
     """
 
     def look() -> dict[str, Connector]:
-        return {connector.name: connector for connector in services.connect.connectors() if connector.name in names}
+        return {name: connector for name, connector in by_name(services).items() if name in names}
 
     return poll(look, lambda found: all(reached(name, found.get(name)) for name in names), seconds=seconds)
 

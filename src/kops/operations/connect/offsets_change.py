@@ -12,7 +12,7 @@ from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, Ti
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, poll_until, states_text
 from kops.operations.connect.offsets import name_of, shown_offset
-from kops.operations.connect.select import select
+from kops.operations.connect.select import by_name
 from kops.operations.connect.states import VERBS, failures, has_reached
 from kops.operations.services import Services
 
@@ -192,10 +192,10 @@ def _replan(services: Services, plan: Plan[OffsetMoves], wanted: Sequence[Move],
 
 def _found(services: Services, plan: Plan[OffsetMoves]) -> Connector:
     name = plan.arguments.connector
-    found = [connector for connector in select(services, ()) if connector.name == name]
-    if not found:
+    found = by_name(services).get(name)
+    if found is None:
         raise Refused(f"connector {name} no longer exists", hint="`kops connect list` shows what there is")
-    return found[0]
+    return found
 
 
 def _offsets(services: Services, name: str) -> dict[str, Offset]:

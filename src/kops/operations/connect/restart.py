@@ -12,7 +12,7 @@ from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, poll, run_each, states_text, states_value
-from kops.operations.connect.select import named, select, select_some
+from kops.operations.connect.select import by_name, named, select_some
 from kops.operations.services import Services
 
 NAME = "connect.restart"
@@ -101,7 +101,7 @@ class Restart(ConnectMutation[RestartScope]):
     arguments = RestartScope
 
     def check(self, services: Services, plan: Plan[RestartScope]) -> None:
-        there = {connector.name for connector in select(services, ())}
+        there = by_name(services)
         gone = [item.target for item in plan.changes if item.target not in there]
         if gone:
             raise StateMoved(f"deleted since the plan was made: {', '.join(gone)}", hint="run the command again")
@@ -124,7 +124,7 @@ class Restart(ConnectMutation[RestartScope]):
         watches = {name: Watch(plan.arguments.tasks, needs_tasks=name not in taskless) for name in done(results)}
 
         def decided() -> bool:
-            found = {connector.name: connector for connector in select(services, ())}
+            found = by_name(services)
             for name, watch in watches.items():
                 watch.observe(found.get(name), time.monotonic())
             return all(watch.decided for watch in watches.values())

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from kops.core.connect.models import Connector
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.selection import names_matching
+from kops.operations.services import Services
 
-if TYPE_CHECKING:  # listing connectors starts fast: it loads neither the journal nor Kafka clients
-    from kops.operations.services import Services
+
+def by_name(services: Services) -> dict[str, Connector]:
+    """Return every connector by its name; one request."""
+    return {connector.name: connector for connector in services.connect.connectors()}
 
 
 def select(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
@@ -18,7 +20,7 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False) 
 
     :raises NotFound: for a plain name that does not exist
     """
-    found = {connector.name: connector for connector in services.connect.connectors()}
+    found = by_name(services)
     return [found[name] for name in matching(patterns, found, "connector", "kops connect list", regex=regex)]
 
 

@@ -20,7 +20,7 @@ from kops.operations.connect.mutation import (
     states_text,
     states_value,
 )
-from kops.operations.connect.select import named, select, select_some
+from kops.operations.connect.select import by_name, named, select_some
 from kops.operations.protocol.mutation import compare_guard
 from kops.operations.services import Services
 
@@ -89,7 +89,7 @@ class ChangeStates(ConnectMutation[StateChange]):
 
     def check(self, services: Services, plan: Plan[StateChange]) -> None:
         """Refuse if the requested state of a connector was changed since the plan."""
-        found = {connector.name: connector for connector in select(services, ()) if connector.name in plan.guard}
+        found = by_name(services)
         compare_guard(plan, {name: found[name].wanted_state if name in found else None for name in plan.guard}, "a connector")
 
     def apply(self, services: Services, plan: Plan[StateChange]) -> Iterator[ItemResult]:
@@ -108,7 +108,7 @@ class ChangeStates(ConnectMutation[StateChange]):
 
     def invert(self, services: Services, plan: Plan[StateChange], results: Sequence[ItemResult]) -> Plan[StateChange]:
         names = set(done(results)) or {item.target for item in plan.changes}
-        found = [connector for connector in select(services, ()) if connector.name in names and connector.name in plan.guard]
+        found = [connector for name, connector in by_name(services).items() if name in names and name in plan.guard]
         if not found:
             raise Refused("the connectors no longer exist", hint="`kops connect list` shows what there is")
         requested, before = plan.arguments.states, plan.guard
@@ -118,8 +118,7 @@ class ChangeStates(ConnectMutation[StateChange]):
 
     def messages(self, services: Services, plan: Plan[StateChange], results: Sequence[ItemResult]) -> tuple[str, ...]:
         """Report tasks that do not run although their connector was resumed."""
-        resumed = [name for name in done(results) if plan.arguments.states[name] == RUNNING]
-        return failures(connector for connector in (select(services, ()) if resumed else ()) if connector.name in resumed)
+        return failures_of(services, [name for name in done(results) if plan.arguments.states[name] == RUNNING])
 
 
 CHANGE_STATES = ChangeStates()
@@ -134,7 +133,12 @@ def has_reached(connector: Connector, wanted: str) -> bool:
     return all(task.state in (wanted, FAILED) for task in connector.tasks) and (bool(connector.tasks) or wanted != RUNNING)
 
 
-def failures(connectors: Iterator[Connector] | Sequence[Connector]) -> tuple[str, ...]:
+def failures_of(services: Services, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a warning per connector and task that has failed, of these connectors; without any, no request is sent."""
+    return failures([connector for name, connector in by_name(services).items() if name in names]) if names else ()
+
+
+def failures(connectors: Sequence[Connector]) -> tuple[str, ...]:
     warnings = []
     for connector in connectors:
         secrets = secret_texts(connector.config)
