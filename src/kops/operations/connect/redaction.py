@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kops.core.connect.models import own_config
 from kops.core.connect.secrets import digest, is_masked, masked
@@ -31,10 +30,6 @@ class RedactedConfig:
 
     shown: Mapping[str, str]
     digests: Mapping[str, str]
-
-    def as_json(self) -> dict[str, Any]:
-        """``RedactedConfig(**body)`` reads it back."""
-        return {"shown": dict(self.shown), "digests": dict(self.digests)}
 
     def opened(self, sources: Sequence[Mapping[str, str]], key: bytes) -> tuple[dict[str, str], list[str]]:
         """Return the configuration with its secrets, and the settings whose secret is in none of the sources."""

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
@@ -82,7 +83,7 @@ def test_what_is_shown():
 
 def test_sealed_config_opens_only_with_same_secrets():
     config = {"name": "c", "connection.password": "hunter2", "url": "x://u:pw@h", "topics": "t"}
-    sealed = RedactedConfig(**redact(config, (), KEY).as_json())
+    sealed = RedactedConfig(**asdict(redact(config, (), KEY)))
     assert "hunter2" not in str(sealed)
     assert "u:pw" not in str(sealed)
     assert sealed.opened([{"connection.password": "other"}, config], KEY) == ({key: config[key] for key in config if key != "name"}, [])
@@ -170,8 +171,8 @@ def test_secrets_of_any_shape_are_hidden(secret):
     assert secret not in cleaned
     assert url not in cleaned
     sealed = redact(config, (), KEY)
-    assert secret not in json.dumps(sealed.as_json())
-    assert url not in json.dumps(sealed.as_json())
+    assert secret not in json.dumps(asdict(sealed))
+    assert url not in json.dumps(asdict(sealed))
     assert sealed.opened([config], KEY) == ({key: value for key, value in config.items() if key != "name"}, [])
 
 
