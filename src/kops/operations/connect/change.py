@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_config
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
@@ -59,7 +59,14 @@ def _step_of(body: Json) -> Step:
     return Step(**{**body, **sealed, "passwords": tuple(body["passwords"])})
 
 
-def plan_changes(services: Services, changes: Sequence[ConnectorChange], unchanged: Mapping[str, str], **more: Any) -> Plan[Steps]:
+def plan_changes(
+    services: Services,
+    changes: Sequence[ConnectorChange],
+    unchanged: Mapping[str, str],
+    *,
+    warnings: tuple[str, ...] = (),
+    losses: tuple[str, ...] = (),
+) -> Plan[Steps]:
     """Plan changes to connectors.
 
     :param unchanged: connectors that stay as they are, with the reason to show
@@ -72,9 +79,7 @@ def plan_changes(services: Services, changes: Sequence[ConnectorChange], unchang
         names = [change.name for change in changes if change.action == action]
         parts += [f"{action} {named(names)}"] if names else []
     steps = [_step(change, key) for change in changes]
-    notes = list(more.pop("notes", ()))
-    if deleted:
-        notes.append("offsets stay where they are: a connector of the same name resumes from them")
+    notes = ["offsets stay where they are: a connector of the same name resumes from them"] if deleted else []
     lost = {step.name: _lost(step) for step in steps if _lost(step)}
     notes += [LOST_SECRETS.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
     return connect_plan(
@@ -85,8 +90,9 @@ def plan_changes(services: Services, changes: Sequence[ConnectorChange], unchang
         Steps(tuple(steps)),
         delete=deleted[0] if len(deleted) == 1 else counted(deleted) if deleted else "",
         guard={change.name: config_digest(None if change.actual is None else change.actual.config, key) for change in changes},
+        warnings=warnings,
         notes=tuple(notes),
-        **more,
+        losses=losses,
     )
 
 

@@ -39,12 +39,12 @@ def connect_plan(
     arguments: Args,
     *,
     delete: str = "",
-    guard: Any = None,
     **more: Any,
 ) -> Plan[Args]:
     """Create a plan for the Connect cluster.
 
     :param delete: what has to be typed to approve; empty if nothing is deleted
+    :param more: further fields of the plan
     """
     return Plan(
         operation=operation,
@@ -54,7 +54,6 @@ def connect_plan(
         items=tuple(items),
         severity=Severity.SEVERE if delete else Severity.MODERATE,
         confirm=delete,
-        guard={} if guard is None else guard,
         arguments=arguments,
         **more,
     )
