@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
-from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
+from kops.core.errors import NotFound, OperationFailed, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, poll, run_each, states_text, states_value
 from kops.operations.connect.select import by_name, named, select_some
+from kops.operations.protocol.mutation import FinalMutation
 from kops.operations.services import Services
 
 NAME = "connect.restart"
@@ -96,9 +97,10 @@ def counted_tasks(count: int) -> str:
     return f"{count} task{'' if count == 1 else 's'}"
 
 
-class Restart(ConnectMutation[RestartScope]):
+class Restart(ConnectMutation[RestartScope], FinalMutation[RestartScope]):
     name: ClassVar[str] = NAME
     arguments = RestartScope
+    no_undo: ClassVar[str] = "a restart cannot be undone: it changes no settings or offsets"
 
     def check(self, services: Services, plan: Plan[RestartScope]) -> None:
         there = by_name(services)
@@ -132,16 +134,6 @@ class Restart(ConnectMutation[RestartScope]):
         if watches:
             poll(decided, bool, seconds=plan.arguments.wait_ms / 1000)
         return tuple(watches[one.target].result(one) if one.target in watches else one for one in results)
-
-    def invert(self, services: Services, plan: Plan[RestartScope], results: Sequence[ItemResult]) -> Plan[RestartScope]:  # noqa: ARG002
-        """Refuse: a restart changes nothing that could be restored.
-
-        :raises Refused: always
-        """
-        raise Refused("a restart cannot be undone: it changes no settings or offsets")
-
-    def can_be_undone(self, plan: Plan[RestartScope]) -> bool:  # noqa: ARG002
-        return False
 
 
 RESTART = Restart()

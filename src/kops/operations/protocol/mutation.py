@@ -104,6 +104,26 @@ class Mutation(ABC, Generic[Args]):
         return ()
 
 
+class FinalMutation(Mutation[Args]):
+    """A change that cannot be undone."""
+
+    no_undo: ClassVar[str]
+    """Why not."""
+
+    instead: ClassVar[str | None] = None
+    """What can be done instead, if anything."""
+
+    def can_be_undone(self, plan: Plan[Args]) -> bool:  # noqa: ARG002 - the contract
+        return False
+
+    def invert(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
+        """Refuse: it cannot be undone.
+
+        :raises Refused: always
+        """
+        raise Refused(self.no_undo, hint=self.instead)
+
+
 FINAL = "this cannot be undone"
 """The first warning of a plan whose changes cannot be undone."""
 

@@ -14,7 +14,7 @@ from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.progress import NoProgress, Progress
 from kops.core.stops import STOPS, kept_stops
 from kops.core.topics.names import is_kafkas_own
-from kops.operations.protocol.mutation import Mutation
+from kops.operations.protocol.mutation import FinalMutation
 from kops.operations.records.input import Entry
 from kops.operations.services import Services
 
@@ -97,7 +97,7 @@ def count(services: Services, topic: str, outgoing: ProduceRequest) -> list[dict
     return [{"topic": topic, "partition": p, "records": counts[p], "tombstones": tombstones[p]} for p in order]
 
 
-class ProduceRecords(Mutation[ProduceArguments]):
+class ProduceRecords(FinalMutation[ProduceArguments]):
     """Produces the records of an input, once.
 
     :param outgoing: None in the registry of mutations: a saved plan has no records
@@ -105,6 +105,10 @@ class ProduceRecords(Mutation[ProduceArguments]):
 
     name: ClassVar[str] = "records.produce"
     arguments = ProduceArguments
+    no_undo: ClassVar[str] = "records that were produced cannot be undone: a log only grows"
+    instead: ClassVar[str | None] = (
+        "a key can be deleted by a tombstone where the topic is compacted: kops records produce TOPIC --key KEY --tombstone"
+    )
 
     def __init__(self, outgoing: ProduceRequest | None = None) -> None:
         self._outgoing = outgoing
@@ -149,16 +153,6 @@ class ProduceRecords(Mutation[ProduceArguments]):
         }
         bounds = services.kafka.offsets.bounds_or_errors(ends.values())
         return tuple(_verified(result, bounds.get(ends[result.target])) if result.target in ends else result for result in results)
-
-    def can_be_undone(self, plan: Plan[ProduceArguments]) -> bool:  # noqa: ARG002 - never
-        return False
-
-    def invert(self, services: Services, plan: Plan[ProduceArguments], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
-        """Refuse: a log only grows."""
-        raise Refused(
-            "records that were produced cannot be undone: a log only grows",
-            hint="a key can be deleted by a tombstone where the topic is compacted: kops records produce TOPIC --key KEY --tombstone",
-        )
 
 
 PRODUCE = ProduceRecords()

@@ -16,7 +16,7 @@ from kops.core.selection import Selection, parse_selection, partitions_selected
 from kops.core.times import Position, parse_position
 from kops.core.topics.names import refuse_kafkas_own, streams_application
 from kops.core.topics.settings import POLICY
-from kops.operations.protocol.mutation import Mutation, failed
+from kops.operations.protocol.mutation import FinalMutation, failed
 from kops.operations.services import Services
 from kops.operations.topics.impact import Needs, Readers, group_names, need_warnings, needs_below, readers_of
 from kops.operations.topics.listing import select_partitions
@@ -143,11 +143,13 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
     )
 
 
-class TruncateTopics(Mutation[TruncationArgs]):
-    """Moves the log start of partitions to later offsets."""
+class TruncateTopics(FinalMutation[TruncationArgs]):
+    """Moves the log start of partitions to later offsets: records cannot be put back at the start of a log."""
 
     name: ClassVar[str] = "topics.truncate"
     arguments: ClassVar[type[Arguments]] = Truncation
+    no_undo: ClassVar[str] = "records that were deleted are gone: a truncation cannot be undone"
+    instead: ClassVar[str | None] = "a copy of them, such as a mirror or an archive, can be produced again"
 
     def locks(self, plan: Plan[TruncationArgs]) -> Iterable[str]:
         return [f"topic {name}" for name in plan.guard["topics"]]
@@ -185,20 +187,6 @@ class TruncateTopics(Mutation[TruncationArgs]):
         below = {str(place): (place, offset) for place, offset in plan.arguments.below.items()}
         bounds = services.kafka.offsets.bounds_or_errors(place for place, _ in below.values())
         return tuple(_verified(result, below[result.target][1], bounds[below[result.target][0]]) for result in results)
-
-    def can_be_undone(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
-        """Whether it can be undone: never, since records cannot be put back at the start of a log."""
-        return False
-
-    def invert(self, services: Services, plan: Plan[TruncationArgs], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
-        """Refuse: deleted records cannot be restored.
-
-        :raises Refused: always
-        """
-        raise Refused(
-            "records that were deleted are gone: a truncation cannot be undone",
-            hint="a copy of them, such as a mirror or an archive, can be produced again",
-        )
 
 
 TRUNCATE: TruncateTopics[Truncation] = TruncateTopics()
