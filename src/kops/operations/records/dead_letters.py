@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,9 +77,9 @@ def described(found: DeadLetter | None) -> dict[str, Any]:
 class Cause:
     """The dead letters with the same cause, connector or group, task and stage."""
 
+    first: Record
+    last: Record
     count: int = 0
-    first: Record | None = None
-    last: Record | None = None
     example: str = ""
     topics: set[str] = field(default_factory=set)
 
@@ -91,15 +91,14 @@ def counted(batches: Iterable[list[Record]], stream: Stream) -> list[dict[str, A
         stream.given += len(batch)
         for record in batch:
             letter = dead_letter(record.headers)
-            one = found.setdefault(_group(letter), Cause())
-            one.count += 1
-            one.first = one.first or record
+            one = found.setdefault(_group(letter), Cause(record, record))
             one.last = record
+            one.count += 1
             one.example = one.example or (letter.cause if letter else NO_HEADERS)
             if letter is not None and letter.topic is not None:
                 one.topics.add(letter.topic)
     ordered = sorted(found.items(), key=lambda item: (-item[1].count, str(item[0])))
-    return [row for group, cause in ordered for row in _count_row(group, cause)]
+    return [_count_row(group, cause) for group, cause in ordered]
 
 
 def _group(letter: DeadLetter | None) -> tuple[Any, ...]:
@@ -108,12 +107,10 @@ def _group(letter: DeadLetter | None) -> tuple[Any, ...]:
     return (letter.kind_of_cause, letter.written_by, letter.connector, letter.task, letter.group, letter.stage)
 
 
-def _count_row(group: tuple[Any, ...], cause: Cause) -> Iterator[dict[str, Any]]:
+def _count_row(group: tuple[Any, ...], cause: Cause) -> dict[str, Any]:
     kind, written_by, connector, task, group_id, stage = group
     first, last = cause.first, cause.last
-    if first is None or last is None:
-        return
-    yield {
+    return {
         "count": cause.count,
         "cause": kind,
         "example": cause.example,
