@@ -37,5 +37,5 @@ def peek(
         session.render(rows, list(rows[0]) if rows else ["group"])
     session.note(*(peeked.note for peeked in found if peeked.note))
     for problem in problems:
-        session.note(f"warning: {problem}; its bytes are shown")
+        session.note(f"warning: {problem}")
     return int(ExitCode.DONE)

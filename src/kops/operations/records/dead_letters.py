@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kops.core.errors import NotFound, UndecodableRecord
+from kops.core.errors import NotFound
 from kops.core.records.models import Record, timestamp_text
 from kops.formats.base import Format
 from kops.formats.dead_letters import STAGES, DeadLetter, dead_letter
 from kops.operations.records.consume import Stream
-from kops.operations.records.rows import BYTES, stream_row
+from kops.operations.records.rows import row_or_bytes
 from kops.operations.services import Services
 
 TOPIC_SETTING = "errors.deadletterqueue.topic.name"
@@ -43,8 +43,7 @@ def topic_of(services: Services, connector: str) -> tuple[str, list[str]]:
 
 def row(record: Record, key: Format, value: Format, stream: Stream) -> dict[str, Any]:
     """Return a dead letter as a row; what cannot be decoded is shown as bytes, since that may be why it is a dead letter."""
-    found = dead_letter(record.headers)
-    return {**_record_row(record, key, value, stream), **described(found)}
+    return {**row_or_bytes(record, key, value, stream.notes), **described(dead_letter(record.headers))}
 
 
 def described(found: DeadLetter | None) -> dict[str, Any]:
@@ -128,13 +127,3 @@ def _count_row(group: tuple[Any, ...], cause: Cause) -> dict[str, Any]:
         "last_offset": last.offset,
         "last_timestamp": timestamp_text(last.timestamp),
     }
-
-
-def _record_row(record: Record, key: Format, value: Format, stream: Stream) -> dict[str, Any]:
-    try:
-        return stream_row(record, key, value)
-    except UndecodableRecord as wrong:
-        stream.notes.append(f"{wrong.message}; its bytes are shown")
-        if wrong.details.get("part") == "key":
-            return _record_row(record, BYTES, value, stream)
-        return _record_row(record, key, BYTES, stream)

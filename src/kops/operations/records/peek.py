@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kops.core.errors import NotFound, UndecodableRecord
+from kops.core.errors import NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.core.records.models import Record
 from kops.core.selection import parse_selection
@@ -14,7 +14,7 @@ from kops.formats.base import Format
 from kops.gateways.kafka.records_ends import read_first, read_last
 from kops.operations.groups.matching import find_group
 from kops.operations.records.consume import Stream
-from kops.operations.records.rows import BYTES, stream_row
+from kops.operations.records.rows import row_or_bytes
 from kops.operations.services import Services
 
 
@@ -87,18 +87,9 @@ def rows(group_id: str, peeked: PeekResult, key: Format, value: Format, problems
     for records, positions in ((peeked.before, ["before"]), (peeked.after, ["next", "after"])):
         for number, record in enumerate(records):
             position = positions[min(number, len(positions) - 1)]
-            found.append({"group": group_id, "committed": peeked.committed, "position": position, **_row(record, key, value, problems)})
+            row = row_or_bytes(record, key, value, problems)
+            found.append({"group": group_id, "committed": peeked.committed, "position": position, **row})
     return found
-
-
-def _row(record: Record, key: Format, value: Format, problems: list[str]) -> dict[str, Any]:
-    try:
-        return stream_row(record, key, value)
-    except UndecodableRecord as wrong:
-        problems.append(wrong.message)
-        if wrong.details.get("part") == "key":
-            return _row(record, BYTES, value, problems)
-        return _row(record, key, BYTES, problems)
 
 
 def _note(partition: TopicPartition, committed: int, bounds: Bounds, stable: Bounds, nothing: bool) -> str:

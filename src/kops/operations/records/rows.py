@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, UndecodableRecord
 from kops.core.models import TopicPartition
 from kops.core.records.models import Record, timestamp_text
 from kops.formats.base import Format, Place, as_text_or_base64, decode_at
@@ -47,6 +47,20 @@ def stream_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
     row = record_row(record, key, value)
     named = {f"{part}_encoding": None if getattr(record, part) is None else form.name for part, form in (("key", key), ("value", value))}
     return {name: row[name] if name in row else named[name] for name in STREAM_KEYS}
+
+
+def row_or_bytes(record: Record, key: Format, value: Format, problems: list[str]) -> dict[str, Any]:
+    """Return a record as :func:`stream_row` does; a key or value that cannot be decoded is shown as bytes.
+
+    :param problems: receives a sentence per such key or value
+    """
+    try:
+        return stream_row(record, key, value)
+    except UndecodableRecord as wrong:
+        problems.append(f"{wrong.message}; its bytes are shown")
+        if wrong.details.get("part") == "key":
+            return row_or_bytes(record, BYTES, value, problems)
+        return row_or_bytes(record, key, BYTES, problems)
 
 
 class Subject:
