@@ -30,16 +30,21 @@ def record_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
     for part, form, data in (("key", key, record.key), ("value", value, record.value)):
         decoded = decode_at(form, data, Place(record.topic, record.partition, record.offset, part))
         if form.name == "bytes":
-            shown = form.show(decoded) if decoded is not None else {"data": None, "encoding": None}
-            row |= {part: shown["data"], f"{part}_encoding": shown["encoding"]}
+            row[part], row[f"{part}_encoding"] = _bytes(decoded)
         else:
             row[part] = None if data is None else form.show(decoded)
-    row["headers"] = [
-        {"key": name, **({"value": None, "encoding": None} if data is None else _renamed(as_text_or_base64(data)))}
-        for name, data in record.headers
-    ]
+    headers = ((name, *_bytes(data)) for name, data in record.headers)
+    row["headers"] = [{"key": name, "value": text, "encoding": encoding} for name, text, encoding in headers]
     row["tombstone"] = record.value is None
     return row
+
+
+def _bytes(data: bytes | None) -> tuple[str | None, str | None]:
+    """Return bytes as text or base64, and which of the two it is."""
+    if data is None:
+        return None, None
+    shown = as_text_or_base64(data)
+    return shown["data"], shown["encoding"]
 
 
 def stream_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
@@ -75,10 +80,7 @@ class Subject:
         if name not in self._formats or data is None:
             return data
         form = self._formats[name]
-        if form.name != "bytes":
-            return self._decoded(name, data)
-        shown = as_text_or_base64(data)
-        return shown["data"] if shown["encoding"] == "text" else f"base64:{shown['data']}"
+        return _as_searched(data) if form.name == "bytes" else self._decoded(name, data)
 
     def inside(self, name: str) -> Any:
         """Return the decoded key or value to search inside; for bytes and strings, the JSON in it, or None if it is not JSON."""
@@ -95,12 +97,16 @@ class Subject:
     def headers(self, name: str) -> Iterable[str | None]:
         for key, data in self._record.headers:
             if key == name:
-                shown = as_text_or_base64(data) if data is not None else {"data": None, "encoding": None}
-                yield f"base64:{shown['data']}" if shown["encoding"] == "base64" else shown["data"]
+                yield None if data is None else _as_searched(data)
 
     def _decoded(self, name: str, data: bytes) -> Any:
         form, record = self._formats[name], self._record
         return form.show(decode_at(form, data, Place(record.topic, record.partition, record.offset, name)))
+
+
+def _as_searched(data: bytes) -> str:
+    shown = as_text_or_base64(data)
+    return shown["data"] if shown["encoding"] == "text" else f"base64:{shown['data']}"
 
 
 def unstable_notes(unstable: Mapping[TopicPartition, int]) -> list[str]:
@@ -108,7 +114,3 @@ def unstable_notes(unstable: Mapping[TopicPartition, int]) -> list[str]:
     return [
         f"{partition} has an open transaction at offset {offset}: nothing from there on is shown" for partition, offset in unstable.items()
     ]
-
-
-def _renamed(shown: dict[str, str]) -> dict[str, str]:
-    return {"value": shown["data"], "encoding": shown["encoding"]}
