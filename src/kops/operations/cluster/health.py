@@ -10,7 +10,7 @@ from kops.core.cluster.health import cluster_findings
 from kops.core.cluster.observed import ObservedCluster, PartitionTrouble, partition_trouble
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, any_at_least, by_severity, counted, for_connection
-from kops.operations.cluster.observe import observe
+from kops.operations.cluster.observe import Gaps, observe
 from kops.operations.services import Services
 
 
@@ -38,10 +38,10 @@ def examine(services: Services, named: Sequence[str] = ()) -> Health:
     :param named: how the command line named the cluster, for the commands of the findings
     :raises Unreachable: when no broker answers
     """
-    observation = observe(services)
-    observed = observation.observed
+    gaps = Gaps()
+    observed = observe(services, gaps)
     findings = for_connection(by_severity(cluster_findings(observed)), named)
-    return Health(services.kafka.cluster().cluster_id, observed, partition_trouble(observed), tuple(findings), observation.gaps)
+    return Health(services.kafka.cluster().cluster_id, observed, partition_trouble(observed), tuple(findings), gaps.errors)
 
 
 def as_json(health: Health, least: Severity) -> dict[str, Any]:

@@ -51,21 +51,13 @@ class Gaps:
         (self.lacking if error.details.get("kafka_error") == _NOT_OFFERED else self.errors)[what] = error
 
 
-@dataclass(frozen=True)
-class Observation:
-    """A cluster as it was observed, and what could not be observed."""
-
-    observed: ObservedCluster
-    gaps: Mapping[str, KopsError]
-    lacking: Mapping[str, KopsError] = field(default_factory=dict)
-
-
-def observe(services: Services, names: Sequence[str] | None = None) -> Observation:
+def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) -> ObservedCluster:
     """Observe brokers, controllers and disks, and some topics, or all topics when ``names`` is None.
 
+    :param gaps: receives what could not be observed
     :raises Unreachable: when no broker answers
     """
-    kafka, gaps = services.kafka, Gaps()
+    kafka = services.kafka
     cluster = kafka.cluster()
     topics = tuple(kafka.topics.describe().values()) if names is None else _existing(services, names, gaps)
     seen = ObservedCluster(
@@ -82,7 +74,7 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Observati
     versions = gaps.answered("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
     disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
     seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))
-    return Observation(_with_details(services, seen, gaps), gaps.errors, gaps.lacking)
+    return _with_details(services, seen, gaps)
 
 
 def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Topic, ...]:

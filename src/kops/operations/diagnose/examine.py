@@ -82,10 +82,7 @@ def diagnose(
     gaps = Gaps()
     every = _connectors(services, gaps)
     scope = scope_of(services, names, regex=regex, connectors=every or ())
-    observation = observe(services, None if scope.whole else _topics_of(services, scope))
-    seen = observation.observed
-    gaps.errors |= observation.gaps
-    gaps.lacking |= observation.lacking
+    seen = observe(services, gaps, None if scope.whole else _topics_of(services, scope))
     since = to_milliseconds(services.now()) - history if history else None
     looks = look_at_groups(services, scope, gaps, seen.settings, within=within, sample_seconds=sample_seconds, since=since)
     held = _held_back(services, seen, gaps)
