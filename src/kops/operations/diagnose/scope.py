@@ -21,14 +21,12 @@ class Scope:
 
     :param groups: by name, with the topics of each that are in scope; None: all of its topics
     :param topics: the topics that were named
-    :param listed: the groups of the cluster, without those that kops keeps for itself unless they are named
     :param connectors: the connectors that were named
     :param whole: nothing was named: everything is examined
     """
 
     groups: Mapping[str, frozenset[str] | None]
     topics: tuple[str, ...]
-    listed: Mapping[str, Group]
     whole: bool
     connectors: frozenset[str] = frozenset()
 
@@ -47,7 +45,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     """
     listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
     if not names:
-        return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), listed, whole=True)
+        return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), whole=True)
     topics, by_name = services.kafka.topics.names(), {connector.name: connector for connector in connectors}
     plain = [name for name in names if not regex and not is_glob(name)]
     for name in plain:
@@ -69,7 +67,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
                 wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
     wanted |= {group_id: None for group_id in groups if group_id is not None}
     found = {name: wanted[name] for name in _with_offsets(sorted(wanted), listed)}
-    return Scope(found, tuple(named_topics), listed, whole=False, connectors=frozenset(some))
+    return Scope(found, tuple(named_topics), whole=False, connectors=frozenset(some))
 
 
 def _matching(names: Sequence[str], known: Collection[str], *, regex: bool) -> list[str]:

@@ -28,9 +28,7 @@ class PeekResult:
     :param note: what is unusual; empty if there are records to read
     """
 
-    partition: TopicPartition
     committed: int
-    bounds: Bounds
     before: tuple[Record, ...]
     after: tuple[Record, ...]
     note: str = ""
@@ -67,9 +65,7 @@ def peek(
     records_after = read_first(services.kafka.records, unread, after, isolation, stream.count)
     return [
         PeekResult(
-            partition,
             found.offset,
-            bounds[partition],
             tuple(records_before[partition]),
             tuple(records_after[partition]),
             _note(partition, found.offset, bounds[partition], stable[partition], bool(after and not records_after[partition])),
