@@ -17,7 +17,6 @@ from kops.operations.protocol.mutation import FinalMutation
 from kops.operations.services import Services
 
 NAME = "connect.restart"
-WAIT_MS = 30_000
 STEADY_SECONDS = 1.5
 """How long a task must run to count as running: one that fails does so a moment after its start."""
 STALE_SECONDS = 4.0
@@ -51,10 +50,10 @@ def plan_restart(
     services: Services,
     patterns: Sequence[str],
     *,
-    regex: bool = False,
-    only_failed: bool = False,
-    tasks: Sequence[int] = (),
-    wait_ms: int = WAIT_MS,
+    regex: bool,
+    only_failed: bool,
+    tasks: Sequence[int],
+    wait_ms: int,
 ) -> Plan[RestartScope]:
     """Plan to restart connectors.
 

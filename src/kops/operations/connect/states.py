@@ -27,7 +27,6 @@ from kops.operations.services import Services
 NAME = "connect.state"
 STATES = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED}
 VERBS = {state: verb for verb, state in STATES.items()}
-WAIT_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class StateChange(Arguments):
         return cls(dict(body["states"]), body["wait_ms"])
 
 
-def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex: bool = False, wait_ms: int = WAIT_MS) -> Plan[StateChange]:
+def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex: bool, wait_ms: int) -> Plan[StateChange]:
     """Plan to pause, resume or stop connectors.
 
     :param verb: pause, resume or stop

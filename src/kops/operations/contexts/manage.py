@@ -32,7 +32,7 @@ class SavedContext:
     name: str
     file: Path
     current: bool
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
     def as_json(self) -> Row:
         return {"name": self.name, "file": str(self.file), "current": self.current, "notes": list(self.notes)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kops.core.cluster.health import cluster_findings, partition_findings
@@ -52,8 +52,8 @@ class Diagnosis:
     at: int
     findings: tuple[Finding, ...]
     gaps: Mapping[str, KopsError]
-    history: int = 0
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    history: int
+    left_out: Mapping[str, str]
 
 
 def diagnose(

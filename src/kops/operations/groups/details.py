@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import KopsError
@@ -30,13 +30,13 @@ class Details:
     :param warnings: what could not be read, a sentence each
     """
 
-    known: bool = False
-    now: int = 0
-    stable: Mapping[TopicPartition, int] = field(default_factory=dict)
-    times: Mapping[Place, TimeLag] = field(default_factory=dict)
-    held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
-    headroom: Mapping[Place, Headroom] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    known: bool
+    now: int
+    stable: Mapping[TopicPartition, int]
+    times: Mapping[Place, TimeLag]
+    held: Mapping[TopicPartition, OpenTransaction]
+    headroom: Mapping[Place, Headroom]
+    warnings: tuple[str, ...]
 
     def complete(self, row: dict[str, Any], partition: TopicPartition, offset: int) -> None:
         """Add to the row of a partition what is known about the offset at which its group resumes."""
@@ -57,9 +57,6 @@ class Details:
             when = f"in {age_text(risk.expires - self.now)}" if risk.expires > self.now else "now"
             notes.append(f"{risk.at_risk} {'may ' if risk.by == 'size' else ''}expire, first {when}")
         row["note"] = "; ".join(notes)
-
-
-NO_DETAILS = Details()
 
 
 def details_of(

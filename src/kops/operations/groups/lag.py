@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from operator import le, sub
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.findings import counted
+from kops.core.groups.lag import age_text
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, CommittedOffset, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import lag_of
 from kops.core.rights import reason
 from kops.core.selection import is_glob
-from kops.operations.groups.details import NO_DETAILS, Details, details_of
+from kops.operations.groups.details import Details, details_of
 from kops.operations.groups.matching import KEPT_IN, WITH_OFFSETS, matching_listed, why_incomplete
 from kops.operations.services import Services
 
@@ -173,9 +174,9 @@ class LagReport:
     offsets: Mapping[str, GroupOffsets]
     bounds: Mapping[TopicPartition, Bounds | KopsError]
     problems: Mapping[str, KopsError]
-    isolation: str = READ_UNCOMMITTED
-    details: Details = field(default=NO_DETAILS)
-    without_offsets: tuple[str, ...] = ()
+    isolation: str
+    details: Details
+    without_offsets: tuple[str, ...]
 
     @property
     def blocks(self) -> Iterator[Block]:
@@ -273,8 +274,6 @@ class Sums:
         }
 
     def sentence(self) -> str:
-        from kops.core.groups.lag import age_text
-
         without = f", {self.without_commit} without a commit" if self.without_commit else ""
         behind = f", {age_text(self.time_lag_ms)} behind" if self.time_lag_ms else ""
         return f"{counted(len(self.groups), 'group')}, {counted(self.partitions, 'partition')}: lag {self.lag:,}{behind}{without}"

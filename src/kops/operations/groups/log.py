@@ -37,7 +37,7 @@ class GroupLog:
     """
 
     histories: Mapping[str, GroupHistory]
-    left_out: int = 0
+    left_out: int
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kops.core.durations import parse_duration
 from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
@@ -28,8 +28,8 @@ class ChosenGroups:
 
     groups: Mapping[str, Group | None]
     named: frozenset[str]
-    active: Mapping[str, GroupActive] = field(default_factory=dict)
-    left_out: int = 0
+    active: Mapping[str, GroupActive]
+    left_out: int
 
 
 def choose_groups(

@@ -36,10 +36,10 @@ class ReadRequest:
     """
 
     selection: Selection
-    span: Span | None = None
-    last: int = DEFAULT_LAST
-    follow: bool = False
-    isolation: str = "read_committed"
+    span: Span | None
+    last: int
+    follow: bool
+    isolation: str
 
 
 @dataclass

@@ -13,7 +13,6 @@ from kops.core.selection import parse_selection
 from kops.formats.base import Format
 from kops.gateways.kafka.records_ends import read_first, read_last
 from kops.operations.groups.matching import find_group
-from kops.operations.records.consume import Stream
 from kops.operations.records.rows import row_or_bytes
 from kops.operations.services import Services
 
@@ -31,12 +30,10 @@ class PeekResult:
     committed: int
     before: tuple[Record, ...]
     after: tuple[Record, ...]
-    note: str = ""
+    note: str
 
 
-def peek(
-    services: Services, group_id: str, topics: Sequence[str] = (), *, before: int = 2, after: int = 3, isolation: str = "read_committed"
-) -> list[PeekResult]:
+def peek(services: Services, group_id: str, topics: Sequence[str], *, before: int, after: int, isolation: str) -> list[PeekResult]:
     """Return the records around the committed offsets of a group.
 
     :param topics: only these: ``orders``, ``orders:0,1``
@@ -59,10 +56,9 @@ def peek(
     nexts = {p: min(max(found.offset, bounds[p].log_start_offset), bounds[p].log_end_offset) for p, found in committed.items()}
     ends = {p: max(nexts[p], stable[p].log_end_offset) for p in committed}
     earlier = {p: Bounds(bounds[p].log_start_offset, min(nexts[p], stable[p].log_end_offset)) for p in committed}
-    stream = Stream(group_id)
-    records_before = read_last(services.kafka.records, earlier, before, isolation, stream.count)
+    records_before = read_last(services.kafka.records, earlier, before, isolation)
     unread = {p: Bounds(nexts[p], ends[p]) for p in committed}
-    records_after = read_first(services.kafka.records, unread, after, isolation, stream.count)
+    records_after = read_first(services.kafka.records, unread, after, isolation)
     return [
         PeekResult(
             found.offset,
