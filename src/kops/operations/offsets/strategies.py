@@ -45,8 +45,10 @@ def mixes_of(steps: Sequence[tuple[str, Any]]) -> list[tuple[tuple[str, ...], Ch
     :raises UsageProblem: when there is no strategy, or it is not clear what one applies to
     """
     strategies = [name for name, _ in steps if name != TOPIC]
-    if len(strategies) <= 1:
-        _refuse_unless_one(strategies)
+    if not strategies:
+        flags = ", ".join(_flag(field.name) for field in fields(Choice))
+        raise UsageProblem(f"one of {flags} is needed; none is given", hint="--to @-1h, --to start and --to end are the short ones")
+    if len(strategies) == 1:
         choice = next(Choice(**{name: value}) for name, value in steps if name != TOPIC)
         return [(tuple(value for name, value in steps if name == TOPIC), choice)]
     hint = "each strategy is for the --topic before it: --topic a --to-earliest --topic b --to @-1h"
@@ -63,13 +65,6 @@ def mixes_of(steps: Sequence[tuple[str, Any]]) -> list[tuple[tuple[str, ...], Ch
     if topics:
         raise UsageProblem(f"--topic {topics[0]} has no strategy behind it", hint=hint)
     return mixes
-
-
-def _refuse_unless_one(given: Sequence[str]) -> None:
-    if len(given) != 1:
-        flags = [_flag(field.name) for field in fields(Choice)]
-        chosen = f"{len(given)} are given" if given else "none is given"
-        raise UsageProblem(f"one of {', '.join(flags)} is needed; {chosen}", hint="--to @-1h, --to start and --to end are the short ones")
 
 
 def _flag(name: str) -> str:
