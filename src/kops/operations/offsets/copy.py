@@ -25,11 +25,11 @@ def plan_copy(
     source: str,
     target: str,
     *,
-    topics: Sequence[str] = (),
-    renames: Mapping[str, str] | None = None,
-    by: str = BY_OFFSET,
-    new_group: bool = False,
-    wait_empty: str | None = None,
+    topics: Sequence[str],
+    renames: Mapping[str, str],
+    by: str,
+    new_group: bool,
+    wait_empty: str | None,
 ) -> Plan:
     """Plan to copy the committed offsets of one group to another.
 
@@ -40,16 +40,15 @@ def plan_copy(
     :param by: ``offset``, or ``time``: the first record at or after the timestamp of the record that the source would read next
     :raises Refused: when the target has members or does not exist, or the source has no such commits
     """
-    names = dict(renames or {})
-    if source == target and not names:
+    if source == target and not renames:
         raise UsageProblem("a group cannot be copied to itself", hint="name another group, or --rename TOPIC=OTHER")
     try:
         find_group(services, source)
     except NotFound as missing:
         raise Refused(missing.message, hint=missing.hint, group=source) from missing
-    commits = _chosen(services, source, topics, names)
+    commits = _chosen(services, source, topics, renames)
     group, current = ready_group(services, target, new_group=new_group, wait_empty=wait_empty)
-    places = {partition: TopicPartition(names.get(partition.topic, partition.topic), partition.partition) for partition in commits}
+    places = {partition: TopicPartition(renames.get(partition.topic, partition.topic), partition.partition) for partition in commits}
     _refuse_twice(places)
     strategies = _by_time(services, commits) if by == BY_TIME else {p: ToOffset(found.offset) for p, found in commits.items()}
     bounds = services.kafka.offsets.bounds_or_errors(places.values())
@@ -70,7 +69,7 @@ def plan_copy(
     if not wanted:
         missing_place = min(unchanged)
         raise Refused(f"there is no partition {missing_place}", hint="`kops topics create` makes topics", topic=missing_place.topic)
-    summary = f"copy offsets of group {source} to {f'group {target}' if source != target else ', '.join(sorted(set(names.values())))}"
+    summary = f"copy offsets of group {source} to {f'group {target}' if source != target else ', '.join(sorted(set(renames.values())))}"
     kept = {place: (current.get(place), reason) for place, reason in unchanged.items()}
     return plan_move(services, group_moves(target, state_of(group), {**kept, **wanted}, current), summary=summary)
 

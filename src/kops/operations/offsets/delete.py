@@ -12,6 +12,7 @@ from kops.core.offsets.moves import GroupMoves, group_moves
 from kops.core.plan import Plan, Severity
 from kops.operations.groups.matching import WITH_OFFSETS, find_group
 from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.choose import committed_now
 from kops.operations.offsets.move import Move, plan_move
 from kops.operations.offsets.rules import narrowing
 from kops.operations.services import Services
@@ -36,7 +37,7 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
         raise Refused(missing.message, hint=missing.hint, group=group_id) from missing
     if group.type not in WITH_OFFSETS:
         raise Refused(f"{group_id} is a {group.type} group: it has no committed offsets", group=group_id)
-    current = services.kafka.groups.committed([group_id], stable=True)[group_id]
+    current = committed_now(services, group_id)
     chosen: set[TopicPartition] = set()
     for text, rule in zip(topics, narrowing(topics, regex=regex), strict=True):
         found = {partition for partition in current if rule.includes(partition)}
