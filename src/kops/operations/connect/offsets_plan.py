@@ -16,7 +16,7 @@ from kops.core.selection import parse_selection
 from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of, position_of
 from kops.operations.connect.offsets_change import Move, OffsetMoves, plan_moves
 from kops.operations.connect.select import select
-from kops.operations.offsets.plan import selected
+from kops.operations.offsets.plan import by_partition
 from kops.operations.offsets.strategies import seeks_of
 from kops.operations.offsets.targets import at_times
 from kops.operations.services import Services
@@ -109,14 +109,11 @@ def _positions(services: Services, texts: Sequence[str], current: Mapping[str, P
     """Resolve positions in topics to offsets; offsets outside of the log are refused."""
     if not texts:
         raise UsageProblem("no position is given", hint="write it like orders:0=1200, orders=start, orders=end or orders=@-1h")
-    seeks = seeks_of(texts, services.now())
     strategies: dict[TopicPartition, Strategy] = {}
-    for partitions, strategy in zip(selected(services, list(seeks)), seeks.values(), strict=True):
-        if isinstance(strategy, SkipRecords):
+    for partition, seek in by_partition(services, seeks_of(texts, services.now())).items():
+        if isinstance(seek, SkipRecords):
             raise UsageProblem("skip: is for groups only", hint="orders:0=+1 moves one offset forward")
-        for partition in partitions:
-            if strategies.setdefault(partition, strategy) is not strategy:
-                raise UsageProblem(f"{partition} is named twice", hint="give one position to each partition")
+        strategies[partition] = seek
     bounds, times = services.kafka.offsets.bounds(strategies), at_times(services, strategies)
     pairs: list[Pair] = []
     for partition, strategy in sorted(strategies.items(), key=lambda each: each[0]):

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import TypeVar
 
-from kops.core.errors import KopsError, NotFound, Refused
+from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.findings import counted, names_text
 from kops.core.models import CommittedOffset, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy
@@ -28,6 +29,8 @@ from kops.operations.offsets.rules import Places, Rule, existing_partitions, pla
 from kops.operations.offsets.skip import passed_transactions
 from kops.operations.offsets.targets import Targets, read_targets, topic_moves
 from kops.operations.services import Services
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,21 @@ def selected(services: Services, selections: Sequence[Selection]) -> list[tuple[
         return [partitions_selected([selection], existing) for selection in selections]
     except NotFound as missing:
         raise Refused(missing.message, hint=missing.hint, **missing.details) from missing
+
+
+def by_partition(services: Services, positions: Mapping[Selection, P]) -> dict[TopicPartition, P]:
+    """Return the position of each partition.
+
+    :raises Refused: as for ``selected``
+    :raises UsageProblem: when a partition is named twice
+    """
+    chosen: dict[TopicPartition, P] = {}
+    for partitions, position in zip(selected(services, list(positions)), positions.values(), strict=True):
+        for partition in partitions:
+            if partition in chosen:
+                raise UsageProblem(f"{partition} is named twice", hint="give one position to each partition")
+            chosen[partition] = position
+    return chosen
 
 
 def _collect_less() -> None:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from kops.core.durations import parse_duration
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy, ToCurrent
 from kops.core.plan import Plan
-from kops.core.selection import Selection, is_glob, parse_selection
+from kops.core.selection import is_glob, parse_selection
 from kops.operations.offsets.choose import ChosenGroups, choose_groups, ready_group
 from kops.operations.offsets.files import file_offsets, file_rules
 from kops.operations.offsets.history import history_rules, history_strategies, history_time
-from kops.operations.offsets.plan import plan_group, plan_groups, selected
+from kops.operations.offsets.plan import by_partition, plan_group, plan_groups, selected
 from kops.operations.offsets.rules import Rule, narrowing, rule_of
 from kops.operations.offsets.skip import resolve_skips
 from kops.operations.offsets.strategies import Choice, seeks_of, strategy_of
 from kops.operations.services import Services
-
-P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ def _plan_one(services: Services, group_id: str, topics: Sequence[str], choice: 
     if choice.from_file is not None:
         offsets = file_offsets(choice.from_file, group_id, selections, services.now())
         group, current = ready_group(services, group_id, new_group=scope.new_group, wait_empty=scope.wait_empty)
-        plan = plan_group(services, group_id, group, _each(services, offsets), current, summary=summary)
+        plan = plan_group(services, group_id, group, by_partition(services, offsets), current, summary=summary)
         return replace(plan, summary=f"{plan.summary} to the offsets in {choice.from_file}")
     at = None if choice.to_history is None else history_time(choice.to_history, services.now())
     strategy = ToCurrent() if at is not None else strategy_of(choice, services.now())
@@ -124,15 +121,5 @@ def plan_seek(
     """
     seeks = seeks_of(positions, services.now())
     group, current = ready_group(services, group_id, new_group=new_group, wait_empty=wait_empty)
-    strategies = resolve_skips(services, _each(services, seeks), current)
+    strategies = resolve_skips(services, by_partition(services, seeks), current)
     return plan_group(services, group_id, group, strategies, current, summary=f"seek group {group_id}")
-
-
-def _each(services: Services, positions: Mapping[Selection, P]) -> dict[TopicPartition, P]:
-    chosen: dict[TopicPartition, P] = {}
-    for selection, partitions in zip(positions, selected(services, list(positions)), strict=True):
-        for partition in partitions:
-            if partition in chosen:
-                raise UsageProblem(f"{partition} is named twice", hint="give one position to each partition")
-            chosen[partition] = positions[selection]
-    return chosen
