@@ -18,11 +18,12 @@ from kops.gateways.kafka.records_ends import read_first
 from kops.operations.cluster.observe import Gaps
 from kops.operations.diagnose.scope import Scope
 from kops.operations.groups.lag import LagReport, lag
-from kops.operations.groups.matching import is_live_streams
+from kops.operations.groups.matching import is_streams
 from kops.operations.groups.open_transactions import OpenTransactions
 from kops.operations.groups.unread import MOST_PLACES, headrooms, time_lags
 from kops.operations.records.rows import BYTES, stream_row
 from kops.operations.services import Services
+from kops.output.records import as_line
 
 MOST_RECORDS = 10
 """How many records are read to show where groups are stuck."""
@@ -80,8 +81,7 @@ def _first_look(report: LagReport, name: str, scope: Scope, settings: Settings) 
             gone=isinstance(ends, NotFound),
         )
         partitions.append(look)
-    streams = is_live_streams(group) or group.type == "streams"
-    return GroupLook(group, tuple(partitions), streams=streams, settings=settings)
+    return GroupLook(group, tuple(partitions), streams=is_streams(group), settings=settings)
 
 
 def _with_times(services: Services, looks: Sequence[GroupLook], report: LagReport, gaps: Gaps, *, within: int) -> list[GroupLook]:
@@ -257,7 +257,5 @@ def _shown(record: Record) -> tuple[str, dict[str, Any]]:
 
 def _short(data: str | None, encoding: str | None) -> str:
     """Return a key or value for people: one line, shortened; base64 is marked as such."""
-    from kops.output.records import as_line
-
     text = as_line(data, encoding)
     return text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}..."

@@ -133,9 +133,9 @@ def _with_similar(missing: NotFound, names: Sequence[str]) -> NotFound:
     return NotFound(missing.message, hint=f"did you mean {' or '.join(near)}?" if near else missing.hint, **missing.details)
 
 
-def is_live_streams(group: Group) -> bool:
-    """Whether the members are a Kafka Streams application: by its own protocol, or its assignor in the classic one."""
-    return group.state != "EMPTY" and (group.type == "streams" or group.protocol == "stream")
+def is_streams(group: Group) -> bool:
+    """Whether it is the group of a Kafka Streams application: by its own protocol, or by its members' assignor in the classic one."""
+    return group.type == "streams" or (group.state != "EMPTY" and group.protocol == "stream")
 
 
 def refuse_active(group: Group, *, can_wait: bool = False) -> None:
@@ -153,7 +153,7 @@ def refuse_active(group: Group, *, can_wait: bool = False) -> None:
     if group.state == "EMPTY":
         return
     members = f"{len(group.members)} member{'s' if len(group.members) > 1 else ''}" if group.members else "members"
-    if is_live_streams(group):
+    if is_streams(group):
         what = f"{group.group_id} is a running Kafka Streams application with {members} ({group.state})"
         hint = "stop all its instances first; its stores do not move with its offsets: see `kops state rebuild`"
     else:
@@ -185,18 +185,6 @@ def wait_until_empty(services: Services, group_id: str, milliseconds: int) -> No
             return
 
 
-def group_row(group: Group) -> dict[str, Any]:
-    coordinator = group.coordinator
-    return {
-        "group": group.group_id,
-        "type": group.type,
-        "state": group.state,
-        "protocol": group.protocol or None,
-        "kafka_streams": is_live_streams(group) or group.type == "streams",
-        "coordinator": {"id": coordinator.id, "host": coordinator.host, "port": coordinator.port} if coordinator else None,
-    }
-
-
 def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return described groups as rows of a table: the number of members, the coordinator as an address."""
     return [
@@ -225,8 +213,14 @@ def _assignment(partitions: Iterable[Mapping[str, Any]]) -> str | None:
 
 def _row(group: Group) -> dict[str, Any]:
     known = group.type in WITH_KNOWN_MEMBERS or isinstance(group, WorkingGroup)
+    coordinator = group.coordinator
     return {
-        **group_row(group),
+        "group": group.group_id,
+        "type": group.type,
+        "state": group.state,
+        "protocol": group.protocol or None,
+        "kafka_streams": is_streams(group),
+        "coordinator": {"id": coordinator.id, "host": coordinator.host, "port": coordinator.port} if coordinator else None,
         "epoch": group.epoch if isinstance(group, WorkingGroup) else None,
         "members": [_member(member) for member in group.members] if known else None,
         "subtopologies": [asdict(subtopology) for subtopology in group.subtopologies] if isinstance(group, WorkingGroup) else [],

@@ -17,7 +17,7 @@ from kops.core.times import to_milliseconds
 from kops.core.topics.names import STREAMS_SUFFIXES, streams_application
 from kops.core.topics.settings import POLICY, RETENTION, readable_value
 from kops.core.topics.warnings import EffectiveSettings
-from kops.operations.groups.matching import is_live_streams
+from kops.operations.groups.matching import is_streams
 from kops.operations.services import Services
 
 RETENTION_SIZE = "retention.bytes"
@@ -126,7 +126,7 @@ def _applications(services: Services, group_ids: Collection[str], owners: Collec
 
 
 def _is_streams(group: Group | KopsError) -> bool:
-    return isinstance(group, Group) and (group.type == "streams" or is_live_streams(group))
+    return isinstance(group, Group) and is_streams(group)
 
 
 def _stores_time(offsets: Mapping[TopicPartition, CommittedOffset] | KopsError) -> bool:
