@@ -22,7 +22,6 @@ from kops.operations.services import Services
 
 OK, MISSING, OPTIONAL = "ok", "missing", "optional"
 PLAIN, CONNECT, REGISTRY, ALL = "kafka", "connect", "registry", "all"
-FETCHES = (PLAIN, CONNECT, REGISTRY, ALL)
 """Choices of ``--fetch``: a plain installation, or what the sandbox needs for Connect or a registry."""
 
 MINIMUM_PYTHON = (3, 10)
@@ -48,7 +47,7 @@ class Check:
 def examine(services: Services, *, fetch: str | None = None, jars_directory: Path | None = None) -> Iterator[Check]:
     """Check this machine.
 
-    :param fetch: one of FETCHES: what to fetch if it is not cached; None: nothing
+    :param fetch: what to fetch if it is not cached, such as ``ALL``; None: nothing
     :param jars_directory: check this directory of jars instead of the cache
     """
     directories = services.directories

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from kops.config import layers
 from kops.config.connection import Connection, Secret
 from kops.config.contexts import require_context, save_context, secret_file, write_secret
 from kops.config.layers import Layer, SourcedValue
-from kops.config.load import read_config
+from kops.config.load import ConfigFile, read_config
 from kops.config.paths import Directories
 from kops.config.schema import SETTINGS, Kind, Setting, check_context_name
 from kops.config.validate import build
@@ -43,7 +44,7 @@ def list_contexts(directories: Directories) -> list[Row]:
     file = read_config(directories)
     rows = []
     for name, table in file.contexts.items():
-        layer, problem = _layer_or_problem(directories, name)
+        layer, problem = _layer_or_problem(file, name)
         row: Row = {"name": name, "current": name == file.current}
         row["bootstrap_servers"] = list(_value(layer, "bootstrap_servers", ()))
         row["security_protocol"] = _value(layer, "security_protocol", "PLAINTEXT")
@@ -74,7 +75,7 @@ def show_resolved(connection: Connection) -> Row:
     """Return every setting of a connection with its origin."""
     rows = []
     for setting in SETTINGS.values():
-        value = _field(connection, setting.field)
+        value = attrgetter(setting.field)(connection)
         if setting.kind is Kind.TABLE:
             for key, one in value.items():
                 name = f"{setting.name}.{key}"
@@ -170,8 +171,7 @@ def _files(layer: Layer) -> list[str]:
     return references + [one.value for key, one in layer.items() if _setting(key).kind is Kind.PATH]
 
 
-def _layer_or_problem(directories: Directories, name: str) -> tuple[Layer, str | None]:
-    file = read_config(directories)
+def _layer_or_problem(file: ConfigFile, name: str) -> tuple[Layer, str | None]:
     try:
         layer = file.layer(name)
         _checked(layer, name, {})
@@ -182,13 +182,6 @@ def _layer_or_problem(directories: Directories, name: str) -> tuple[Layer, str |
 
 def _value(layer: Layer, key: str, default: Any) -> Any:
     return layer[key].value if key in layer else default
-
-
-def _field(connection: Connection, path: str) -> Any:
-    value: Any = connection
-    for part in path.split("."):
-        value = getattr(value, part)
-    return value
 
 
 def _setting(key: str) -> Setting:
