@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
-from kops.operations.connect.mutation import ConnectMutation, connect_plan, poll_until, states_text
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, poll, poll_until, states_text
 from kops.operations.connect.offsets import name_of, shown_offset
 from kops.operations.connect.select import by_name
 from kops.operations.connect.states import VERBS, failures, has_reached
@@ -240,17 +240,14 @@ def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
 
     :raises VerificationFailed: when an offset differs
     """
-    deadline = time.monotonic() + WAIT_SECONDS
-    while True:
-        actual = _offsets(services, name)
-        wrong = [move for move in moves if actual.get(move.name) != move.after]
-        if not wrong:
-            return
-        if time.monotonic() > deadline:
-            move = wrong[0]
-            was = shown_offset(actual.get(move.name))
-            raise VerificationFailed(f"{name} {move.name} was set to {shown_offset(move.after)}, but read back as {was}")
-        time.sleep(_RETRY_SECONDS / 4)
+
+    def wrong(actual: Mapping[str, Offset]) -> list[Move]:
+        return [move for move in moves if actual.get(move.name) != move.after]
+
+    actual = poll(lambda: _offsets(services, name), lambda found: not wrong(found), seconds=WAIT_SECONDS)
+    for move in wrong(actual):
+        was = shown_offset(actual.get(move.name))
+        raise VerificationFailed(f"{name} {move.name} was set to {shown_offset(move.after)}, but read back as {was}")
 
 
 def _restore(
