@@ -194,7 +194,7 @@ class ChangeConnectors(ConnectMutation[Steps]):
             if step.before is None and actual is None:
                 unchanged[name] = "already deleted"
                 continue
-            config = None if step.before is None else _previous_config(step, actual, key)
+            config = _previous_config(step, actual, key)
             changes.append(ConnectorChange(name, actual, config, step.file, frozenset(step.passwords), step.state))
         return plan_changes(services, changes, unchanged, losses=losses)
 
@@ -250,13 +250,13 @@ def _with_secrets(step: Step, found: Mapping[str, Connector], key: bytes) -> dic
     return config
 
 
-def _previous_config(step: Step, actual: Connector | None, key: bytes) -> dict[str, str]:
-    """Return the configuration from before a step.
+def _previous_config(step: Step, actual: Connector | None, key: bytes) -> dict[str, str] | None:
+    """Return the configuration from before a step; None if the connector did not exist.
 
     :raises Refused: when one of its secrets can no longer be found
     """
     if step.before is None:
-        return {}
+        return None
     config, missing = step.before.opened([actual.config] if actual is not None else [], key)
     if missing:
         raise Refused(

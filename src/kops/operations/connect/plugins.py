@@ -34,7 +34,6 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Where to get what Maven Central does not have."""
 _NEEDS = "it must be on the workers' plugin.path; "
-_AGAIN = "then restart them"
 
 
 def plugin_rows(services: Services, kind: str | None = None, *, every: bool = False) -> list[Row]:
@@ -115,7 +114,7 @@ def install_hint(plugin: str, kafka_version: str) -> str:
         coordinate = f"org.apache.kafka:{artifact}:{kafka_version}"
     if not coordinate and (place := _first(ELSEWHERE, plugin)):
         return f"{_NEEDS}it is not on Maven Central, {place}; for the sandbox: kops sandbox up --connect --plugins FOLDER-OF-FOLDERS"
-    return f"{_NEEDS}for the sandbox: kops connect plugins add {coordinate or 'GROUP:ARTIFACT:VERSION'}, {_AGAIN}"
+    return f"{_NEEDS}for the sandbox: kops connect plugins add {coordinate or 'GROUP:ARTIFACT:VERSION'}, then restart them"
 
 
 def _first(places: Mapping[str, str], plugin: str) -> str:
