@@ -12,11 +12,10 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 from kops.config.durable import write_whole
 from kops.core.errors import ConfigError, NotFound, UsageProblem
@@ -86,11 +85,10 @@ class Entry:
 @dataclass(frozen=True)
 class Journal:
     folder: Path
-    _clock: Any = field(default=lambda: datetime.now(timezone.utc), repr=False)
 
     def open(self, plan: Plan, *, undoes: str = "", finishes: str = "") -> Entry:
         """Write an entry before its mutation starts."""
-        now = self._clock()
+        now = datetime.now(timezone.utc)
         entry = Entry(
             id=f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(2)}",  # sorts by time: `last` is the newest
             status=EntryStatus.OPEN,
@@ -117,7 +115,7 @@ class Journal:
         if isinstance(entry.plan.items, DerivedItems) and status in (EntryStatus.DONE, EntryStatus.PARTIAL) and error is None:
             results, rest = [result for result in results if result.status is not Status.DONE], Status.DONE.value
         bodies = tuple(result.as_json() for result in results)
-        ended = time_text(to_milliseconds(self._clock()))
+        ended = time_text(to_milliseconds(datetime.now(timezone.utc)))
         closed = replace(entry, status=status, results=bodies, rest=rest, error=error, left=left, ended=ended)
         self._write(closed)
         return closed
