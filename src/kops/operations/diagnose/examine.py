@@ -21,6 +21,7 @@ from kops.core.streams.capture import Capture
 from kops.core.streams.missing import MISSING_CHECK, MissingTopic, missing_finding, missing_topics
 from kops.core.streams.topics import CHANGELOG, is_named_of, looks_like_streams, owner_of
 from kops.core.times import time_text, to_milliseconds
+from kops.operations.cluster.health import gap_rows
 from kops.operations.cluster.observe import Gaps, observe
 from kops.operations.diagnose.looks import COMMIT_HISTORY, look_at_groups, with_transactions
 from kops.operations.diagnose.scope import Scope, scope_of
@@ -125,7 +126,7 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
             "commits_since": time_text(diagnosis.at - diagnosis.history) if diagnosis.history else None,
         },
         "findings": [finding.as_json() for finding in diagnosis.findings],
-        "not_checked": [{"check": what, "error": error.as_json()} for what, error in diagnosis.gaps.items()],
+        "not_checked": gap_rows(diagnosis.gaps),
         "left_out": [{"check": what, "reason": reason} for what, reason in diagnosis.left_out.items()],
     }
 
@@ -248,11 +249,9 @@ def _of_program(services: Services, capture: Capture, path: str, others: Sequenc
 
 
 def _is_streams(look: GroupLook) -> bool:
-    committed = [one for one in look.partitions if one.committed is not None]
     topics = {one.partition.topic for one in look.partitions} | {partition.topic for partition in look.history.commits}
-    return look.streams or looks_like_streams(
-        look.group.group_id, look.group, topics, (one.committed.metadata for one in committed if one.committed is not None)
-    )
+    texts = (one.committed.metadata for one in look.partitions if one.committed is not None)
+    return look.streams or looks_like_streams(look.group.group_id, look.group, topics, texts)
 
 
 def _noted(services: Services, application: str, existing: Collection[str]) -> Iterator[MissingTopic]:
