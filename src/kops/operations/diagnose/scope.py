@@ -61,10 +61,9 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     if named_topics:
         readers = readers_of(services, named_topics)
         for topic in named_topics:
-            for group_id in (*readers.committed[topic], *readers.active[topic]):
-                if not may_match(group_id, names):
-                    continue
-                wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
+            for group_id in readers.of(topic):
+                if may_match(group_id, names):
+                    wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
     wanted |= {group_id: None for group_id in groups if group_id is not None}
     found = {name: wanted[name] for name in _with_offsets(sorted(wanted), listed)}
     return Scope(found, tuple(named_topics), whole=False, connectors=frozenset(some))

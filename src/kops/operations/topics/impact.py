@@ -21,6 +21,7 @@ from kops.operations.groups.matching import is_streams
 from kops.operations.services import Services
 
 RETENTION_SIZE = "retention.bytes"
+SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Readers:
     active: dict[str, list[str]]
     group_ids: tuple[str, ...] = ()
     unseen: str = ""
+
+    def of(self, topic: str) -> set[str]:
+        """Return the groups that have committed offsets for a topic, or read it now."""
+        return {*self.committed.get(topic, ()), *self.active.get(topic, ())}
 
 
 def readers_of(services: Services, topics: Collection[str]) -> Readers:
@@ -99,7 +104,7 @@ def streams_uses(services: Services, topics: Collection[str], readers: Readers) 
     """
     owners = {streams_application(name, readers.group_ids) for name in services.kafka.topics.names()}
     uses: dict[str, list[str]] = {topic: [] for topic in topics}
-    readers_by_topic = {topic: {*readers.committed.get(topic, ()), *readers.active.get(topic, ())} for topic in topics}
+    readers_by_topic = {topic: readers.of(topic) for topic in topics}
     applications = _applications(services, {group for groups in readers_by_topic.values() for group in groups}, owners)
     for topic in topics:
         if topic.endswith(STREAMS_SUFFIXES):
@@ -182,17 +187,17 @@ def _needed(committed: Mapping[TopicPartition, CommittedOffset], cutting: Mappin
     return counts
 
 
-def need_warnings(needs: Needs, shown: int = 5) -> list[str]:
+def need_warnings(needs: Needs) -> list[str]:
     """Return a sentence per group that has not read all records to be deleted, those that lose most first."""
     texts = []
     for topic, by_group in needs.records.items():
         ordered = sorted(by_group.items(), key=lambda one: (-one[1], one[0]))
         texts += [
-            f"group {group_id} has yet to read {count:,} of the records to be deleted from {topic}" for group_id, count in ordered[:shown]
+            f"group {group_id} has yet to read {count:,} of the records to be deleted from {topic}" for group_id, count in ordered[:SHOWN]
         ]
-        if len(ordered) > shown:
-            rest = sum(count for _, count in ordered[shown:])
-            texts.append(f"{len(ordered) - shown} more groups have yet to read {rest:,} of the records to be deleted from {topic}")
+        if len(ordered) > SHOWN:
+            rest = sum(count for _, count in ordered[SHOWN:])
+            texts.append(f"{len(ordered) - SHOWN} more groups have yet to read {rest:,} of the records to be deleted from {topic}")
     if needs.unseen:
         texts.append(f"not every group could be asked whether it still needs what is deleted: {needs.unseen}")
     return texts

@@ -209,7 +209,7 @@ def _keys_move(settings: Mapping[str, Mapping[str, Setting]], growing: Mapping[s
 def _who_reads(readers: Readers, growing: Mapping[str, int]) -> list[str]:
     texts = []
     for name in growing:
-        groups = sorted({*readers.committed.get(name, ()), *readers.active.get(name, ())})
+        groups = sorted(readers.of(name))
         if groups:
             texts.append(
                 f"{name} is read by {group_names(groups)}: what starts at the log end misses the first records of the new partitions"
