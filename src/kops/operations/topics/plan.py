@@ -188,12 +188,12 @@ def _number(text: str | None) -> int | None:
 
 
 def _creation(topic: NewTopic, defaults: Mapping[str, str]) -> Item:
-    after: dict[str, Any] = {
+    after = {
         "partitions": topic.partitions,
         "replication_factor": topic.replication_factor,
         "settings": dict(topic.settings),
+        "broker_defaults": {name: value for name, value in broker_defaults(defaults).items() if name not in topic.settings},
     }
-    after["broker_defaults"] = {name: value for name, value in broker_defaults(defaults).items() if name not in topic.settings}
     return Item(topic.name, "create", after=after)
 
 

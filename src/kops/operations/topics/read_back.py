@@ -20,12 +20,12 @@ POLL_SECONDS = 0.1
 Results = tuple[ItemResult, ...]
 
 
-def settled(read: Callable[[], Results], *, seconds: float = SETTLE_SECONDS) -> Results:
-    """Read until everything is as planned, or ``seconds`` have passed.
+def settled(read: Callable[[], Results]) -> Results:
+    """Read until everything is as planned, or ``SETTLE_SECONDS`` have passed.
 
     :param read: reads back and returns the results; those that differ from the plan have the error ``verification_failed``
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         results = read()
         if time.monotonic() > deadline or not any((result.error or {}).get("code") == VerificationFailed.slug for result in results):

@@ -18,8 +18,9 @@ def test_a_broker_that_is_late_is_asked_again():
     assert settled(looks(LATE, LATE, DONE)) == (DONE,)
 
 
-def test_what_stays_other_than_planned_is_told_in_the_end():
-    assert settled(looks(LATE), seconds=0.2) == (LATE,)
+def test_what_stays_other_than_planned_is_told_in_the_end(monkeypatch):
+    monkeypatch.setattr("kops.operations.topics.read_back.SETTLE_SECONDS", 0.2)
+    assert settled(looks(LATE)) == (LATE,)
 
 
 def test_a_refusal_is_no_reason_to_wait():
