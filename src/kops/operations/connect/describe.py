@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kops.core.connect.models import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, UsageProblem
+from kops.core.secret_shapes import without_login
 from kops.operations.connect.select import counted
 from kops.operations.services import Services
 
@@ -93,14 +95,13 @@ def describe_body(services: Services, connector: Connector, *, trace: bool = Fal
     }
 
 
-def password_settings(services: Services, plugin: str) -> set[str]:
+def password_settings(services: Services, plugin: str) -> frozenset[str]:
     """Return the settings that a plugin declares as secrets; none if it cannot be asked."""
     try:
-        return (
-            {str(each["name"]) for each in services.connect.plugin_settings(plugin) if each.get("type") == "PASSWORD"} if plugin else set()
-        )
+        settings = services.connect.plugin_settings(plugin) if plugin else ()
     except KopsError:
-        return set()
+        return frozenset()
+    return frozenset(str(each["name"]) for each in settings if each.get("type") == "PASSWORD")
 
 
 def worker_rows(services: Services) -> list[dict[str, Any]]:
@@ -109,9 +110,7 @@ def worker_rows(services: Services) -> list[dict[str, Any]]:
     :raises UsageProblem: when the context has no Connect
     """
     from concurrent.futures import ThreadPoolExecutor
-    from dataclasses import replace
 
-    from kops.core.secret_shapes import without_login
     from kops.gateways.connect import Connect
 
     urls = services.connection.connect_urls

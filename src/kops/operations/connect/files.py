@@ -101,7 +101,9 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     return Comparison(declaration, tuple(_change(name, declared.get(name), found.get(name), passwords) for name in names))
 
 
-def _change(name: str, wanted: DeclaredConnector | None, actual: Connector | None, passwords: Callable[[str], set[str]]) -> ConnectorChange:
+def _change(
+    name: str, wanted: DeclaredConnector | None, actual: Connector | None, passwords: Callable[[str], frozenset[str]]
+) -> ConnectorChange:
     plugins = [one.config.get(CLASS, "") for one in (wanted, actual) if one is not None]
     secrets = frozenset().union(*map(passwords, plugins))
     if wanted is None:
