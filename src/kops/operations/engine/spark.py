@@ -157,10 +157,6 @@ class Engine:
         by_spark, reported_before = records_read(self.session), records_reported(self._reports)
         return watching(self.services.progress, lambda: by_spark() + records_reported(self._reports) - reported_before, total, "records")
 
-    def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
-        """Show how many more records the log has than before, while something writes."""
-        return write_progress(self.services, ends, total)
-
 
 def _keep_token(connection: Connection, directory: Path) -> None:
     from kops.config.java import token_file, write_token

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kops.core.errors import OperationFailed, Refused, VerificationFailed
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Status
-from kops.operations.engine.spark import Engine
+from kops.operations.engine.spark import Engine, write_progress
 from kops.operations.engine.stable import own_transactions, wait_until_stable
 from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
@@ -37,7 +37,7 @@ def append(
     ends = {partition: end for partition, end in starts.items() if partition.topic == store.changelog}
     target = _target(engine, arguments, name, len(ends))
     engine.services.progress.step(f"writing {store.records:,} records to {store.changelog}")
-    with engine.writing(ends, store.records):
+    with write_progress(engine.services, ends, store.records):
         if store.with_headers:
             written = write_records(read_snapshot(engine.session, store.stage), target)
         else:
