@@ -27,20 +27,17 @@ def resolve_skips(
     :raises UsageProblem: when a partition has no commit to count from, or fewer records after it
     """
     skips = {partition: seek.count for partition, seek in seeks.items() if isinstance(seek, SkipRecords)}
+    found: dict[TopicPartition, Strategy] = {p: seek for p, seek in seeks.items() if not isinstance(seek, SkipRecords)}
     if not skips:
-        return {partition: seek for partition, seek in seeks.items() if not isinstance(seek, SkipRecords)}
+        return found
     without = next((partition for partition in sorted(skips) if partition not in current), None)
     if without is not None:
         raise UsageProblem(f"{without}: there is no committed offset to skip from", hint="name an offset, or start")
     bounds = services.kafka.offsets.bounds(skips, isolation=READ_COMMITTED)
     ranges = {p: OffsetRange(max(current[p].offset, bounds[p].log_start_offset), bounds[p].log_end_offset) for p in skips}
     seen = _offsets_behind(services, ranges, skips)
-    found: dict[TopicPartition, Strategy] = {}
-    for partition, seek in seeks.items():
-        if not isinstance(seek, SkipRecords):
-            found[partition] = seek
-            continue
-        count, start = seek.count, ranges[partition].start
+    for partition, count in skips.items():
+        start = ranges[partition].start
         passed, behind = seen[partition]
         if passed < count:
             _refuse_in_transaction(services, partition, count)
