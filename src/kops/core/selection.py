@@ -9,9 +9,8 @@ from fnmatch import fnmatchcase
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import TopicPartition
-from kops.core.topics.names import topics_not_found
+from kops.core.topics.names import name_problem, topics_not_found
 
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _PARTITIONS = re.compile(r"[0-9,-]+")
 _MOST = 1_000_000
 """More partitions than any cluster has: a larger range is a typo that would only fill memory."""
@@ -38,16 +37,10 @@ def parse_selection(text: str, *, globs: bool = False) -> Selection:
     :raises UsageProblem: if it is not a valid topic name with partitions
     """
     topic, colon, rest = text.partition(":")
-    if not (globs and is_glob(topic)) and (not _TOPIC.fullmatch(topic) or topic in (".", "..")):
-        hint = (
-            "name the topics one by one, or pass --all-topics"
-            if set(topic) & set("*?[")
-            else "write it like orders, orders:0 or orders:0,3-5"
-        )
+    if not (globs and is_glob(topic)) and name_problem(topic):
+        hint = "name the topics one by one, or pass --all-topics" if is_glob(topic) else "write it like orders, orders:0 or orders:0,3-5"
         raise UsageProblem(f"{topic!r} is not a valid topic name", hint=hint)
-    if not colon:
-        return Selection(topic)
-    return Selection(topic, tuple(sorted({number for part in rest.split(",") for number in _numbers(part, text)})))
+    return Selection(topic, _numbers(rest, text) if colon else None)
 
 
 def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
@@ -58,7 +51,7 @@ def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
     topic, colon, rest = text.rpartition(":")
     if not colon or not _PARTITIONS.fullmatch(rest):
         return text, None
-    return topic, tuple(sorted({number for part in rest.split(",") for number in _numbers(part, text)}))
+    return topic, _numbers(rest, text)
 
 
 def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, Sequence[TopicPartition]]) -> tuple[TopicPartition, ...]:
@@ -117,7 +110,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise UsageProblem(f"{pattern!r} is not a valid regular expression: {error}", hint="without --regex it is a glob") from error
 
 
-def _numbers(part: str, text: str) -> range:
+def _numbers(parts: str, text: str) -> tuple[int, ...]:
+    return tuple(sorted({number for part in parts.split(",") for number in _range(part, text)}))
+
+
+def _range(part: str, text: str) -> range:
     match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part, re.ASCII)
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
     if last < first or last > _MOST:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import INTERNAL_TOPICS
-from kops.core.streams.topics import owner_of
+from kops.core.streams.topics import CHANGELOG, REPARTITION, owner_of
 
 LONGEST_NAME = 249
 _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
 
-STREAMS_SUFFIXES = ("-changelog", "-repartition")
+STREAMS_SUFFIXES = (CHANGELOG, REPARTITION)
 
 PROGRESS_TOPIC = "kops-progress"
 """Where replays and redrives record what they have sent; it belongs to kops itself, not to an application."""
