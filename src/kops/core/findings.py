@@ -81,11 +81,11 @@ def any_at_least(findings: Iterable[Finding], least: Severity) -> bool:
     return any(finding.severity <= least for finding in findings)
 
 
-def partitions_text(partitions: Iterable[TopicPartition], most: int = SHOWN_PLACES) -> str:
+def partitions_text(partitions: Iterable[TopicPartition]) -> str:
     """Format partitions for people: ``orders:0,3-5, payments:1 and 3 more topics``."""
     numbers = numbers_by_topic(partitions)
-    shown = ", ".join(f"{topic}:{ranges_text(some)}" for topic, some in list(numbers.items())[:most])
-    rest = len(numbers) - most
+    shown = ", ".join(f"{topic}:{ranges_text(some)}" for topic, some in list(numbers.items())[:SHOWN_PLACES])
+    rest = len(numbers) - SHOWN_PLACES
     return f"{shown} and {rest} more topic{'s' if rest > 1 else ''}" if rest > 0 else shown
 
 

@@ -95,7 +95,7 @@ def _who_could_lead(observed: ObservedCluster, offline: Iterable[TopicPartition]
     waiting = sorted(brokers - observed.live)
     if not waiting:
         return ""
-    which = f"broker {waiting[0]}" if len(waiting) == 1 else f"brokers {names_text(list(map(str, waiting)))}"
+    which = f"broker {waiting[0]}" if len(waiting) == 1 else f"brokers {names_text(waiting)}"
     return f"; {which} can lead without loss, once started"
 
 
@@ -135,7 +135,7 @@ def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
     if silent:
         spare = len(quorum.voters) - len(silent) - (len(quorum.voters) // 2 + 1)
         rest = "one more, and there is no controller" if spare <= 0 else f"{spare} more may go"
-        names = names_text([str(voter) for voter in sorted(silent)])
+        names = names_text(sorted(silent))
         text = (
             f"{len(silent)} of {counted(len(quorum.voters), 'controller')} {'is' if len(silent) == 1 else 'are'} silent ({names}): {rest}"
         )
@@ -183,7 +183,7 @@ def _versions(versions: Mapping[int, str]) -> Iterator[Finding]:
     for broker, version in sorted(versions.items()):
         brokers.setdefault(version, []).append(broker)
     if len(brokers) > 1:
-        parts = "; ".join(f"{version}: {names_text(list(map(str, some)))}" for version, some in sorted(brokers.items()))
+        parts = "; ".join(f"{version}: {names_text(some)}" for version, some in sorted(brokers.items()))
         text = f"brokers of different releases ({parts}): an upgrade that is under way, or was left half done"
         yield Finding(Severity.NOTE, "mixed_versions", "brokers", text, ("kops cluster describe",), {"brokers": brokers})
 
