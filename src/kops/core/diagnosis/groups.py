@@ -53,9 +53,7 @@ def _expiring(look: GroupLook, now: int) -> Iterator[Finding]:
     topic, places = first_look.partition.topic, [one for one, _ in some]
     text = f"{counted(risk, 'unread record')} of {places_text(places)} will be deleted before being read, the first {when}"
     longer = command("topics", "alter", topic, "--config", _longer(first, look.settings.get(topic, {})))
-    yield finding_about(
-        look, Severity.CRITICAL, "expiring_unread", [one for one, _ in some], text, commands=[longer], at_risk=risk, by=first.by
-    )
+    yield finding_about(look, Severity.CRITICAL, "expiring_unread", places, text, commands=[longer], at_risk=risk, by=first.by)
 
 
 def _longer(risk: Headroom, settings: Mapping[str, Setting]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from kops.core.diagnosis.parts import longest_wait, topic_options, unread_text
+from kops.core.diagnosis.parts import finding_about, longest_wait, topic_options, unread_text
 from kops.core.findings import Finding, Severity, command, counted, partitions_text
 from kops.core.groups.history import Deletion, Jump, deletions, jumps
 from kops.core.groups.lag import age_text
@@ -45,15 +45,19 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
         text += "; the log of the consumer shows which of them stops it"
     elif first.held is None and not first.in_doubt and not look.streams:
         commands.append(command("offsets", "seek", name, f"{first.partition}=skip:1", "--wait-empty", "60s"))
-    facts = {
-        "partitions": [str(one.partition) for one in some],
-        "lag": sum(one.unread for one in some),
-        "time_lag_ms": longest_wait(some),
-        "joined": history.arrivals(counted_from),
-        "left": history.departures(counted_from),
-        "records": [look.records[one.partition][1] for one in some if one.partition in look.records],
-    }
-    return Finding(Severity.CRITICAL, "crash_loop", f"group {name}", text, tuple(commands), facts)
+    return finding_about(
+        look,
+        Severity.CRITICAL,
+        "crash_loop",
+        some,
+        text,
+        commands=commands,
+        lag=sum(one.unread for one in some),
+        time_lag_ms=longest_wait(some),
+        joined=history.arrivals(counted_from),
+        left=history.departures(counted_from),
+        records=[look.records[one.partition][1] for one in some if one.partition in look.records],
+    )
 
 
 def history_findings(look: GroupLook) -> Iterator[Finding]:

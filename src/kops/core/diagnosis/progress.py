@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kops.core.diagnosis.parts import finding_about, longest_wait, places_text, unread_text
-from kops.core.diagnosis.transactions import end_text, is_hanging, producer_text
+from kops.core.diagnosis.transactions import end_text, is_hanging
 from kops.core.findings import Finding, Severity, command, counted, names_text
 from kops.core.groups.lag import age_text
 from kops.core.groups.look import GroupLook, PartitionLook, Skew
@@ -42,7 +42,7 @@ def _waiting(look: GroupLook, now: int) -> Iterator[Finding]:
         return
     first = next((one for one in some if one.held is not None), some[0])
     held = first.held
-    names = list(dict.fromkeys(producer_text(one.held) for one in some if one.held is not None))
+    names = list(dict.fromkeys(one.held.producer for one in some if one.held is not None))
     text = f"waits on {places_text(some)} for {'open transactions' if len(names) > 1 else 'an open transaction'}: {unread_text(some)}"
     hanging = held is not None and is_hanging(held, now)
     if held is None:
@@ -87,7 +87,7 @@ def _one_stopped(look: GroupLook, one: PartitionLook, now: int) -> Finding:
     if one.held is not None:
         age = one.held.age(now)
         since = "" if age is None else f", for {age_text(age)}"
-        text += f"; {producer_text(one.held)} has a transaction open there from offset {one.held.start_offset} on{since}"
+        text += f"; {one.held.producer} has a transaction open there from offset {one.held.start_offset} on{since}"
     elif one.in_doubt:
         text += "; whether a transaction is open there is not known"
     elif busy:

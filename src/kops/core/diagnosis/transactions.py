@@ -12,10 +12,6 @@ DEFAULT_TIMEOUT_MS = 60_000
 """``transaction.timeout.ms`` of the producers, where the coordinator does not report it."""
 
 
-def producer_text(found: OpenTransaction) -> str:
-    return found.transactional_id or f"producer {found.producer_id}"
-
-
 def overdue(found: OpenTransaction, now: int) -> bool:
     """Whether it has been open for longer than its time-out, at which its coordinator should have aborted it."""
     return (found.age(now) or 0) > (found.timeout_ms or DEFAULT_TIMEOUT_MS)
@@ -70,7 +66,7 @@ def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: O
     since = "is open" if age is None else f"has been open for {age_text(age)}"
     at = f"from offset {found.start_offset} of {partitions[0]} on"
     end = end_text(found, partitions[0], now)
-    text = f"the transaction of {producer_text(found)} {since}{how}, {at}: readers of committed data wait there; {end}"
+    text = f"the transaction of {found.producer} {since}{how}, {at}: readers of committed data wait there; {end}"
     topics = list(dict.fromkeys(one.topic for one in partitions))
     facts = {
         "partitions": [str(one) for one in partitions],

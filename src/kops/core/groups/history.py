@@ -100,20 +100,15 @@ class GroupHistory:
             since = event.time
         return since
 
-    def departures(self, since: int | None) -> int:
-        return sum(len(event.left) for event in self.members if since is None or event.time >= since)
+    def departures(self, since: int) -> int:
+        return sum(len(event.left) for event in self.members if event.time >= since)
 
-    def arrivals(self, since: int | None) -> int:
-        return sum(len(event.joined) for event in self.members if since is None or event.time >= since)
+    def arrivals(self, since: int) -> int:
+        return sum(len(event.joined) for event in self.members if event.time >= since)
 
     @property
     def last_left(self) -> int | None:
         return next((event.time for event in reversed(self.members) if event.left), None)
-
-    @property
-    def knows_epochs(self) -> bool:
-        """Whether the group's consumers commit with a leader epoch: those of recent years do, tools that move offsets do not."""
-        return any(event.committed and event.committed.leader_epoch is not None for some in self.commits.values() for event in some)
 
 
 NO_HISTORY = GroupHistory()
@@ -134,9 +129,10 @@ def jumps(history: GroupHistory) -> list[Jump]:
 def moves_of_tools(history: GroupHistory) -> list[Jump]:
     """Return the commits that tools made.
 
-    Such a commit has no leader epoch where those of the consumers have one, or came while the group had no members.
+    Such a commit has no leader epoch where those of the group's consumers have one, as consumers of recent years do, or came while the
+    group had no members.
     """
-    epochs = history.knows_epochs
+    epochs = any(event.committed and event.committed.leader_epoch is not None for some in history.commits.values() for event in some)
     found = []
     for partition, events in history.commits.items():
         stood: CommittedOffset | None = None

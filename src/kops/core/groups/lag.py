@@ -65,6 +65,10 @@ class OpenTransaction:
     includes_partition: bool = False
 
     @property
+    def producer(self) -> str:
+        return self.transactional_id or f"producer {self.producer_id}"
+
+    @property
     def hanging(self) -> bool:
         """Whether no coordinator will end it here, by the criteria of ``kafka-transactions find-hanging``."""
         return self.transactional_id is None or not self.includes_partition or self.state in FINISHED_STATES
@@ -123,10 +127,9 @@ def time_lag_of(place: Place, found: FirstRecord | None, now: int) -> TimeLag:
 
 def held_text(held: OpenTransaction, now: int) -> str:
     """Summarize which transaction holds back the last stable offset, and since when."""
-    who = held.transactional_id or f"producer {held.producer_id}"
     age = held.age(now)
     since = f" for {age_text(age)}" if age is not None else ""
-    return f"{'hanging' if held.hanging else 'open'} transaction of {who} at {held.start_offset}{since}"
+    return f"{'hanging' if held.hanging else 'open'} transaction of {held.producer} at {held.start_offset}{since}"
 
 
 def headroom_by_age(retention_ms: int, oldest: int | None, at_risk: int, now: int) -> Headroom | None:

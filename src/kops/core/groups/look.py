@@ -81,13 +81,11 @@ class Skew:
     """A partition that gets most of what is written to its topic.
 
     :param share: of the new records, 0 to 1
-    :param records: new records in all partitions
     :param milliseconds: length of the period in which records count as new
     """
 
     partition: TopicPartition
     share: float
-    records: int
     milliseconds: int
 
 
@@ -167,7 +165,7 @@ def skew_of(new: Mapping[TopicPartition, int], milliseconds: int) -> Skew | None
     if hot is None or len(new) < 2 or total < LEAST_NEW:  # noqa: PLR2004 - one partition has everything
         return None
     share = new[hot] / total
-    return Skew(hot, share, total, milliseconds) if share >= max(0.5, min(0.9, 3 / len(new))) else None
+    return Skew(hot, share, milliseconds) if share >= max(0.5, min(0.9, 3 / len(new))) else None
 
 
 def _longest_first(some: Iterable[PartitionLook]) -> tuple[PartitionLook, ...]:

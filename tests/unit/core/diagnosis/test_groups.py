@@ -214,7 +214,7 @@ def test_a_hot_partition(new, share):
 
 
 def test_what_is_behind_on_a_hot_partition():
-    skew = Skew(TopicPartition("t", 0), 0.96, 200, 600_000)
+    skew = Skew(TopicPartition("t", 0), 0.96, 600_000)
     finding = found(look(), skews=(skew,))["warning", "behind"]
     assert finding.summary.endswith("; t:0 gets 96% of the new records of t (last 10m): a hot key, or the partitioner")
     assert finding.facts["skew"] == {"t:0": 0.96}
