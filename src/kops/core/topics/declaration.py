@@ -59,7 +59,7 @@ def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Calla
     owns: list[str] = []
     for place, body in documents:
         if isinstance(body, Mapping) and "owns" in body:
-            owns += _owned(place, body)
+            owns += owned_globs(_fields(place, body, OWNER_FIELDS), "topic")
             continue
         topic = _topic(place, body, also_known)
         other = topics.get(topic.name) or metrics.get(metric_name(topic.name))
@@ -119,10 +119,6 @@ def _text(config: Fields, name: str) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     raise config.wrong(name, "has an invalid value", "a string, a number, true or false, or a list of strings")
-
-
-def _owned(place: str, body: Mapping[str, Any]) -> list[str]:
-    return owned_globs(_fields(place, body, OWNER_FIELDS), "topic")
 
 
 class Remedy(str, Enum):

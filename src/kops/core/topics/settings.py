@@ -214,22 +214,19 @@ def same_value(name: str, one: str | None, other: str | None) -> bool:
     return one == other
 
 
-def broker_default(name: str, broker: Mapping[str, str | None]) -> str | None:
-    """Return the value that a new topic gets for a setting of :data:`_BROKER_SETTINGS`; None if unknown.
+def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
+    """Return what a new topic gets for the settings that matter most, unless it sets its own.
 
     :param broker: the settings of a broker
     """
-    for setting, factor in _BROKER_SETTINGS.get(name, ()):
-        value = broker.get(setting)
-        if value is not None:
-            return value if factor == 1 else str(int(value) * factor)
-    return None
-
-
-def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
-    """Return what a new topic gets for the settings that matter most, unless it sets its own."""
-    found = {name: broker_default(name, broker) for name in _BROKER_SETTINGS}
-    return {name: value for name, value in found.items() if value is not None}
+    found: dict[str, str] = {}
+    for name, synonyms in _BROKER_SETTINGS.items():
+        for setting, factor in synonyms:
+            value = broker.get(setting)
+            if value is not None:
+                found[name] = value if factor == 1 else str(int(value) * factor)
+                break
+    return found
 
 
 def readable_value(name: str, value: str) -> str:

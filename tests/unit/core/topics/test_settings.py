@@ -13,7 +13,7 @@ from kops.core.topics.settings import (
     Replicas,
     WholeNumber,
     WordList,
-    broker_default,
+    broker_defaults,
     canonical,
     canonical_settings,
     readable_value,
@@ -94,9 +94,9 @@ def test_a_duration_in_milliseconds_is_explained():
 
 
 def test_defaults_come_from_the_first_broker_setting_that_is_set():
-    assert broker_default("retention.ms", {"log.retention.ms": None, "log.retention.hours": "2"}) == "7200000"
-    assert broker_default("retention.ms", {"log.retention.ms": "5", "log.retention.hours": "2"}) == "5"
-    assert broker_default("retention.ms", {}) is None
+    assert broker_defaults({"log.retention.ms": None, "log.retention.hours": "2"}) == {"retention.ms": "7200000"}
+    assert broker_defaults({"log.retention.ms": "5", "log.retention.hours": "2"}) == {"retention.ms": "5"}
+    assert broker_defaults({}) == {}
 
 
 def test_times_for_people():
