@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import ConfigError
@@ -35,7 +35,7 @@ class Declaration:
     """
 
     connectors: tuple[DeclaredConnector, ...] = ()
-    owns: tuple[str, ...] = field(default=())
+    owns: tuple[str, ...] = ()
 
 
 def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.connect.causes import advice
-from kops.core.findings import Finding, Severity, counted
+from kops.core.findings import Finding, Severity, command, counted
 
 RUNNING, PAUSED, STOPPED = "RUNNING", "PAUSED", "STOPPED"
 FAILED = "FAILED"
@@ -114,9 +113,8 @@ def concerns(connector: Connector, groups: Collection[str], topics: Collection[s
 def connector_findings(connector: Connector) -> Iterator[Finding]:
     """Report a failed connector, failed tasks, and tasks that no worker runs."""
     subject, about = f"connector {connector.name}", {"connector": connector.name, "group": connector.group}
-    name = shlex.quote(connector.name)
-    look = (f"kops connect status {name} --trace",)
     failed = [task for task in connector.tasks if task.state == FAILED]
+    look = command("connect", "status", connector.name, "--trace")
     if connector.state == FAILED:
         text = f"the connector has failed: {root_cause(connector.trace)}"
         commands = advice(connector.name, connector.group, connector.trace, connector.config)
@@ -132,4 +130,4 @@ def connector_findings(connector: Connector) -> Iterator[Finding]:
     if connector.state == UNASSIGNED or idle:
         text = "no worker runs " + ("the connector" if connector.state == UNASSIGNED else counted(len(idle), "task"))
         text += ": Connect is rebalancing, or workers are down"
-        yield Finding(Severity.WARNING, "connector_unassigned", subject, text, look, {**about, "tasks": idle})
+        yield Finding(Severity.WARNING, "connector_unassigned", subject, text, (look,), {**about, "tasks": idle})
