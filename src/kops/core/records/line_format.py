@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -52,13 +52,11 @@ class RecordFormat:
         return self.template * len(rows) % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
 
-def compile_format(text: str, *, null: bytes = b"") -> RecordFormat:
+def compile_format(text: str) -> RecordFormat:
     """Compile a format.
 
-    :param null: what is written for a missing key or value
     :raises UsageProblem: for an unknown letter or escape
     """
-    letters = _letters(null)
     template: list[bytes] = []
     fields: list[tuple[str, Turn]] = []
     for match in _TOKEN.finditer(text):
@@ -67,8 +65,8 @@ def compile_format(text: str, *, null: bytes = b"") -> RecordFormat:
             template.append(_plain(match).replace(b"%", b"%%"))
         elif letter == "%":
             template.append(b"%%")
-        elif letter in letters:
-            conversion, part, turn = letters[letter]
+        elif letter in _LETTERS:
+            conversion, part, turn = _LETTERS[letter]
             template.append(conversion)
             fields.append((part, turn))
         else:
@@ -91,29 +89,28 @@ def _plain(match: re.Match[str]) -> bytes:
     return _ESCAPES[match["escape"]]
 
 
-def _letters(null: bytes) -> dict[str, tuple[bytes, str, Turn]]:
-    """Return per letter its conversion, the part of a record that it shows, and how that part is written."""
-
-    def filled(column: Sequence[bytes | None]) -> Iterable[bytes]:
-        return column if all(column) else [null if data is None else data for data in column]  # type: ignore[return-value]
-
-    return {
-        "t": (b"%b", "topic", lambda column: map(str.encode, column)),
-        "p": (b"%d", "partition", _as_it_is),
-        "o": (b"%d", "offset", _as_it_is),
-        "T": (b"%d", "timestamp", lambda column: [-1 if time is None else time for time in column]),
-        "k": (b"%b", SHOWN_KEY, filled),
-        "s": (b"%b", SHOWN_VALUE, filled),
-        "h": (b"%b", "headers", lambda column: map(header_bytes, column)),
-        "K": (b"%d", "key", lambda column: map(_length, column)),
-        "S": (b"%d", "value", lambda column: map(_length, column)),
-        "R": (b"%b", "value", lambda column: [struct.pack(">i", _length(data)) for data in column]),
-    }
-
-
 def _as_it_is(column: Sequence[Any]) -> Sequence[Any]:
     return column
 
 
+def _filled(column: Sequence[bytes | None]) -> Iterable[bytes]:
+    return column if all(column) else [data or b"" for data in column]  # type: ignore[return-value]
+
+
 def _length(data: bytes | None) -> int:
     return -1 if data is None else len(data)
+
+
+_LETTERS: Mapping[str, tuple[bytes, str, Turn]] = {
+    "t": (b"%b", "topic", lambda column: map(str.encode, column)),
+    "p": (b"%d", "partition", _as_it_is),
+    "o": (b"%d", "offset", _as_it_is),
+    "T": (b"%d", "timestamp", lambda column: [-1 if time is None else time for time in column]),
+    "k": (b"%b", SHOWN_KEY, _filled),
+    "s": (b"%b", SHOWN_VALUE, _filled),
+    "h": (b"%b", "headers", lambda column: map(header_bytes, column)),
+    "K": (b"%d", "key", lambda column: map(_length, column)),
+    "S": (b"%d", "value", lambda column: map(_length, column)),
+    "R": (b"%b", "value", lambda column: [struct.pack(">i", _length(data)) for data in column]),
+}
+"""Per letter its conversion, the part of a record that it shows, and how that part is written."""

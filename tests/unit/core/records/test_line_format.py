@@ -38,7 +38,6 @@ def test_what_is_not_there():
     nothing = Record("t", 0, 0, None, None, None)
     assert write("%k|%s|%K|%S|%T|%h", nothing) == b"||-1|-1|-1|"
     assert write("%R", nothing) == b"\xff\xff\xff\xff"
-    assert written_of(compile_format("%k %s", null=b"NULL"), nothing) == b"NULL NULL"
 
 
 def test_many_at_once():
