@@ -17,8 +17,6 @@ from kops.formats.json_schema import JsonChecker
 from kops.formats.primitives import Json
 from kops.formats.protobuf import ProtobufSchema
 
-__all__ = ["Avro", "JsonSchema", "Lookup", "Protobuf", "RegisteredSchema", "RegistryFormat", "schema_id"]
-
 HEADER_BYTES = 5
 _JSON = Json()
 

@@ -10,9 +10,10 @@ import fastavro
 import pytest
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
+from kops.core.schemas.models import RegisteredSchema
 from kops.formats.avro import AvroSchema, shown
 from kops.formats.base import Place, decode_at
-from kops.formats.confluent import Avro, JsonSchema, Protobuf, RegisteredSchema, schema_id
+from kops.formats.confluent import Avro, JsonSchema, Protobuf, schema_id
 
 ORDER = {
     "type": "record",

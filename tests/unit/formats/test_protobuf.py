@@ -3,7 +3,8 @@
 import pytest
 
 from kops.core.errors import OperationFailed, UndecodableRecord
-from kops.formats.confluent import Protobuf, RegisteredSchema
+from kops.core.schemas.models import RegisteredSchema
+from kops.formats.confluent import Protobuf
 from kops.formats.protobuf import ProtobufSchema
 
 PROTO = """// a file as people write them
