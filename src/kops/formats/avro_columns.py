@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from kops.core.records.column_types import NOTHING, ListOf, MapOf, Struct, Type, merged
 from kops.formats.avro import shown
+from kops.formats.avro_guard import resolved
 
 Convert = Callable[[Any], Any]
 """Turns a decoded value into what a column holds; not called for null."""
@@ -24,8 +26,13 @@ _SCALARS = {
     "enum": "string",
     "fixed": "binary",
 }
-_TIMES = {"timestamp-millis": "timestamp", "timestamp-micros": "timestamp", "date": "date"}
-_LOCAL = {"local-timestamp-millis": "timestamp_ntz", "local-timestamp-micros": "timestamp_ntz"}
+_TIMES = {
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "date": "date",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+}
 _NUMBERS = ("int", "bigint", "float", "double")
 
 
@@ -36,13 +43,10 @@ def avro_column(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...] =
     :param named: named types by their full names
     :param inside: the enclosing records: a record nested in itself is a string
     """
-    if isinstance(schema, str) and schema in named:
-        schema = named[schema]
+    schema = resolved(schema, named)
     if isinstance(schema, list):
         return _union([branch for branch in schema if branch != "null"], named, inside)
     kind = schema["type"] if isinstance(schema, dict) else schema
-    if isinstance(kind, (list, dict)):
-        return avro_column(kind, named, inside)
     if kind in ("record", "error"):
         return _record(schema, named, inside)
     if kind == "array":
@@ -77,10 +81,7 @@ def _union(branches: list[Any], named: Mapping[str, Any], inside: tuple[str, ...
         return avro_column(branches[0], named, inside)
     kinds = [avro_column(branch, named, inside)[0] for branch in branches]
     if all(kind in _NUMBERS for kind in kinds):
-        wide = kinds[0]
-        for kind in kinds[1:]:
-            wide = merged(wide, kind)
-        return wide, None
+        return reduce(merged, kinds), None
     return "string", _as_text
 
 
@@ -88,8 +89,8 @@ def _scalar(schema: Mapping[str, Any], kind: str) -> tuple[Type, Convert | None]
     logical = str(schema.get("logicalType", ""))
     if logical == "decimal":
         return f"decimal({schema['precision']},{schema.get('scale', 0)})", None
-    if logical in _TIMES or logical in _LOCAL:
-        return (_TIMES | _LOCAL)[logical], None
+    if logical in _TIMES:
+        return _TIMES[logical], None
     if logical == "uuid" or logical.startswith("time-"):
         return "string", lambda value: str(shown(value))
     return _SCALARS[kind], None

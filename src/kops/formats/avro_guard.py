@@ -34,14 +34,12 @@ class _Schema:
         self._found: dict[str, bool] = {}
 
     def unbounded(self, schema: Any, inside: tuple[str, ...], depth: int = 0) -> bool:
-        schema = _resolved(schema, self._named)
+        schema = resolved(schema, self._named)
         if depth > MOST_DEPTH:
             return True
         if isinstance(schema, list):
             return any(self.unbounded(branch, inside, depth) for branch in schema)
         kind = schema["type"] if isinstance(schema, dict) else schema
-        if isinstance(kind, (list, dict)):
-            return self.unbounded(kind, inside, depth)
         if kind in ("array", "map"):
             inner = schema["items" if kind == "array" else "values"]
             return (kind == "array" and self.weightless(inner, ())) or self.unbounded(inner, inside, depth + 1)
@@ -57,12 +55,10 @@ class _Schema:
 
     def weightless(self, schema: Any, inside: tuple[str, ...]) -> bool:
         """Whether a value of a schema takes no bytes."""
-        schema = _resolved(schema, self._named)
+        schema = resolved(schema, self._named)
         if isinstance(schema, list):
             return False
         kind = schema["type"] if isinstance(schema, dict) else schema
-        if isinstance(kind, (list, dict)):
-            return self.weightless(kind, inside)
         if kind in _RECORDS and schema["name"] not in inside:
             return all(self.weightless(field["type"], (*inside, schema["name"])) for field in schema["fields"])
         return kind == "null" or kind in _RECORDS or (kind == "fixed" and schema["size"] == 0)
@@ -85,7 +81,7 @@ class _Walk:
         self._weightless = 0
 
     def over(self, schema: Any, depth: int) -> None:
-        schema = _resolved(schema, self._named)
+        schema = resolved(schema, self._named)
         if depth > MOST_DEPTH:
             raise UndecodableRecord(f"nested deeper than {MOST_DEPTH} levels")
         if isinstance(schema, list):
@@ -95,9 +91,7 @@ class _Walk:
             self.over(schema[branch], depth)
             return
         kind = schema["type"] if isinstance(schema, dict) else schema
-        if isinstance(kind, (list, dict)):
-            self.over(kind, depth)
-        elif kind in _FIXED_WIDTH:
+        if kind in _FIXED_WIDTH:
             self._pass(_FIXED_WIDTH[kind])
         elif kind in ("int", "long", "enum"):
             self._long()
@@ -150,5 +144,10 @@ class _Walk:
         raise UndecodableRecord("a number has too many bytes")
 
 
-def _resolved(schema: Any, named: Mapping[str, Any]) -> Any:
-    return named.get(schema, schema) if isinstance(schema, str) else schema
+def resolved(schema: Any, named: Mapping[str, Any]) -> Any:
+    """Return a schema itself: the one that a name stands for, or that is written inside ``{"type": ...}``."""
+    if isinstance(schema, str):
+        schema = named.get(schema, schema)
+    if isinstance(schema, dict) and isinstance(schema["type"], (list, dict)):
+        return resolved(schema["type"], named)
+    return schema

@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kops.formats.avro_guard import resolved
+
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _NO_TYPE = "null"
 
@@ -24,12 +26,10 @@ def avro_value(schema: Any, value: Any, named: Mapping[str, Any], path: str = ""
     :param named: named types by their full names
     :raises SchemaMismatch: naming the field
     """
-    schema = _resolved(schema, named)
+    schema = resolved(schema, named)
     if isinstance(schema, list):
         return _of_union(schema, value, named, path)
     kind = schema["type"] if isinstance(schema, dict) else schema
-    if isinstance(kind, (list, dict)):
-        return avro_value(kind, value, named, path)
     reader = _READERS.get(str(kind))
     if reader is None:
         return _simple(schema if isinstance(schema, dict) else {}, str(kind), value, path)
@@ -82,9 +82,9 @@ def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: s
         except SchemaMismatch as wrong:
             problems.append(wrong)
             continue
-        resolved = _resolved(branch, named)
-        is_record = isinstance(resolved, dict) and resolved["type"] == "record"
-        return (resolved["name"], found) if is_record else found
+        chosen = resolved(branch, named)
+        is_record = isinstance(chosen, dict) and chosen["type"] == "record"
+        return (chosen["name"], found) if is_record else found
     if isinstance(value, dict) and len(value) == 1:  # Avro's own JSON names the branch: {"string": "a"}
         ((name, inner),) = value.items()
         for branch in branches:
@@ -170,10 +170,6 @@ _READERS: Mapping[str, Callable[[Any, Any, Mapping[str, Any], str], Any]] = {
     "map": _map,
     "enum": _enum,
 }
-
-
-def _resolved(schema: Any, named: Mapping[str, Any]) -> Any:
-    return named.get(schema, schema) if isinstance(schema, str) else schema
 
 
 def _name(schema: Any) -> str:
