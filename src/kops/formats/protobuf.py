@@ -153,6 +153,13 @@ def _value_of(message: Any) -> Any:
     return found
 
 
+def kind_of(field: Any) -> str:
+    """Return the name of a field's type as in a ``.proto`` file; ``message`` and ``enum`` for types that have names of their own."""
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+
+    return str(FieldDescriptorProto.Type.Name(field.type)).removeprefix("TYPE_").lower()
+
+
 def _field_value(field: Any, value: Any) -> Any:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         of_value = field.message_type.fields_by_name["value"]

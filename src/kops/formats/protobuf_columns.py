@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kops.core.records.column_types import ListOf, MapOf, Struct, Type
+from kops.formats.protobuf import kind_of
 
 _KINDS = {
     "double": "double",
@@ -46,8 +47,4 @@ def _field(field: Any, inside: tuple[str, ...]) -> Type:
 
 
 def _single(field: Any, inside: tuple[str, ...]) -> Type:
-    if field.message_type is not None:
-        return message_type(field.message_type, inside)
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto
-
-    return _KINDS[FieldDescriptorProto.Type.Name(field.type).removeprefix("TYPE_").lower()]
+    return _KINDS[kind_of(field)] if field.message_type is None else message_type(field.message_type, inside)

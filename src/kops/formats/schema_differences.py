@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kops.formats.protobuf import ProtobufSchema
+from kops.formats.protobuf import ProtobufSchema, kind_of
 
 _LIMITS = ("enum", "const", "minimum", "maximum", "minLength", "maxLength", "pattern", "additionalProperties")
 _ALIKE = (
@@ -50,25 +50,19 @@ def _all(messages: list[Any]) -> Iterator[Any]:
 
 
 def _are_compatible(one: Any, other: Any) -> bool:
-    kinds = (_kind(one), _kind(other))
     if one.message_type is not None and other.message_type is not None:
-        return bool(one.message_type.full_name == other.message_type.full_name) or _is_map(one) == _is_map(other) is True
+        return bool(one.message_type.full_name == other.message_type.full_name) or (_is_map(one) and _is_map(other))
+    kinds = (kind_of(one), kind_of(other))
     return kinds[0] == kinds[1] or any(kinds[0] in group and kinds[1] in group for group in _ALIKE)
 
 
 def _type(field: Any) -> str:
     named = field.message_type or field.enum_type
-    return "map" if _is_map(field) else str(named.full_name) if named is not None else _kind(field)
+    return "map" if _is_map(field) else str(named.full_name) if named is not None else kind_of(field)
 
 
 def _is_map(field: Any) -> bool:
     return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
-
-
-def _kind(field: Any) -> str:
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto
-
-    return str(FieldDescriptorProto.Type.Name(field.type)).removeprefix("TYPE_").lower()
 
 
 def json_schema_differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
