@@ -74,7 +74,7 @@ def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
 
 def _asides(keyed: Sequence[Record], live: Sequence[Record], topic: str) -> list[Evidence]:
     found = []
-    named = [name for name in (_namespace(record) for record in live) if name]
+    named = [name for name in (_model_name(record) for record in live) if name]
     if named:
         found.append(Evidence(types.FAUST, _FITS, f"values name a Faust model, such as {named[0]}"))
     if keyed and all(_is_quoted(record) for record in keyed):
@@ -167,14 +167,13 @@ def _near(start_ms: int, record: Record) -> bool:
     return start_ms == 0 or _time(record) - start_ms <= _LONGEST_WINDOW
 
 
-def _namespace(record: Record) -> str | None:
+def _model_name(record: Record) -> str | None:
     if b'"__faust"' not in _value(record):
         return None
     try:
-        model = faust.as_model(faust.decode(_value(record)))
+        return faust.model_name(faust.decode(_value(record)))
     except UndecodableRecord:
         return None
-    return model.namespace if model else None
 
 
 def _is_quoted(record: Record) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,18 +36,6 @@ class WindowKey:
     end: float
 
 
-@dataclass(frozen=True)
-class Model:
-    """A value of a Faust model.
-
-    :param namespace: the name of its class; None when the value does not name it
-    :param fields: its fields, without the name of the class
-    """
-
-    namespace: str | None
-    fields: Mapping[str, Any]
-
-
 def encode(value: Any, *, ascii_only: bool = False) -> bytes:
     """Encode a key or a value as JSON.
 
@@ -74,13 +61,11 @@ def decode_window_key(data: bytes) -> WindowKey:
     raise UndecodableRecord("the key of a windowed table is [key,[start,end]]")
 
 
-def as_model(value: Any) -> Model | None:
-    """Return a decoded value as a model's; None when it is not a JSON object."""
-    if not isinstance(value, dict):
-        return None
-    model = value.get(MODEL_KEY)
-    namespace = model.get("ns") if isinstance(model, dict) else None
-    return Model(namespace, {name: field for name, field in value.items() if name != MODEL_KEY})
+def model_name(value: Any) -> str | None:
+    """Return the name of the class of a model's decoded value; None when it does not name one."""
+    model = value.get(MODEL_KEY) if isinstance(value, dict) else None
+    name: str | None = model.get("ns") if isinstance(model, dict) else None
+    return name
 
 
 def _as_orjson(found: re.Match[str]) -> str:
