@@ -21,7 +21,7 @@ REPARTITION = "repartition"
 FAUST = "faust"
 FAUST_WINDOW = "faust-window"
 
-STORE_TYPES: Mapping[str, str] = MappingProxyType(
+ALL_TYPES: Mapping[str, str] = MappingProxyType(
     {
         KEY_VALUE: "a table, an aggregate, or a key-value store of a processor",
         VERSIONED: "a versioned store: each record is a version of its key, valid from the record's time",
@@ -32,12 +32,7 @@ STORE_TYPES: Mapping[str, str] = MappingProxyType(
         SUPPRESS: "changes that suppress() holds back",
         JOIN_BUFFER: "stream records that wait for a table, in a join with a grace period",
         SUBSCRIPTION: "who asks for which key of the other table, in a foreign-key join",
-    }
-)
-"""Stores of Kafka Streams that have a changelog, and what they hold."""
-
-OTHER_TYPES: Mapping[str, str] = MappingProxyType(
-    {
+        # Up to here stores of Kafka Streams that have a changelog, from here on other internal topics.
         REPARTITION: "records on their way to the task of their new key",
         GROUPED_TABLE: "changes of a table's rows on their way to a grouped table",
         SUBSCRIPTION_REGISTRATION: "subscriptions on their way to the other table of a foreign-key join",
@@ -46,6 +41,4 @@ OTHER_TYPES: Mapping[str, str] = MappingProxyType(
         FAUST_WINDOW: "a windowed Faust table",
     }
 )
-"""Internal topics that are not changelogs of Kafka Streams, and what they hold."""
-
-ALL_TYPES: Mapping[str, str] = MappingProxyType({**STORE_TYPES, **OTHER_TYPES})
+"""What the topics of each type hold, in words."""
