@@ -5,12 +5,12 @@ That they are the library's own bytes is proven in tests/streams/test_formats.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from kops.core.models import TopicPartition
 from kops.formats.streams.foreign_keys import CombinedKey, Response, Subscription
 from kops.formats.streams.join_buffers import BufferedRecord, BufferKey
 from kops.formats.streams.offset_metadata import pack, sized
-from kops.formats.streams.positions import Position
 from kops.formats.streams.reading import Headers
 from kops.formats.streams.session_keys import SessionKey
 from kops.formats.streams.stream_joins import JoinSideKey, JoinSideValue
@@ -102,7 +102,7 @@ def encode_table_change(change: TableChange) -> bytes:
     return values + (bytes([form]) if change.is_latest is None else bytes([change.is_latest, form + 3]))
 
 
-def encode_position(position: Position) -> bytes:
+def encode_position(position: Mapping[TopicPartition, int]) -> bytes:
     by_topic: dict[str, list[bytes]] = {}
     for partition, offset in position.items():
         by_topic.setdefault(partition.topic, []).append(pack("iq", partition.partition, offset))
@@ -115,7 +115,7 @@ def encode_position(position: Position) -> bytes:
     return written.ljust(size, b"\x00")
 
 
-def position_headers(position: Position) -> Headers:
+def position_headers(position: Mapping[TopicPartition, int]) -> Headers:
     return (("v", b"\x00"), ("c", encode_position(position)))
 
 

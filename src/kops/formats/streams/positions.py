@@ -6,8 +6,6 @@ Only applications with the internal setting ``__iq.consistency.offset.vector.ena
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
 from kops.formats.streams.reading import Headers, Reader, text
@@ -16,12 +14,9 @@ VERSION_HEADER = "v"
 POSITION_HEADER = "c"
 VERSION = b"\x00"
 
-Position = Mapping[TopicPartition, int]
-"""The offset of the last record read, by partition."""
-
 
 def decode(data: bytes) -> dict[TopicPartition, int]:
-    """Decode a position.
+    """Decode a position: the offset of the last record read, by partition.
 
     :raises UndecodableRecord: when it ends too early, or its version is not known
     """
