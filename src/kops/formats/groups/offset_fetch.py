@@ -49,7 +49,7 @@ def read_answer(data: bytes) -> dict[str, list[TopicCommits] | int]:
     """
     reader = Reader(data)
     reader.raw(4)  # the throttle time
-    groups = dict(reader.compact_array(lambda: _group(reader)))
+    groups = dict(reader.compact_array(lambda: (reader.compact_text(), _commits(reader))))
     reader.tags()
     return groups
 
@@ -59,11 +59,6 @@ def read_answer_of_one(data: bytes) -> list[TopicCommits] | int:
     reader = Reader(data)
     reader.raw(4)
     return _commits(reader)
-
-
-def _group(reader: Reader) -> tuple[str, list[TopicCommits] | int]:
-    group_id = reader.compact_text()
-    return group_id, _commits(reader)
 
 
 def _commits(reader: Reader) -> list[TopicCommits] | int:
