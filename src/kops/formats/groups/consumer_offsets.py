@@ -42,13 +42,11 @@ class OffsetValue:
     """What was committed, and when.
 
     :param time: milliseconds since the epoch, by the broker's clock
-    :param expires: milliseconds since the epoch; None unless the client asked for it (version 1 only)
     :param topic_id: of the topic that it was committed for, as Kafka writes ids; None where the brokers did not record it
     """
 
     committed: CommittedOffset
     time: int
-    expires: int | None = None
     topic_id: str | None = None
 
 
@@ -101,11 +99,10 @@ def decode_value(data: bytes) -> OffsetValue:
     epoch = reader.number(INT) if version >= _WITH_EPOCH else _NO_EPOCH
     metadata = reader.compact_text() if version >= _FLEXIBLE else reader.text()
     time = reader.number(LONG)
-    expires = reader.number(LONG) if version == 1 else -1
+    if version == 1:
+        reader.number(LONG)  # when it expires
     topic_id = _topic_id(reader) if version >= _FLEXIBLE else None
-    return OffsetValue(
-        CommittedOffset(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, None if expires < 0 else expires, topic_id
-    )
+    return OffsetValue(CommittedOffset(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, topic_id)
 
 
 def _topic_id(reader: Reader) -> str | None:

@@ -31,7 +31,7 @@ def key(version, group, topic, partition):
 
 VALUES = [
     (struct.pack(">hq", 0, 42) + short("m") + struct.pack(">q", 1000), OffsetValue(CommittedOffset(42, "m"), 1000)),
-    (struct.pack(">hq", 1, 42) + short("m") + struct.pack(">qq", 1000, 2000), OffsetValue(CommittedOffset(42, "m"), 1000, 2000)),
+    (struct.pack(">hq", 1, 42) + short("m") + struct.pack(">qq", 1000, 2000), OffsetValue(CommittedOffset(42, "m"), 1000)),
     (struct.pack(">hq", 1, 42) + short("") + struct.pack(">qq", 1000, -1), OffsetValue(CommittedOffset(42, ""), 1000)),
     (struct.pack(">hq", 2, 42) + short("ü") + struct.pack(">q", 1000), OffsetValue(CommittedOffset(42, "ü"), 1000)),
     (struct.pack(">hqi", 3, 42, 7) + short("") + struct.pack(">q", 1000), OffsetValue(CommittedOffset(42, "", 7), 1000)),
