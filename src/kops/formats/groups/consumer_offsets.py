@@ -69,9 +69,10 @@ def java_hash(text: str) -> int:
 
 
 def key_prefixes(group: str) -> tuple[bytes, ...]:
-    """Return the prefixes of the keys of a group's commits, so that other records can be skipped undecoded."""
+    """Return the prefixes of the keys of a group's commits and members, so that other records can be skipped undecoded."""
     name = group.encode()
-    return tuple(SHORT.pack(version) + SHORT.pack(len(name)) + name for version in _KEY_VERSIONS)
+    kinds = (*_KEY_VERSIONS, CLASSIC, CONSUMER_MEMBER, STREAMS_MEMBER)
+    return tuple(SHORT.pack(kind) + SHORT.pack(len(name)) + name for kind in kinds)
 
 
 def decode_key(data: bytes) -> OffsetKey | None:
@@ -123,12 +124,6 @@ class MembersKey:
 
     group: str
     member: str | None = None
-
-
-def members_prefixes(group: str) -> tuple[bytes, ...]:
-    """Return the prefixes of the keys of such records for a group."""
-    name = group.encode()
-    return tuple(SHORT.pack(kind) + SHORT.pack(len(name)) + name for kind in (CLASSIC, CONSUMER_MEMBER, STREAMS_MEMBER))
 
 
 def decode_members_key(data: bytes) -> MembersKey | None:

@@ -20,7 +20,6 @@ from kops.formats.groups.consumer_offsets import (
     decode_members_key,
     decode_value,
     key_prefixes,
-    members_prefixes,
     partition_of_group,
 )
 from kops.operations.services import Services
@@ -94,7 +93,7 @@ def read_group_log(services: Services, group_ids: Sequence[str], *, since: int |
 
 def _read(services: Services, group_ids: Sequence[str], ranges: Mapping[TopicPartition, OffsetRange]) -> dict[str, _Builder]:
     builders = {group: _Builder() for group in group_ids}
-    prefixes = tuple(prefix for group in group_ids for prefix in (*key_prefixes(group), *members_prefixes(group)))
+    prefixes = tuple(prefix for group in group_ids for prefix in key_prefixes(group))
     # With thousands of groups, decoding is faster than comparing with thousands of prefixes.
     few = prefixes if len(group_ids) <= _FEW_GROUPS else ()
     reader = services.kafka.records.read(ranges, isolation=READ_COMMITTED)

@@ -10,7 +10,7 @@ from kops.core.groups.history import CommitEvent, GroupHistory, MembersEvent, de
 from kops.core.groups.lag import TimeLag
 from kops.core.groups.look import GroupLook, PartitionLook
 from kops.core.models import Bounds, CommittedOffset, Group, TopicPartition
-from kops.formats.groups.consumer_offsets import MembersKey, decode_classic_members, decode_members_key, decode_value, members_prefixes
+from kops.formats.groups.consumer_offsets import MembersKey, decode_classic_members, decode_members_key, decode_value, key_prefixes
 
 PLACE = TopicPartition("t", 0)
 NOW = 1_800_000_000_000
@@ -160,7 +160,7 @@ def test_members_of_a_version_that_nobody_knows():
 def test_whose_members(kind, member):
     data = struct.pack(">h", kind) + text("g") + (text(member) if member else b"")
     assert decode_members_key(data) == MembersKey("g", member)
-    assert data.startswith(members_prefixes("g"))
+    assert data.startswith(key_prefixes("g"))
     assert decode_members_key(struct.pack(">h", 3) + text("g")) is None
 
 
