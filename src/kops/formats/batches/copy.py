@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kops.formats.batches.columns import RecordColumns
 from kops.formats.batches.compression import TooManyBytes, decompressed
@@ -62,17 +62,10 @@ def added(one: int, other: int) -> int:
 
 def columns_of_records(records: RecordColumns) -> Columns:
     """Return decoded records as columns to be re-encoded."""
-    columns = columns_of(records.keys(), records.values(), records.timestamps)
-    return with_headers(columns, sections_of_columns(records))
-
-
-def with_headers(columns: Columns, sections: tuple[Any, Any] | None) -> Columns:
-    from dataclasses import replace
-
-    return columns if sections is None else replace(columns, header_bytes=sections[0], headers=sections[1])
+    return columns_of(records.keys(), records.values(), records.timestamps, sections_of_columns(records))
 
 
 def columns_of_table(table: pyarrow.Table) -> Columns:
     """Return the rows of an Arrow table (key, value, timestamp_ms, headers) as columns to be encoded."""
-    parts = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms"))
-    return with_headers(columns_of(*parts), sections_of_lists(table.column("headers")))
+    keys, values, times = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms"))
+    return columns_of(keys, values, times, sections_of_lists(table.column("headers")))

@@ -77,16 +77,17 @@ class Columns:
         )
 
 
-def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
+def columns_of(keys: Any, values: Any, timestamps: Any, headers: Sections | None = None) -> Columns:
     """Convert Arrow columns.
 
     :param keys: pyarrow binary array; null for no key
     :param values: pyarrow binary array; null for a tombstone
     :param timestamps: pyarrow int64 array, milliseconds
+    :param headers: as ``sections_of_columns`` and ``sections_of_lists`` return them
     """
     import numpy
 
-    return Columns(*_binary(keys), *_binary(values), numpy.asarray(timestamps, dtype=numpy.int64))
+    return Columns(*_binary(keys), *_binary(values), numpy.asarray(timestamps, dtype=numpy.int64), *(headers or (None, None)))
 
 
 def one_record(key: bytes, value: bytes, timestamp: int) -> Columns:
