@@ -152,8 +152,7 @@ def columns_of_frames(frames: Frames) -> RecordColumns:
 def _marker_type(data: bytes, batch: Batch) -> int:
     """Return 0 for an abort marker, 1 for a commit marker (``ControlRecordType``)."""
     markers = decode(data, [batch])
-    version_and_type = markers.data[int(markers.key_at[0]) : int(markers.key_at[0]) + 4]
-    return int(struct.unpack(">hh", version_and_type)[1])
+    return int(_KEY_OF_MARKER.unpack_from(markers.data, int(markers.key_at[0]))[1])
 
 
 def offsets_between(columns: Found, start: int, end: int) -> Found:

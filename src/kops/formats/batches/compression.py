@@ -6,6 +6,8 @@ import struct
 import zlib
 from collections.abc import Callable
 
+from kops.formats.batches.varints import MORE
+
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 """Codec numbers in a batch's attributes, by their names in ``compression.type``."""
 _GZIP = 31  # zlib's wbits: 15, plus 16 for a gzip header
@@ -13,7 +15,6 @@ _XERIAL = b"\x82SNAPPY\x00"
 MOST_BYTES = 256 << 20
 """Limit for the decompressed records of one batch: a broker accepts batches of about 1 MB, and real data does not compress 250-fold."""
 _AT_ONCE = 4 << 20
-_MORE = 0x80  # continuation bit of a varint's byte
 
 
 class TooManyBytes(Exception):
@@ -70,7 +71,7 @@ def _snappy_block(block: bytes) -> bytes:
     size, shift, at = 0, 0, 0
     while True:
         size |= (block[at] & 0x7F) << shift
-        if block[at] < _MORE:
+        if block[at] < MORE:
             break
         shift, at = shift + 7, at + 1
     if size > MOST_BYTES:  # the size that the block itself claims
