@@ -84,58 +84,48 @@ def _settings(topic: EffectiveSettings, broker_count: int) -> list[str]:
     return [*_replication(topic, broker_count), *_cleanup(topic), *_unclean(topic)]
 
 
-def _replication(topic: EffectiveSettings, broker_count: int) -> list[str]:
+def _replication(topic: EffectiveSettings, broker_count: int) -> Iterator[str]:
     factor, minimum = topic.replication_factor, topic.settings.get(MIN_IN_SYNC)
     if factor is None:
-        return []
-    texts = []
+        return
     if factor == 1 and broker_count > 1:
-        texts.append(f"replication factor 1 on a cluster of {broker_count} brokers: records are lost with the disk of one of them")
+        yield f"replication factor 1 on a cluster of {broker_count} brokers: records are lost with the disk of one of them"
     if minimum is None or not minimum.isdigit():
-        return texts
+        return
     if int(minimum) > factor:
-        texts.append(f"min.insync.replicas {minimum} is above the replication factor {factor}: producers with acks=all can write nothing")
+        yield f"min.insync.replicas {minimum} is above the replication factor {factor}: producers with acks=all can write nothing"
     elif int(minimum) == factor > 1:
-        texts.append(
-            f"min.insync.replicas {minimum} equals the replication factor: producers with acks=all stop as soon as one broker is down"
-        )
-    return texts
+        yield f"min.insync.replicas {minimum} equals the replication factor: producers with acks=all stop as soon as one broker is down"
 
 
-def _cleanup(topic: EffectiveSettings) -> list[str]:
+def _cleanup(topic: EffectiveSettings) -> Iterator[str]:
     policies = _policies(topic)
     if policies is None:
-        return []
+        return
     retention = topic.settings.get(RETENTION, "")
-    texts = []
     if not policies:
-        texts.append("an empty cleanup.policy keeps every record for ever")
+        yield "an empty cleanup.policy keeps every record for ever"
     if policies == {"compact"} and RETENTION in topic.given:
-        texts.append("retention.ms has no effect on a topic that is only compacted; cleanup.policy=compact,delete expires records too")
+        yield "retention.ms has no effect on a topic that is only compacted; cleanup.policy=compact,delete expires records too"
     if "delete" in policies and retention.isdigit():
         if policies == {"compact", "delete"}:
-            texts.append(f"a key that is not written again within {duration_text(int(retention))} disappears, its latest value too")
+            yield f"a key that is not written again within {duration_text(int(retention))} disappears, its latest value too"
         if int(retention) < SHORT_RETENTION_MS:
-            texts.append(f"records are deleted after {duration_text(int(retention))}: a consumer that is down for longer misses them")
-    return texts
+            yield f"records are deleted after {duration_text(int(retention))}: a consumer that is down for longer misses them"
 
 
-def _first_records(topic: EffectiveSettings) -> list[str]:
-    if "compact" not in (_policies(topic) or ()):
-        return []
-    return ["compaction needs a key on every record, and none is in sight yet: producers that send no key are rejected"]
+def _first_records(topic: EffectiveSettings) -> Iterator[str]:
+    if "compact" in (_policies(topic) or ()):
+        yield "compaction needs a key on every record, and none is in sight yet: producers that send no key are rejected"
 
 
-def _unclean(topic: EffectiveSettings) -> list[str]:
-    if topic.settings.get(UNCLEAN) != "true":
-        return []
-    return ["unclean.leader.election.enable=true: records that were acknowledged can be lost when brokers fail"]
+def _unclean(topic: EffectiveSettings) -> Iterator[str]:
+    if topic.settings.get(UNCLEAN) == "true":
+        yield "unclean.leader.election.enable=true: records that were acknowledged can be lost when brokers fail"
 
 
-def _name(name: str) -> list[str]:
-    texts = []
+def _name(name: str) -> Iterator[str]:
     if "." in name and "_" in name:
-        texts.append("the name has both '.' and '_', which are the same in Kafka's metric names: best use only one of them")
+        yield "the name has both '.' and '_', which are the same in Kafka's metric names: best use only one of them"
     if name.startswith("__"):
-        texts.append("names that begin with __ are those of Kafka's own topics")
-    return texts
+        yield "names that begin with __ are those of Kafka's own topics"
