@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Any, Protocol, TypeAlias
 
 from kops.core.errors import UsageProblem
@@ -33,6 +34,7 @@ _FILTER = re.compile(
     rf"(?P<path>(?:\.{_NAME}|\[\d{{1,9}}\])*)(?P<operator>!=|!~|>=|<=|=|~|>|<)(?P<operand>.*)",
     re.DOTALL,
 )
+_ORDERS = {">": gt, ">=": ge, "<": lt, "<=": le}
 _STEP = re.compile(rf"\.({_NAME})|\[(\d+)\]")
 Step: TypeAlias = str | int
 
@@ -142,9 +144,7 @@ def _ordered(value: Any, operator: str, operand: str, number: float | int | None
         left = _number(value)
     if left is None or _is_number(left) != _is_number(right) or not isinstance(left, (int, float, str)) or isinstance(left, bool):
         return False
-    if operator in (">", ">="):
-        return bool(left > right or (operator == ">=" and left == right))
-    return bool(left < right or (operator == "<=" and left == right))
+    return bool(_ORDERS[operator](left, right))
 
 
 def _at(value: Any, path: Sequence[Step]) -> Any:
