@@ -23,17 +23,15 @@ SAMPLE = 500
 _NAMES: tuple[tuple[str, str, str], ...] = (
     (r"-KTABLE-SUPPRESS-STATE-STORE-\d+-changelog$", types.SUPPRESS, "suppress() names its buffer so"),
     (
-        r"-KSTREAM-OUTERSHARED-\d+-store-changelog$",
+        r"-(?:KSTREAM-OUTERSHARED-\d+|(?:left|outer)-shared-join)-store-changelog$",
         types.OUTER_JOIN,
         "left and outer stream-stream joins name the store they share so",
     ),
     (
-        r"-(?:left|outer)-shared-join-store-changelog$",
-        types.OUTER_JOIN,
-        "left and outer stream-stream joins name the store they share so",
+        r"-(?:KSTREAM-(?:JOIN|OUTER)(?:THIS|OTHER)-\d+|(?:outer-)?(?:this|other)-join)-store-changelog$",
+        types.JOIN,
+        "stream-stream joins name their stores so",
     ),
-    (r"-KSTREAM-(?:JOIN|OUTER)(?:THIS|OTHER)-\d+-store-changelog$", types.JOIN, "stream-stream joins name their stores so"),
-    (r"-(?:outer-)?(?:this|other)-join-store-changelog$", types.JOIN, "stream-stream joins name their stores so"),
     (r"-KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-\d+-changelog$", types.SUBSCRIPTION, "foreign-key joins name their store so"),
     (r"-subscription-store-changelog$", types.SUBSCRIPTION, "named foreign-key joins name their store so"),
     (
