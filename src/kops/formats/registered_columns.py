@@ -47,12 +47,8 @@ def format_with(form: Form) -> RegistryFormat:
 def _avro(form: Form) -> tuple[Type, Decode]:
     read_as = AvroSchema(form.read_as.text, form.read_as.referenced) if form.read_as else None
     schemas = {each.id: AvroSchema(each.text, each.referenced) for each in form.registered if each.kind == AVRO}
-    columns = {number: schema.column(avro_column) for number, schema in schemas.items()}
-    if read_as is not None:
-        columns = dict.fromkeys(schemas, read_as.column(avro_column))
-        kind: Type = read_as.column(avro_column)[0]
-    else:
-        kind = _merged([found for found, _ in columns.values()])
+    columns = {number: (read_as or schema).column(avro_column) for number, schema in schemas.items()}
+    kind = read_as.column(avro_column)[0] if read_as else _merged([found for found, _ in columns.values()])
 
     def decode(data: bytes) -> Any:
         number = int.from_bytes(data[1:HEADER_BYTES], "big", signed=True)
