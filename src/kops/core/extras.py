@@ -34,7 +34,6 @@ def needs(extra: str, doing: str, *modules: str) -> None:
 
 
 def missing_distributions(extra: str) -> tuple[str, ...]:
-    """Return the distributions of an extra that are not installed."""
     return tuple(distribution(module) for module in MODULES[extra] if not installed(module))
 
 

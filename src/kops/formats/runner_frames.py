@@ -112,12 +112,10 @@ class Batch:
     """Binary, as ``encoded_headers`` gives them; null or empty where a record has none."""
 
     def __len__(self) -> int:
-        """Return how many records there are."""
         return len(self.topic)
 
 
 def frame(kind: int, body: bytes = b"") -> bytes:
-    """Return a whole frame."""
     return HEAD.pack(len(body), kind) + body
 
 

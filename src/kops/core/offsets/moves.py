@@ -126,7 +126,7 @@ class MoveItems(DerivedItems):
 
     def __init__(self, groups: Sequence[GroupMoves]) -> None:
         self.groups = groups
-        self._length = sum(len(topic.partitions) for group in groups for topic in group.topics) + sum(bool(group.left) for group in groups)
+        self._length = sum(group.partitions + bool(group.left) for group in groups)
 
     def __len__(self) -> int:
         return self._length
