@@ -32,7 +32,6 @@ class Connector:
     """A connector and its tasks.
 
     :param type: source or sink
-    :param url: of the worker that reported it
     """
 
     name: str
@@ -42,7 +41,6 @@ class Connector:
     tasks: tuple[Task, ...] = ()
     trace: str = ""
     config: Mapping[str, str] = field(default_factory=dict)
-    url: str = ""
 
     @property
     def group(self) -> str | None:
@@ -70,7 +68,7 @@ class Connector:
         return frozenset(name.strip() for name in self.config.get("topics", "").split(",") if name.strip())
 
 
-def connector_of(name: str, body: Mapping[str, Any], url: str = "") -> Connector:
+def connector_of(name: str, body: Mapping[str, Any]) -> Connector:
     """Parse an item of Connect's ``GET /connectors?expand=status&expand=info``."""
     status, info = body.get("status") or {}, body.get("info") or {}
     connector = status.get("connector") or {}
@@ -85,7 +83,6 @@ def connector_of(name: str, body: Mapping[str, Any], url: str = "") -> Connector
         ),
         connector.get("trace", ""),
         info.get("config") or {},
-        url,
     )
 
 

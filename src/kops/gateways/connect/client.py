@@ -154,4 +154,4 @@ def _path(name: str) -> str:
 
 def _connector(url: str, path: str, name: str, item: Any) -> Connector:
     shown = without_login(url)
-    return shaped(shown, f"GET {path} of {name}", item, lambda found: connector_of(name, mapping_of(found), shown))
+    return shaped(shown, f"GET {path} of {name}", item, lambda found: connector_of(name, mapping_of(found)))

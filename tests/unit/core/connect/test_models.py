@@ -27,10 +27,7 @@ def body(connector="RUNNING", *tasks, kind="sink", config=None, trace=""):
 
 
 def found(*arguments, **more):
-    return {
-        (finding.severity.word, finding.check): finding
-        for finding in connector_findings(connector_of("c", body(*arguments, **more), "http://w"))
-    }
+    return {(finding.severity.word, finding.check): finding for finding in connector_findings(connector_of("c", body(*arguments, **more)))}
 
 
 def test_a_connector_that_works():
