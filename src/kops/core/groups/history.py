@@ -21,7 +21,6 @@ class CommitEvent:
     :param topic_id: of the topic at that time; None if the brokers did not record it
     """
 
-    group: str
     partition: TopicPartition
     time: int
     committed: CommittedOffset | None

@@ -115,10 +115,10 @@ def _take(builders: Mapping[str, _Builder], record: Record) -> None:
     time = record.timestamp or 0
     if isinstance(key, OffsetKey):
         if record.value is None:
-            event = CommitEvent(key.group, key.partition, time, None, record.offset)
+            event = CommitEvent(key.partition, time, None, record.offset)
         else:
             found = decode_value(record.value)
-            event = CommitEvent(key.group, key.partition, found.time, found.committed, record.offset, found.topic_id)
+            event = CommitEvent(key.partition, found.time, found.committed, record.offset, found.topic_id)
         builder.commits[key.partition].append(event)
     elif key.member is None:
         with contextlib.suppress(UndecodableRecord):  # a future version: the members are then unknown

@@ -100,7 +100,7 @@ def read_commits(
         gap = f"who set the offsets of {state_file.application} is not known, as far as they have moved on since: {error.message}"
     for at, standing in committed.items():
         if not events.get(at):
-            events[at] = [CommitEvent(state_file.application, at, 0, standing, 0)]
+            events[at] = [CommitEvent(at, 0, standing, 0)]
     if not any(event.committed and is_streams_metadata(event.committed.metadata) for some in events.values() for event in some):
         return Commits(gap=gap)
     ids = _topic_ids(services, events)

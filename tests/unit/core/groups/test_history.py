@@ -23,7 +23,7 @@ def events(*commits):
     for number, one in enumerate(commits):
         offset, epoch = one if isinstance(one, tuple) else (one, 0)
         committed = None if offset is None else CommittedOffset(offset, "", epoch)
-        made.append(CommitEvent("g", PLACE, NOW + number * MINUTE, committed, number))
+        made.append(CommitEvent(PLACE, NOW + number * MINUTE, committed, number))
     return tuple(made)
 
 
@@ -111,8 +111,8 @@ def test_a_commit_that_was_deleted():
 
 
 def test_a_topic_with_another_id():
-    was = CommitEvent("g", PLACE, NOW, CommittedOffset(5, "", 0), 0, "old")
-    gone = CommitEvent("g", PLACE, NOW + 1, None, 1)
+    was = CommitEvent(PLACE, NOW, CommittedOffset(5, "", 0), 0, "old")
+    gone = CommitEvent(PLACE, NOW + 1, None, 1)
     part = PartitionLook(PLACE, None, Bounds(0, 100))
     past = GroupHistory({PLACE: (was, gone)})
     for now, said in (("new", "the topic was recreated, its id changed"), ("old", "no commit since, 95 records unread")):

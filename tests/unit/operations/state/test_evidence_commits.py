@@ -43,7 +43,7 @@ def judged(monkeypatch):
     """Return what is made of the commits of one partition, the oldest first: ``judged(commit, ..., start=0)``."""
 
     def read(*commits, start=0, made=(), computed="", topic_id=None, seen=True, file=FILE):
-        events = [CommitEvent("app", AT, 1000 * (at + 1), one, at, an_id) for at, (one, an_id) in enumerate(commits)]
+        events = [CommitEvent(AT, 1000 * (at + 1), one, at, an_id) for at, (one, an_id) in enumerate(commits)]
 
         def log(*_args, **_options):
             if not seen:
