@@ -90,7 +90,6 @@ class Setting:
     name: str
     value: str | None
     source: str
-    read_only: bool = False
     sensitive: bool = False
     inherited: str | None = None
 

@@ -266,7 +266,7 @@ def _setting(entry: Any) -> Setting:
 
     source = _SOURCES.get(ConfigSource(entry.source).name, "unknown")
     inherited = entry.value if source != "topic" else _inherited(entry.synonyms)
-    return Setting(entry.name, entry.value, source, entry.is_read_only, entry.is_sensitive, inherited)
+    return Setting(entry.name, entry.value, source, entry.is_sensitive, inherited)
 
 
 def _inherited(synonyms: Mapping[str, Any]) -> str | None:
