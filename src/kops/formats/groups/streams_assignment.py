@@ -75,8 +75,6 @@ def decode_subscription(data: bytes) -> Subscription:
     """
     reader = Reader(data)
     version = _version(reader)
-    if version >= _COMMON:
-        reader.number(INT)
     process = str(uuid.UUID(bytes=reader.raw(_UUID_BYTES)))
     if version in _HAS_PREVIOUS_TASKS:
         for _ in range(2):
@@ -92,8 +90,6 @@ def decode_assignment(data: bytes) -> Assignment:
     """
     reader = Reader(data)
     version = _version(reader)
-    if version >= _COMMON:
-        reader.number(INT)
     active = reader.array(lambda: _task(reader, version))
     standby = dict(reader.array(lambda: (_task(reader, version), reader.array(lambda: TopicPartition(reader.text(), reader.number(INT))))))
     return Assignment(active, standby)
@@ -103,6 +99,8 @@ def _version(reader: Reader) -> int:
     version = reader.number(INT)
     if not 1 <= version <= LATEST:
         raise UndecodableRecord(f"version {version} of Kafka Streams' assignment is not known", hint="a newer kops may know it")
+    if version >= _COMMON:
+        reader.number(INT)  # the newest version that the member, or the whole group, knows
     return version
 
 
