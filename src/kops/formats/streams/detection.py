@@ -69,12 +69,6 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Alternative:
-    type: str
-    reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Guess:
     """What a topic seems to hold.
 
@@ -87,7 +81,7 @@ class Guess:
     type: str
     confidence: str
     reasons: tuple[str, ...]
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[str, ...] = ()
 
     @property
     def what(self) -> str:
@@ -112,14 +106,10 @@ def detect(topic: str, settings: Mapping[str, str], records: Iterable[Record], *
     scores = {name: sum(each.weight for each in evidence if each.type == name) for name in types.ALL_TYPES}
     ranked = sorted(scores, key=lambda name: -scores[name])
     best, second = ranked[:2]
-    reasons = [*_speaking_for(best, evidence), *(each.sentence for each in evidence if not each.type)]
-    rest = [name for name in ranked[1:] if scores[name] > max(0, scores[best] + _IMPOSSIBLE)][:_SHOWN]
-    alternatives = tuple(Alternative(name, _speaking_for(name, evidence)) for name in rest)
-    return Guess(best, _confidence(scores[best], scores[best] - scores[second]), tuple(reasons), alternatives)
-
-
-def _speaking_for(name: str, evidence: Iterable[Evidence]) -> tuple[str, ...]:
-    return tuple(each.sentence for each in evidence if each.type == name and each.weight > 0 and each.sentence)
+    reasons = [each.sentence for each in evidence if each.type == best and each.weight > 0 and each.sentence]
+    reasons += [each.sentence for each in evidence if not each.type]
+    alternatives = [name for name in ranked[1:] if scores[name] > max(0, scores[best] + _IMPOSSIBLE)][:_SHOWN]
+    return Guess(best, _confidence(scores[best], scores[best] - scores[second]), tuple(reasons), tuple(alternatives))
 
 
 def _confidence(score: int, ahead: int) -> str:

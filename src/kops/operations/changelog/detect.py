@@ -45,7 +45,7 @@ class Detection:
         """A sentence about it; empty when the type was given and nothing contradicts it."""
         if self.guess.confidence == NAMED:
             return f"read as {self.layout.name}, as named, although {'; '.join(self.guess.reasons)}" if self.guess.reasons else ""
-        others = [each.type for each in self.guess.alternatives if each.type in LAYOUTS]
+        others = [each for each in self.guess.alternatives if each in LAYOUTS]
         other = f" or {', '.join(others)}" if others and self.guess.confidence != detection.HIGH else ""
         reasons = "; ".join(self.guess.reasons) or "nothing speaks for another type"
         name = self.guess.type if self.layout is KEY_VALUE else self.layout.name
