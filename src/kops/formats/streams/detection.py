@@ -83,11 +83,6 @@ class Guess:
     reasons: tuple[str, ...]
     alternatives: tuple[str, ...] = ()
 
-    @property
-    def what(self) -> str:
-        """What such a topic holds, in words."""
-        return types.ALL_TYPES[self.type]
-
 
 def detect(topic: str, settings: Mapping[str, str], records: Iterable[Record], *, named: str | None = None) -> Guess:
     """Guess what a topic holds.

@@ -42,7 +42,6 @@ def test_what_the_caller_says_counts_and_what_speaks_against_it_is_told():
     guess = detect("app-s-changelog", WINDOWED, records(*windowed(20)), named=types.SESSION)
     assert (guess.type, guess.confidence) == (types.SESSION, NAMED)
     assert any("0 of 20" in reason for reason in guess.reasons)
-    assert guess.what == types.ALL_TYPES[types.SESSION]
 
 
 def test_tombstones_alone_leave_the_settings_to_speak():
