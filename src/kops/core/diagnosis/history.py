@@ -139,10 +139,8 @@ def _deleted(look: GroupLook, some: Sequence[Deletion], partitions: Sequence[Par
         text += f"; it restarted past {counted(count, 'record')} that it did not read"
     else:
         text += f"; no commit since, {counted(count, 'record')} unread, and auto.offset.reset decides where it reads on"
-    if recreated:
-        back = command("offsets", "reset", name, *topic_options(places), "--to-earliest", "--wait-empty", "60s")
-    else:
-        back = command("offsets", "reset", name, *topic_options(places), "--to-history", f"@{time_text(first - 1)}", "--wait-empty", "60s")
+    target = ("--to-earliest",) if recreated else ("--to-history", f"@{time_text(first - 1)}")
+    back = command("offsets", "reset", name, *topic_options(places), *target, "--wait-empty", "60s")
     facts = {"partitions": [str(place) for place in places], "at": time_text(first), "recreated": recreated, "missed": count}
     used = look.group.state != "EMPTY" or bool(again) or recreated
     severity = Severity.WARNING if used and count else Severity.NOTE

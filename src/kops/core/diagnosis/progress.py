@@ -138,7 +138,8 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
     if not some:
         return
     facts: dict[str, Any] = {"lag": sum(one.unread for one in some), "time_lag_ms": longest_wait(some)}
-    unread, hot = unread_text(some), _hot(look, some)
+    unread, places = unread_text(some), {one.partition for one in some}
+    hot = [skew for skew in look.skews if skew.partition in places]
     if hot:
         facts["skew"] = {str(one.partition): round(one.share, 3) for one in hot}
     skewed = "".join(_hot_text(one) for one in hot)
@@ -156,12 +157,6 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
     else:
         text = f"is falling behind on {places_text(some)}: {unread}; lag did not shrink during the last {look.seconds:g} s{skewed}"
         yield finding_about(look, Severity.WARNING, "falling_behind", some, text, commands=commands, **facts)
-
-
-def _hot(look: GroupLook, some: Sequence[PartitionLook]) -> list[Skew]:
-    """Return those of the partitions that get most of what is written to their topics."""
-    places = {one.partition for one in some}
-    return [skew for skew in look.skews if skew.partition in places]
 
 
 def _hot_text(one: Skew) -> str:
