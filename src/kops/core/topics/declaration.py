@@ -19,6 +19,8 @@ from kops.core.topics.settings import canonical_settings, own_settings, same_val
 TOPIC_FIELDS = ("name", "partitions", "replication_factor", "config")
 OWNER_FIELDS = ("owns",)
 _MOST = 2**31 - 1
+_NOTES = {"topic": "", "default": "Kafka's default"}
+"""Where a value that differs comes from, by the source of the setting."""
 
 
 @dataclass(frozen=True)
@@ -175,13 +177,7 @@ def compare(declared: DeclaredTopic, topic: Topic | None, settings: Mapping[str,
     for key, value in declared.settings.items():
         if not same_value(key, value, own.get(key)):
             found = settings.get(key)
-            note = (
-                ""
-                if found is None or found.source == "topic"
-                else "Kafka's default"
-                if found.source == "default"
-                else "the brokers' default"
-            )
+            note = "" if found is None else _NOTES.get(found.source, "the brokers' default")
             yield Difference(name, key, found.value if found else None, value, Remedy.ALTER, note)
     for key, value in own.items():
         if key not in declared.settings and "throttled" not in key:  # these belong to a reassignment in progress
