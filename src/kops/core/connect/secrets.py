@@ -41,11 +41,7 @@ def hidden_names(config: Mapping[str, str], passwords: Collection[str] = ()) -> 
 def masked(config: Mapping[str, str], passwords: Collection[str] = ()) -> dict[str, str]:
     """Return a configuration that is safe to show, sorted by name: secrets are hidden, including those inside addresses and headers."""
     hidden = hidden_names(config, passwords)
-    return {name: HIDDEN if name in hidden else _visible_part(value) for name, value in sorted(config.items())}
-
-
-def _visible_part(value: str) -> str:
-    return without_secrets(value, has_reference)
+    return {name: HIDDEN if name in hidden else without_secrets(value, has_reference) for name, value in sorted(config.items())}
 
 
 def is_masked(name: str, config: Mapping[str, str], passwords: Collection[str] = ()) -> bool:
@@ -66,7 +62,7 @@ def scrubbed(text: str, secrets: Iterable[str]) -> str:
     """Remove secrets from a text such as an error or a stack trace."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    return _visible_part(text)
+    return without_secrets(text, has_reference)
 
 
 def digest(value: object, key: bytes) -> str:
