@@ -99,11 +99,7 @@ def parse_filter(text: str) -> Filter:
 def compile_filters(filters: Sequence[Filter]) -> Callable[[Subject], bool]:
     """Return a function that tests whether a record matches all filters."""
     tests = [_compiled(one) for one in filters]
-
-    def fits(subject: Subject) -> bool:
-        return all(test(subject) for test in tests)
-
-    return fits
+    return lambda subject: all(test(subject) for test in tests)
 
 
 def text_of(value: Any) -> str:
