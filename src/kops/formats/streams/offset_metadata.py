@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kops.core.errors import UndecodableRecord, UsageProblem
-from kops.formats.streams.reading import Reader, text
+from kops.formats.streams.reading import Reader
 
 CURRENT_VERSION = 2
 UNKNOWN_TIME = -1
@@ -63,7 +63,7 @@ def decode(metadata: str) -> OffsetMetadata:
     time = reader.int64()
     if version == 1 or not reader.remaining:
         return OffsetMetadata(time)
-    return OffsetMetadata(time, {text(reader.required()): reader.int64() for _ in range(reader.int32())})
+    return OffsetMetadata(time, {reader.required_text(): reader.int64() for _ in range(reader.int32())})
 
 
 def pack(form: str, *numbers: int) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
-from kops.formats.streams.reading import Headers, Reader, text
+from kops.formats.streams.reading import Headers, Reader
 
 VERSION_HEADER = "v"
 POSITION_HEADER = "c"
@@ -26,7 +26,7 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
         raise UndecodableRecord(f"version {version} of a position is not known")
     position = {}
     for _ in range(_count(reader)):
-        topic = text(reader.required())
+        topic = reader.required_text()
         for _ in range(_count(reader)):
             partition = reader.int32()
             position[TopicPartition(topic, partition)] = reader.int64()

@@ -52,6 +52,10 @@ class Reader(kafka_types.Reader):
         """Read a length as int32, which must not be -1, and that many bytes."""
         return self.raw(self.int32())
 
+    def required_text(self) -> str:
+        """Read a text preceded by its length as int32; invalid UTF-8 is replaced, as Java does."""
+        return self._text(self.int32())
+
     def rest(self) -> bytes:
         return self.raw(self.remaining)
 
@@ -59,8 +63,3 @@ class Reader(kafka_types.Reader):
         """Check that no bytes are left over."""
         if self.remaining:
             raise UndecodableRecord(f"{self.remaining} of {len(self._data)} bytes are left over")
-
-
-def text(data: bytes) -> str:
-    """Decode UTF-8; invalid bytes are replaced, as Java does."""
-    return data.decode("utf-8", "replace")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
-from kops.formats.streams.reading import Headers, Reader, text
+from kops.formats.streams.reading import Headers, Reader
 
 _LEAST_HEADER = 8
 
@@ -39,12 +39,12 @@ class RecordContext:
 
 
 def read_context(reader: Reader) -> RecordContext:
-    timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), text(reader.required()), reader.int32(), reader.int32()
+    timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), reader.required_text(), reader.int32(), reader.int32()
     if count == -1:  # Kafka Streams 2.2 and 2.3, for a record without headers
         count = 0
     if not 0 <= count * _LEAST_HEADER <= reader.remaining:
         raise UndecodableRecord(f"{reader.remaining} bytes cannot hold {count} headers")
-    headers = tuple((text(reader.required()), reader.nullable()) for _ in range(count))
+    headers = tuple((reader.required_text(), reader.nullable()) for _ in range(count))
     return RecordContext(timestamp_ms, offset, topic, partition, headers)
 
 
