@@ -127,7 +127,7 @@ def encode(columns: Columns, producer: Producer, codec: int = 0) -> bytes:
     return batch_of(_records(columns), columns.timestamps, producer, codec)
 
 
-def batch_of(laid_out: bytes, timestamps: NDArray[numpy.int64], producer: Producer, codec: int = 0) -> bytes:
+def batch_of(laid_out: bytes, timestamps: NDArray[numpy.int64], producer: Producer, codec: int) -> bytes:
     """Return one record batch of encoded records, whose timestamp deltas are relative to the first of ``timestamps``."""
     records = compressed(laid_out, codec) if codec else laid_out
     return framed(records, len(timestamps), (int(timestamps[0]), int(timestamps.max())), producer, codec)

@@ -74,7 +74,7 @@ class Batch:
         return bool(self.attributes & TRANSACTIONAL)
 
 
-def framed(records: bytes, count: int, times: tuple[int, int], producer: Producer, codec: int = 0) -> bytes:
+def framed(records: bytes, count: int, times: tuple[int, int], producer: Producer, codec: int) -> bytes:
     """Return a batch of records, as a producer sends it.
 
     :param records: encoded, and compressed if ``codec`` is not 0
