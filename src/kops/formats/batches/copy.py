@@ -67,5 +67,5 @@ def columns_of_records(records: RecordColumns) -> Columns:
 
 def columns_of_table(table: pyarrow.Table) -> Columns:
     """Return the rows of an Arrow table (key, value, timestamp_ms, headers) as columns to be encoded."""
-    keys, values, times = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms"))
-    return columns_of(keys, values, times, sections_of_lists(table.column("headers")))
+    keys, values, times, headers = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms", "headers"))
+    return columns_of(keys, values, times, sections_of_lists(headers))

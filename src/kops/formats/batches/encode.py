@@ -183,12 +183,11 @@ def put_bytes(
         out[sources + shift] = data[int(starts[0]) : int(starts[-1])]
 
 
-def _binary(column: Any) -> tuple[Any, Any, Any]:
+def _binary(array: Any) -> tuple[Any, Any, Any]:
     """Return the bytes, the offsets into them and the null mask of a binary Arrow array."""
     import numpy
     import pyarrow
 
-    array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     if array.null_count:
         # A null may still span bytes, which the lengths would then count.
         nulls = numpy.asarray(array.is_null())
@@ -232,12 +231,11 @@ def sections_of_columns(records: RecordColumns) -> Sections | None:
     return out, starts
 
 
-def sections_of_lists(headers: Any) -> Sections | None:
-    """Encode the headers of an Arrow column: lists of (key: string, value: binary); None when no record has any."""
+def sections_of_lists(lists: Any) -> Sections | None:
+    """Encode the headers of an Arrow array: lists of (key: string, value: binary); None when no record has any."""
     import numpy
     import pyarrow
 
-    lists = headers.combine_chunks() if isinstance(headers, pyarrow.ChunkedArray) else headers
     counts = numpy.asarray(lists.value_lengths().fill_null(0), dtype=numpy.int64)
     total = int(counts.sum())
     if not total:
