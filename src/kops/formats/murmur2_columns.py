@@ -20,18 +20,16 @@ _FEW = 24
 """Below this many rows, hashing the rest of long keys one by one is faster than one numpy call per word."""
 
 
-def partitions_of(keys: pyarrow.Array | pyarrow.ChunkedArray, partitions: int) -> pyarrow.Array:
+def partitions_of(keys: pyarrow.Array, partitions: int) -> pyarrow.Array:
     """Return the partition of every key as an Arrow ``int32`` array; null where the key is null.
 
-    :param keys: binary or string, of either offset width; may be sliced or chunked
+    :param keys: binary or string, of either offset width; may be sliced
     :raises ValueError: when ``partitions`` is not positive
     """
     import pyarrow
 
     if partitions < 1:
         raise ValueError(f"a topic has at least one partition, not {partitions}")
-    if isinstance(keys, pyarrow.ChunkedArray):
-        return pyarrow.concat_arrays([partitions_of(chunk, partitions) for chunk in keys.chunks] or [pyarrow.array([], pyarrow.int32())])
     data, offsets = _buffers(keys)
     hashes = _hash_all(data, offsets, partitions)
     mask = keys.is_null().to_numpy(zero_copy_only=False) if keys.null_count else None

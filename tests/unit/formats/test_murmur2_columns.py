@@ -35,12 +35,6 @@ def test_slices(keys, start, length):
     assert partitions_of(column, 5).to_pylist() == one_by_one(column.to_pylist(), 5)
 
 
-@given(st.lists(KEYS, max_size=4))
-def test_chunks(chunks):
-    column = pa.chunked_array([pa.array(keys, pa.binary()) for keys in chunks], pa.binary())
-    assert partitions_of(column, 5).to_pylist() == one_by_one(column.to_pylist(), 5)
-
-
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_text_is_hashed_as_utf8(kind):
     assert partitions_of(pa.array(["schlüssel", "", None], kind), 7).to_pylist() == one_by_one(["schlüssel".encode(), b"", None], 7)
