@@ -33,11 +33,10 @@ STAGES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Connect's stages (``org.apache.kafka.connect.runtime.errors.Stage``) in words."""
+_ORIGIN = {"topic": "topic", "partition": "partition", "offset": "offset"}
 _NAMES: Mapping[str, Mapping[str, str]] = {
     CONNECT: {
-        "topic": "topic",
-        "partition": "partition",
-        "offset": "offset",
+        **_ORIGIN,
         "connector.name": "connector",
         "task.id": "task",
         "stage": "stage",
@@ -47,17 +46,13 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "exception.stacktrace": "stack_trace",
     },
     STREAMS: {
-        "topic": "topic",
-        "partition": "partition",
-        "offset": "offset",
+        **_ORIGIN,
         "exception": "exception",
         "message": "message",
         "stacktrace": "stack_trace",
     },
     SHARE_GROUP: {
-        "topic": "topic",
-        "partition": "partition",
-        "offset": "offset",
+        **_ORIGIN,
         "group": "group",
         "delivery.count": "delivery_count",
         "message": "message",
