@@ -71,8 +71,7 @@ class _Parser:
             elif word == "enum":
                 self._enum(self._file.enum_type.add())
             elif word == "extend":
-                self._next()
-                self._skip_block()
+                self._skip_extension()
             elif word in ("option", "service"):
                 self._skip_statement()
             elif word != ";":
@@ -117,8 +116,7 @@ class _Parser:
             elif word in ("option", "reserved", "extensions"):
                 self._skip_statement()
             elif word == "extend":
-                self._next()
-                self._skip_block()
+                self._skip_extension()
             elif word != ";":
                 field = self._field(message, word)
                 if field.proto3_optional:
@@ -215,7 +213,8 @@ class _Parser:
                 if word == "{":
                     return
 
-    def _skip_block(self) -> None:
+    def _skip_extension(self) -> None:
+        self._next()
         self._expect("{")
         self._skip_to("}")
 
