@@ -110,8 +110,8 @@ def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bound
 
 def _at(milliseconds: int, at_time: int | None, bounds: Bounds) -> Target:
     if at_time is None:
-        empty = bounds.empty
-        return Target(bounds.log_end_offset, "empty: log end" if empty else f"no record at or after {time_text(milliseconds)}: log end")
+        why = "empty" if bounds.empty else f"no record at or after {time_text(milliseconds)}"
+        return Target(bounds.log_end_offset, f"{why}: log end")
     return Target(max(at_time, bounds.log_start_offset), f"first record at or after {time_text(milliseconds)}")
 
 
