@@ -14,10 +14,7 @@ _LONGEST = 5
 
 
 class Reader(kafka_types.Reader):
-    """A reader with the primitives of Kafka Streams' formats.
-
-    Every reading method raises :class:`UndecodableRecord` when the bytes end too early.
-    """
+    """A reader with the primitives of Kafka Streams' formats."""
 
     @property
     def remaining(self) -> int:
