@@ -6,8 +6,8 @@ Texts are escaped where lines are made (``kops.core.visible``); this guards agai
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from typing import Any, ClassVar, TextIO, cast
 
 from kops.core.visible import visible_bytes, visible_lines
@@ -89,27 +89,15 @@ def for_data(stream: TextIO) -> TextIO:
     return stream if stream.isatty() else unguarded(stream)
 
 
-@contextmanager
-def guarded_stderr() -> Iterator[None]:
+def guarded_stderr() -> AbstractContextManager[TextIO]:
     """Guard stderr always, because people read it wherever it goes."""
-    before = sys.stderr
-    sys.stderr = cast("TextIO", Guard(before, lambda: True))
-    try:
-        yield
-    finally:
-        sys.stderr = before
+    return redirect_stderr(cast("TextIO", Guard(sys.stderr, lambda: True)))
 
 
-@contextmanager
-def guarded_stdout(for_people: Callable[[], bool]) -> Iterator[None]:
+def guarded_stdout(for_people: Callable[[], bool]) -> AbstractContextManager[TextIO]:
     """Guard stdout: always on a terminal, and in a pipe or file if the output is for people.
 
     :param for_people: returns whether the output is for people, such as a table
     """
-    before = sys.stdout
-    terminal = before.isatty()
-    sys.stdout = cast("TextIO", Guard(before, lambda: terminal or for_people()))
-    try:
-        yield
-    finally:
-        sys.stdout = before
+    terminal = sys.stdout.isatty()
+    return redirect_stdout(cast("TextIO", Guard(sys.stdout, lambda: terminal or for_people())))

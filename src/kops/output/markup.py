@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from html import escape
 from typing import Any, TextIO, cast
 
@@ -83,11 +83,9 @@ class Prose:
 @contextmanager
 def markup_stdout(chosen: Callable[[], str | None]) -> Iterator[None]:
     """Convert everything that goes to stdout to markup, if markup is chosen."""
-    before = sys.stdout
-    stream = Prose(before, chosen)
-    sys.stdout = cast("TextIO", stream)
+    stream = Prose(sys.stdout, chosen)
     try:
-        yield
+        with redirect_stdout(cast("TextIO", stream)):
+            yield
     finally:
-        sys.stdout = before
         stream.finish()
