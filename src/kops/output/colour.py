@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import TextIO
 
-from kops.output.guard import write_control_text
+from kops.output.guard import TransientLine, unguarded
 
 BAD, DOUBTFUL, GOOD, COMMAND = "31", "33", "32", "36"
 """SGR codes (ECMA-48) of the foreground, as the terminal's theme defines red, yellow, green and cyan."""
@@ -64,4 +64,5 @@ def painted_word(word: str) -> str:
 
 def write_coloured(text: str, stream: TextIO) -> None:
     """Write a text whose untrusted parts are already escaped: the guard would escape its colours."""
-    write_control_text(text, stream)
+    TransientLine.end()
+    unguarded(stream).write(text)

@@ -78,12 +78,6 @@ def unguarded(stream: TextIO) -> TextIO:
     return stream
 
 
-def write_control_text(text: str, stream: TextIO) -> None:
-    """Write a text that may contain control sequences of kops itself."""
-    TransientLine.end()
-    unguarded(stream).write(text)
-
-
 def for_data(stream: TextIO) -> TextIO:
     """Return the stream for data that programs read unchanged: the unguarded one, except on a terminal."""
     return stream if stream.isatty() else unguarded(stream)

@@ -20,7 +20,7 @@ LARGEST = 100
 """Seconds and minutes from this number on are shown in the next unit."""
 
 
-def describe_advance(done: int, total: int | None, unit: str, rate: float | None = None, *, sure: bool = False) -> str:
+def describe_advance(done: int, total: int | None, unit: str, rate: float | None, *, sure: bool) -> str:
     """Return ``1,200 of 5,000 records, 400/s, ~10s left``.
 
     :param rate: per second; None while unknown
