@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kops.cli.frame.approve import approve
 from kops.cli.frame.options import Approval
@@ -43,26 +43,20 @@ class Presenter(Services, Protocol):
     """What shows a plan and its result to the person or program that runs kops; ``kops.cli.frame.session.Session`` is one."""
 
     @property
-    def journal(self) -> Journal:
-        """The journal of this user."""
+    def journal(self) -> Journal: ...
 
     @property
-    def output_format(self) -> str:
-        """Return the format of stdout."""
+    def output_format(self) -> str: ...
 
     @property
-    def markup(self) -> str | None:
-        """Return the markup that tables are written in, if one is chosen."""
+    def markup(self) -> str | None: ...
 
     @property
-    def quiet(self) -> bool:
-        """Return whether stderr carries errors and questions only."""
+    def quiet(self) -> bool: ...
 
-    def note(self, *texts: str) -> None:
-        """Write to stderr what is not data."""
+    def note(self, *texts: str) -> None: ...
 
-    def render(self, rows: Iterable[Row], columns: Sequence[str | Column], *, whole: bool = False) -> None:
-        """Write rows to stdout in the chosen format."""
+    def render(self, rows: Iterable[Row], columns: Sequence[str | Column], *, whole: bool = False) -> None: ...
 
 
 def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
@@ -80,7 +74,7 @@ def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str
     if not plan.has_changes:
         session.note(*remarks(plan))
         session.note(f"nothing to do: {visible(plan.summary)}")
-        finish(session, Result(tuple(unchanged(plan))), None)
+        finish(session, Result(tuple(ItemResult(item.target, Status.UNCHANGED) for item in plan.items)), None)
         if finishes:
             session.journal.mark_finished(finishes, by=finishes)
         else:
@@ -123,10 +117,6 @@ def save_plan(plan: Plan, path: Path) -> None:
             write_json(plan_document(plan), file)
     except OSError as error:
         raise UsageProblem(f"cannot write the plan to {path}: {error.strerror}", hint="name a file that does not exist yet") from error
-
-
-def plan_rows(plan: Plan) -> list[dict[str, Any]]:
-    return [item.as_json() for item in plan.items]
 
 
 def remarks(plan: Plan) -> list[str]:
@@ -180,13 +170,9 @@ def show_plan_as_data(session: Presenter, plan: Plan) -> None:
         elif session.output_format == "table":
             sys.stdout.write(wrapped(plan_text(plan, terminal=sys.stdout.isatty()), sys.stdout) + "\n")
         else:
-            session.render(plan_rows(plan), PLAN_COLUMNS)
+            session.render([item.as_json() for item in plan.items], PLAN_COLUMNS)
         session.note(*remarks(plan))
         session.note("dry run: nothing was changed")
-
-
-def unchanged(plan: Plan) -> list[ItemResult]:
-    return [ItemResult(item.target, Status.UNCHANGED) for item in plan.items]
 
 
 def finish(session: Presenter, result: Result, entry: Entry | None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
 from threading import TIMEOUT_MAX, Thread
 
 import click
@@ -33,27 +32,9 @@ _NEW = ("create", "add", "import")
 
 
 def complete_named(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Return the names that a parameter takes, when it takes names."""
-    return _complete(ctx, kinds_of(ctx, param), incomplete)
-
-
-def kinds_of(ctx: click.Context, param: click.Parameter) -> list[str]:
-    """Return which names a parameter takes: by its option, else by the words of its metavar, else by the noun of its command."""
-    named = [_OPTIONS[option] for option in param.opts if option in _OPTIONS]
-    if named and ctx.info_name not in _NEW:
-        return named
-    by_metavar = [_KINDS[word] for word in _WORD.findall(param.metavar or "") if word in _KINDS]
-    if by_metavar:
-        return by_metavar
-    is_object = isinstance(param, click.Argument) and (param.metavar is None or "NAME" in param.metavar)
-    noun = ctx.parent.info_name if ctx.parent is not None else None
-    return [_NOUNS[noun]] if is_object and noun in _NOUNS and ctx.info_name not in _NEW else []
-
-
-def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
-    """Ask for the names in a thread; wait no longer than the budget."""
+    """Return the names that a parameter takes, when it takes names: asked for in a thread, for no longer than the budget."""
     found: list[str] = []
-    budget = _budget()
+    kinds, budget = kinds_of(ctx, param), _budget()
 
     def ask() -> None:
         from kops.cli.frame.session import Session
@@ -74,6 +55,19 @@ def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list
         sys.stdout.flush()
         os._exit(0)
     return [CompletionItem(name) for name in found if visible(name) == name]  # others would act on the shell's line
+
+
+def kinds_of(ctx: click.Context, param: click.Parameter) -> list[str]:
+    """Return which names a parameter takes: by its option, else by the words of its metavar, else by the noun of its command."""
+    named = [_OPTIONS[option] for option in param.opts if option in _OPTIONS]
+    if named and ctx.info_name not in _NEW:
+        return named
+    by_metavar = [_KINDS[word] for word in _WORD.findall(param.metavar or "") if word in _KINDS]
+    if by_metavar:
+        return by_metavar
+    is_object = isinstance(param, click.Argument) and (param.metavar is None or "NAME" in param.metavar)
+    noun = ctx.parent.info_name if ctx.parent is not None else None
+    return [_NOUNS[noun]] if is_object and noun in _NOUNS and ctx.info_name not in _NEW else []
 
 
 def _budget() -> float:

@@ -63,7 +63,3 @@ def wants_json(argv: Sequence[str]) -> bool:
     """Whether ``-o json`` is among the arguments; the parser may have failed before it got there."""
     joined = " ".join(argv[: argv.index("--")] if "--" in argv else argv)
     return any(form in f" {joined} " for form in (" -o json ", " -ojson ", " --output json ", " --output=json "))
-
-
-def warn(text: str) -> None:
-    print(f"kops: warning: {indented(text)}", file=sys.stderr)  # noqa: T201 - stderr, also from modules without click

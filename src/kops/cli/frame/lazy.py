@@ -23,8 +23,8 @@ class _Text(click.types.StringParamType):
         return list(complete_named(ctx, param, incomplete))
 
 
-class _SharedOptions(click.Command):
-    """Takes the shared options after its own, and lists them apart. Every text that is a name is completed by shells."""
+class Command(click.Command):
+    """A verb. Takes the shared options after its own, and lists them apart. Every text that is a name is completed by shells."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,11 +49,7 @@ class _SharedOptions(click.Command):
 _TEXT = _Text()
 
 
-class Command(_SharedOptions):
-    """A verb."""
-
-
-class Group(_SharedOptions, click.Group):
+class Group(Command, click.Group):
     """A noun, or a group of verbs."""
 
     command_class = Command

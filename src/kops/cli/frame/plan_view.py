@@ -34,7 +34,7 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
     moving = plan.operation in MOVING
     for has_parts, some in groupby(items, key=_has_parts):
         run = list(some)
-        parts.extend(_blocks(run) if has_parts else [_table(run, terminal=terminal, delta=moving)])
+        parts.extend(_blocks(run) if has_parts else [_lines_of(*table_rows(run, delta=moving), terminal=terminal)])
     if len(items) < len(plan.items):
         parts.append(f"... and {len(plan.items) - len(items)} more; --dry-run shows all")
     if moving:
@@ -77,10 +77,6 @@ def table_rows(items: Sequence[Item], *, delta: bool) -> tuple[list[dict[str, An
         for row, item in zip(rows, items, strict=True):
             row["delta"] = None if (by := _delta(item)) is None else f"{by:+,}"
     return rows, [column for column in columns if any(row[column] not in (None, "") for row in rows)]
-
-
-def _table(items: Sequence[Item], *, terminal: bool, delta: bool) -> str:
-    return _lines_of(*table_rows(items, delta=delta), terminal=terminal)
 
 
 def _lines_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, terminal: bool) -> str:
