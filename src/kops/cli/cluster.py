@@ -10,7 +10,8 @@ import click
 from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
-from kops.core.errors import ExitCode, KopsError
+from kops.core.errors import ExitCode
+from kops.core.sizes import size_text
 from kops.output.table import Column, as_columns
 
 VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
@@ -42,10 +43,11 @@ def describe(session: Session, /) -> int:
     The protocol does not report releases: KAFKA VERSION is the newest one whose requests a broker supports, so it runs that or a later one.
     """
     from kops.operations.cluster.describe import describe as find
+    from kops.operations.cluster.health import gap_rows
 
     body, gaps = find(session)
     if session.output_format in ("json", "yaml"):
-        session.render_object({**body, "not_known": _gap_rows(gaps)}, name="cluster_id")
+        session.render_object({**body, "not_known": gap_rows(gaps)}, name="cluster_id")
     elif session.output_format == "table":
         _show_description(session, body)
     else:
@@ -138,20 +140,11 @@ def _with_address(broker: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _show_brokers(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
-    from kops.core.sizes import size_text
-
     empty = [key for key in RARE_COLUMNS if not any(row[key] for row in rows)]
     shown = [column for column in as_columns(SHARE_COLUMNS) if column.key not in empty]
     session.render([{**_with_address(row), "size": size_text(row["size_bytes"])} for row in rows], shown)
     disks = [
-        {
-            "id": row["id"],
-            "path": found["path"],
-            "replicas": found["replicas"],
-            "size": size_text(found["size_bytes"]),
-            "free": _free(found),
-            "problem": found["problem"],
-        }
+        {**found, "id": row["id"], "size": size_text(found["size_bytes"]), "free": _free(found)}
         for row in rows
         for found in row["log_dirs"]
     ]
@@ -162,13 +155,5 @@ def _show_brokers(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _free(found: Mapping[str, Any]) -> str | None:
-    from kops.core.sizes import size_text
-
     usable, total = found["usable_bytes"], found["total_bytes"]
     return f"{size_text(usable)} ({usable / total:.0%})" if usable is not None and total else None
-
-
-def _gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
-    from kops.operations.cluster.health import gap_rows
-
-    return gap_rows(gaps)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from kops.cli.frame.session import Session
+from kops.core.sizes import size_text
 from kops.output.records import as_cells, as_line, columns, shorter_time, window_cells
 from kops.output.table import Column
 
@@ -96,8 +97,6 @@ def show_history(session: Session, rows: list[dict[str, Any]]) -> None:
 
 def show_listing(session: Session, rows: list[dict[str, Any]], *, applications: bool) -> None:
     """Write internal topics to stdout."""
-    from kops.core.sizes import size_text
-
     if session.output_format == "csv":
         session.render(rows, _LISTED)
         return
@@ -143,7 +142,7 @@ def show_stats(session: Session, body: dict[str, Any]) -> None:
     )
     counts = body["total"]
     if counts["oldest"]:
-        sizes = f"keys {size_of(counts['key_bytes'])}, values {size_of(counts['value_bytes'])}"
+        sizes = f"keys {size_text(counts['key_bytes'])}, values {size_text(counts['value_bytes'])}"
         click.echo(f"\nrecords from {counts['oldest']} to {counts['newest']}; {sizes}")
     largest = [
         {**row, "what": what[:-6], "bytes": row[what], "key": as_line(row["key"], row["key_encoding"])} for what, row in _largest(body)
@@ -155,10 +154,3 @@ def show_stats(session: Session, body: dict[str, Any]) -> None:
 
 def _largest(body: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return [("value_bytes", row) for row in body["largest_values"]] + [("key_bytes", row) for row in body["largest_keys"]]
-
-
-def size_of(size: int) -> str:
-    """Return a number of bytes for people."""
-    from kops.core.sizes import size_text
-
-    return size_text(size) or "0 B"

@@ -9,6 +9,7 @@ import click
 
 from kops.cli.frame.session import Session
 from kops.cli.topics.shared import group, regex_option, required, topic_option
+from kops.core.sizes import size_text
 from kops.output.table import Column
 
 LIST_COLUMNS = (Column("name"), Column("partitions"), Column("replication_factor", "REPLICAS"))
@@ -121,8 +122,6 @@ def show_topics(session: Session, bodies: Sequence[dict[str, Any]]) -> None:
 
 
 def show_topic(session: Session, body: dict[str, Any]) -> None:
-    from kops.core.sizes import size_text
-
     sizes = {(row["partition"], row["broker"]): row["size_bytes"] for row in body.get("replica_sizes", ())}
     rows = [{**row, "size": size_text(sizes.get((row["partition"], row["leader"])))} for row in body["partitions"]]
     session.render(rows, (*PARTITION_COLUMNS, *(["size"] if sizes else [])))
@@ -139,8 +138,6 @@ def show_topic(session: Session, body: dict[str, Any]) -> None:
 
 def headline(body: dict[str, Any]) -> str:
     """Return one line about a topic, trouble included."""
-    from kops.core.sizes import size_text
-
     trouble = [
         f"{body[key]} {text}" for key, text in (("offline", "without a leader"), ("under_replicated", "under-replicated")) if body[key]
     ]
