@@ -43,6 +43,7 @@ def show(session: Session, *, entry_id: str) -> None:
     """Show everything about one entry: plan, prior values, results. ID may be `last`."""
     from dataclasses import replace
 
+    from kops.cli.frame.plan_view import plan_text
     from kops.operations.protocol.journal_actions import entry_row, item_rows
     from kops.operations.protocol.registry import typed
 
@@ -54,12 +55,7 @@ def show(session: Session, *, entry_id: str) -> None:
     for key, value in entry_row(entry).items():
         if value is not None:
             session.note(f"{key + ':':12} {value}")
-    if session.output_format != "table":
-        session.render(item_rows(entry), ["target", "action", "before", "after", "status"])
-        return
-    from kops.cli.frame.plan_view import plan_text
-
-    if session.markup:
+    if session.markup or session.output_format != "table":
         session.render(item_rows(entry), ["target", "action", "before", "after", "status"])
         return
     click.echo(plan_text(entry.plan, terminal=sys.stdout.isatty()))
