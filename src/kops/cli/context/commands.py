@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kops.cli.context.options import TableOptions, context_argument, only_name, save_options, settings_options, table_of
+from kops.cli.context.options import only_name, save_options, settings_options, table_of
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
 from kops.core.errors import ApprovalRequired
@@ -39,7 +39,7 @@ def list_(session: Session) -> None:
 
 
 @group.command("use")
-@context_argument()
+@click.argument("name")
 @click.pass_obj
 def use(session: Session, *, name: str) -> None:
     """Make a context the current one."""
@@ -52,7 +52,7 @@ def use(session: Session, *, name: str) -> None:
 
 
 @group.command("show")
-@context_argument(required=False)
+@click.argument("name", required=False)
 @click.option("--resolved", is_flag=True, help="Show the values from flags, environment and files, and the origin of each.")
 @click.pass_obj
 def show(session: Session, *, name: str | None, resolved: bool) -> None:
@@ -76,7 +76,7 @@ def show(session: Session, *, name: str | None, resolved: bool) -> None:
 
 
 @group.command("add")
-@context_argument()
+@click.argument("name")
 @settings_options
 @save_options
 @click.pass_obj
@@ -87,7 +87,7 @@ def add(session: Session, /, *, name: str, current: bool, replace_: bool, **valu
     """
     from kops.operations.contexts.manage import add_context
 
-    table = table_of(TableOptions(values, session.settings))
+    table = table_of(values, session.settings)
     _report(session, add_context(session.directories, os.environ, name, table, current=current, replace=replace_))
 
 
@@ -111,7 +111,7 @@ def import_(session: Session, *, file: Path, name: str, bootstrap_servers: str |
 
 
 @group.command("test")
-@context_argument(required=False)
+@click.argument("name", required=False)
 @click.pass_obj
 def test(session: Session, *, name: str | None) -> None:
     """Connect to a context's cluster, and show its id, its brokers and our principal.
@@ -128,7 +128,7 @@ def test(session: Session, *, name: str | None) -> None:
 
 
 @group.command("remove")
-@context_argument()
+@click.argument("name")
 @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @click.pass_obj
 def remove(session: Session, *, name: str, yes: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,18 +18,6 @@ _FROM_SHARED = ("timeout", "client")
 """Settings that the shared options ``--timeout`` and ``-X`` give."""
 
 
-@dataclass(frozen=True)
-class TableOptions:
-    """A context as described on the command line.
-
-    :param values: of the options defined here
-    :param shared: of the shared options
-    """
-
-    values: Mapping[str, Any]
-    shared: Mapping[str, Any]
-
-
 def settings_options(command: F) -> F:
     """Add one option per setting; a secret gets ``--NAME-file``, ``--NAME-command`` and ``--NAME-env``."""
     for setting in reversed(list(SETTINGS.values())):
@@ -42,10 +29,6 @@ def settings_options(command: F) -> F:
 def save_options(command: F) -> F:
     command = click.option("--replace", "replace_", is_flag=True, help="Replace a context of this name.")(command)
     return click.option("--current", is_flag=True, help="Make it the current context.")(command)
-
-
-def context_argument(*, required: bool = True) -> Callable[[F], F]:
-    return click.argument("name", required=required)
 
 
 def only_name(session: Session, name: str | None) -> None:
@@ -60,15 +43,16 @@ def only_name(session: Session, name: str | None) -> None:
         session.settings["context"] = name
 
 
-def table_of(options: TableOptions) -> dict[str, Any]:
+def table_of(values: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context as ``config.toml`` stores it. Paths become absolute.
 
+    :param values: of the options defined here
+    :param shared: of the shared options
     :raises UsageProblem: on a shared option that a context cannot hold
     """
     from kops.config.layers import from_properties
 
     table: dict[str, Any] = {}
-    shared = dict(options.shared)
     if shared.get("command_config"):
         raise UsageProblem("--command-config is not part of a context", hint="kops context import FILE --name NAME")
     if shared.get("timeout"):
@@ -78,7 +62,7 @@ def table_of(options: TableOptions) -> dict[str, Any]:
     for key, sourced in from_properties(shared.get("properties", ())).items():
         _put(table, key, list(sourced.value) if isinstance(sourced.value, tuple) else sourced.value)
     for setting in SETTINGS.values():
-        for key, value in _given(setting, options.values):
+        for key, value in _given(setting, values):
             _put(table, key, value)
     return table
 
