@@ -79,9 +79,9 @@ def _find(
     if named.key is not None:
         key_bytes(named.key, names[-1])  # what is wrong with the key is reported before anything is read
     engine = engine_of(session, how)
-    one = choose(session, names[:-1], how, named)
-    query, named = seek(one.target, one.detected, names[-1], one.named, everywhere=options["all_partitions"], windows=windows)
-    versions = read_versions(session, one.target, one.detected.layout, query, limit=limit, engine=engine)
-    found = look(one.target, one.detected, query, versions, named, skip=how.skip_undecodable)
+    target, detected, named = choose(session, names[:-1], how, named)
+    query, named = seek(target, detected, names[-1], named, everywhere=options["all_partitions"], windows=windows)
+    versions = read_versions(session, target, detected.layout, query, limit=limit, engine=engine)
+    found = look(target, detected, query, versions, named, skip=how.skip_undecodable)
     show(session, found.rows)
     session.note(*found.notes)

@@ -47,11 +47,10 @@ def inspect_command(
     windows = parse_times(window, session.now(), what="--window") if window else Times()
     between = parse_times(times, session.now(), what="--times") if times else Times()
     engine = engine_of(session, how)
-    one = choose(session, names, how, named)
-    key = None if key_equals is None else key_bytes(one.named.key or format_for(session, "bytes"), key_equals)
+    target, detected, named = choose(session, names, how, named)
+    key = None if key_equals is None else key_bytes(named.key or format_for(session, "bytes"), key_equals)
     wanted = RowFilter(key, windows, between, tombstones)
-    skip = how.skip_undecodable
-    with inspecting(session, one.target, one.detected, wanted, named=one.named, limit=limit, skip=skip, engine=engine) as found:
+    with inspecting(session, target, detected, wanted, named=named, limit=limit, skip=how.skip_undecodable, engine=engine) as found:
         show_rows(session, found.rows)
         session.note(*found.all_notes)
 
@@ -91,9 +90,9 @@ def stats_command(session: Session, /, *, names: tuple[str, ...], how: ReadingOp
     from kops.operations.changelog.stats import body_of, count, notes_of, shape_for
 
     named, engine = named_of(session, how), engine_of(session, how)
-    one = choose(session, names, how, named)
-    shape, sentence = shape_for(one.detected, one.named)
-    stats = count(session, one.target, shape, engine)
-    show_stats(session, body_of(one.target, one.detected, shape, stats))
-    for note in [*([sentence] if sentence else []), *notes_of(one.target, one.detected, stats)]:
+    target, detected, named = choose(session, names, how, named)
+    shape, sentence = shape_for(detected, named)
+    stats = count(session, target, shape, engine)
+    show_stats(session, body_of(target, detected, shape, stats))
+    for note in [*([sentence] if sentence else []), *notes_of(target, detected, stats)]:
         session.note(f"note: {note}")

@@ -121,15 +121,6 @@ def target_of(session: Session, names: Sequence[str], how: ReadingOptions) -> Ta
     return find_target(session, replace(store, topic=topic), isolation=how.isolation)
 
 
-@dataclass(frozen=True)
-class ChosenChangelog:
-    """A changelog, what it is read as, and the formats that were named."""
-
-    target: Target
-    detected: Detection
-    named: NamedFormats
-
-
 def named_of(session: Session, how: ReadingOptions) -> NamedFormats:
     """Return the formats that were named, and the size of the windows."""
     from kops.core.durations import parse_duration
@@ -141,8 +132,11 @@ def named_of(session: Session, how: ReadingOptions) -> NamedFormats:
     return NamedFormats(key, value, right, size)
 
 
-def choose(session: Session, names: Sequence[str], how: ReadingOptions, named: NamedFormats) -> ChosenChangelog:
-    """Return which changelog is meant and what it is read as; says on stderr when that is a guess, and when Spark would read better."""
+def choose(session: Session, names: Sequence[str], how: ReadingOptions, named: NamedFormats) -> tuple[Target, Detection, NamedFormats]:
+    """Return which changelog is meant, what it is read as, and the formats that were named, here or in a state file.
+
+    Says on stderr when the type is a guess, and when Spark would read better.
+    """
     from dataclasses import replace
 
     from kops.operations.changelog.detect import detect
@@ -162,7 +156,7 @@ def choose(session: Session, names: Sequence[str], how: ReadingOptions, named: N
         session.note(f"note: {detected.sentence}")
     if not how.spark and (advised := advice(target)):
         session.note(f"note: {advised}")
-    return ChosenChangelog(target, detected, named)
+    return target, detected, named
 
 
 def engine_of(session: Session, how: ReadingOptions) -> Engine | None:
