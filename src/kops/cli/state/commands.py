@@ -92,10 +92,8 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         session: Session = click.get_current_context().obj
         words = rest.pop("words", ())
         if rest.get("shadow"):
-            from_archive, on_error_skip = archives, on_error == "skip"
-            refuse_with_shadow(
-                at=at != "committed", from_archive=from_archive, from_snapshot=snapshot, on_error=on_error_skip, no_network=no_network
-            )
+            moved, skips = at != "committed", on_error == "skip"
+            refuse_with_shadow(at=moved, from_archive=archives, from_snapshot=snapshot, on_error=skips, no_network=no_network)
             state_file, program = program_of_shadow(session, app, tuple(filter(None, (file, *words))), stores)
         elif words:
             raise click.UsageError(f"Got unexpected extra argument{'s' * (len(words) > 1)} ({' '.join(words)})")

@@ -103,7 +103,7 @@ def with_shadow(
 def _carry_out(session: Session, approval: Approval) -> Callable[[Plan[ShadowArguments]], None]:
     """Return what shows the plan of a shadow, asks for its word, and runs it.
 
-    :raises Shown: for --dry-run, by what is returned
+    :raises PlanShown: for --dry-run, by what is returned
     """
     from kops.cli.frame.carry_out import asking_by, show_plan_as_data
     from kops.core.errors import ApprovalRequired

@@ -45,18 +45,20 @@ def wait_until_stopped(session: Session, application: str, duration: str) -> Non
 
 
 def chosen_stores(
-    session: Session, file: str | None, app: str | None, stores: tuple[str, ...], *, moves: str = "", no_network: bool = False
+    session: Session, file: str | None, app: str | None, stores: tuple[str, ...], *, moves: str = "", no_network: bool
 ) -> tuple[StateFile, ProgramRun | None]:
     """Return the stores of a state file, or of a captured program together with what runs it.
 
-    :param stores: all when empty
-    :param moves: as in ``_of_program``
+    :param stores: all when empty; of a program all that can be rebuilt, and a note names the others
+    :param moves: the option that moves the application, or makes another one; empty when none does
     :param no_network: the program gets none
     """
     from kops.operations.engine.state_files import read_state_file
 
     if app is not None:
-        return _of_program(session, app, stores, moves=moves, no_network=no_network)
+        from kops.operations.streams.capture import load_capture
+
+        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network)
     if no_network:
         raise click.UsageError("--no-network goes with --app: with a state file no program is run")
     if file is None:
@@ -87,17 +89,6 @@ def movable_stores(
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
     return state_file, program_run(session, capture, no_network=no_network)
-
-
-def _of_program(session: Session, path: str, stores: tuple[str, ...], *, moves: str, no_network: bool) -> tuple[StateFile, ProgramRun]:
-    """Return a captured program's stores as a state file has them, and what runs it.
-
-    :param stores: all that can be rebuilt when empty; a note names the others
-    :param moves: the option that moves the application, or makes another one; empty when none does
-    """
-    from kops.operations.streams.capture import load_capture
-
-    return of_capture(session, load_capture(path), path, stores, moves=moves, no_network=no_network)
 
 
 def of_capture(
