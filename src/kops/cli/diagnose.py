@@ -6,6 +6,7 @@ import click
 
 from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Command
+from kops.cli.frame.options import regex_option
 from kops.cli.frame.session import Session
 
 
@@ -13,7 +14,7 @@ from kops.cli.frame.session import Session
 @click.argument("names", metavar="[GROUP|TOPIC|CONNECTOR]...", nargs=-1)
 @click.option("--group", "groups", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
 @click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, as Apache's tools take it; repeatable.")
-@click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
+@regex_option
 @click.option("--within", metavar="DURATION", default="1h", show_default=True, help="Unread data that expires within it is critical.")
 @click.option(
     "--sample",

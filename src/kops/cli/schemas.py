@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.options import Approval, F, mutation
 from kops.cli.frame.session import Session
 from kops.core.visible import indented
 from kops.output.guard import for_data
@@ -18,7 +17,6 @@ from kops.output.guard import for_data
 if TYPE_CHECKING:
     from kops.core.schemas.models import Schema
 
-F = TypeVar("F", bound=Callable[..., Any])
 TYPES = ("avro", "json-schema", "protobuf")
 COLUMNS = ("subject", "version", "id", "type", "compatibility")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import spark_option
+from kops.cli.frame.options import FORMATS, isolation_option, on_error_option, spark_option
 
 if TYPE_CHECKING:
     from kops.cli.frame.session import Session
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kops.operations.changelog.target import Target
     from kops.operations.engine.spark import Engine
 
-FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, protobuf, or a plugin's."
 TYPES = (
     "key-value",
     "versioned",
@@ -81,16 +80,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--right-value", "right_name", metavar="FORMAT", help="Format of the right side's values in an outer join's store.")
     @click.option("--window-size", metavar="DURATION", help="Size of the windows, such as 5m: it is not in the topic.")
     @click.option("--state-file", metavar="FILE", type=click.Path(), help="A state file that says type, formats and window size.")
-    @click.option(
-        "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
-    )
-    @click.option(
-        "--isolation",
-        type=click.Choice(["read_committed", "read_uncommitted"]),
-        default="read_committed",
-        show_default=True,
-        help="Whether to leave out aborted and open transactions.",
-    )
+    @on_error_option
+    @isolation_option
     @click.option("--spark", is_flag=True, help="Read with Spark: faster for millions of records, and not limited by memory.")
     @spark_option("with --spark")
     @wraps(command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kops.cli.connect.shared import group
-from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.options import Approval, mutation, regex_option
 from kops.cli.frame.session import Session
 
 
@@ -16,7 +16,7 @@ def loggers() -> None:
 
 @loggers.command("list")
 @click.argument("patterns", metavar="[LOGGER_OR_GLOB]...", nargs=-1)
-@click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
+@regex_option
 @click.pass_obj
 def list_loggers(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None:
     """List loggers and their levels on the worker that answers."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 import click
 
 from kops.cli.frame.lazy import Group
-
-F = TypeVar("F", bound=Callable[..., Any])
+from kops.cli.frame.options import F, regex_option
 
 
 @click.group(cls=Group)
@@ -25,8 +23,7 @@ def connectors(*, required: bool = True) -> Callable[[F], F]:
     metavar = "CONNECTOR_OR_GLOB..." if required else "[CONNECTOR_OR_GLOB]..."
 
     def add(command: F) -> F:
-        command = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")(command)
-        return click.argument("patterns", metavar=metavar, nargs=-1, required=required)(command)
+        return click.argument("patterns", metavar=metavar, nargs=-1, required=required)(regex_option(command))
 
     return add
 

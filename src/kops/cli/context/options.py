@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from kops.cli.frame.options import F
 from kops.cli.frame.session import Session
 from kops.config.schema import SECRET_FORMS, SETTINGS, Kind, Setting, convert_text, split_property
 from kops.core.errors import UsageProblem
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _FROM_SHARED = ("timeout", "client")
 """Settings that the shared options ``--timeout`` and ``-X`` give."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any, TypeVar
 
 import click
 
@@ -18,13 +17,11 @@ from kops.core.visible import visible
 from kops.output.colour import COMMAND, has_colours, painted, painted_word, write_coloured
 from kops.output.records import as_line
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 WIDEST = 100
 SHOWN_ALIKE = 5
 """Findings of one kind that are shown one by one: a thousand groups without members are one piece of news."""
-fail_on_option: Callable[[F], F] = click.option(
+fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["critical", "warning", "note"]),
     default="warning",

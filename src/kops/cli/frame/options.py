@@ -11,11 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""A command, for what decorates one."""
 
 MARKUP = ("markdown", "html", "jira")
 """Formats in which tables can be pasted into a ticket."""
 OUTPUT_FORMATS = ("table", "json", "yaml", "csv", "name", *MARKUP)
 META = "kops.settings"
+FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, protobuf, or a plugin's."
+"""For the help of options that take a format."""
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -72,6 +75,17 @@ def mutation(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
+regex_option = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
+isolation_option = click.option(
+    "--isolation",
+    type=click.Choice(["read_committed", "read_uncommitted"]),
+    default="read_committed",
+    show_default=True,
+    help="Whether to leave out aborted and open transactions.",
+)
+on_error_option = click.option(
+    "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
+)
 take_over_option = click.option(
     "--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID."
 )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.options import Approval, F, mutation, regex_option
 from kops.cli.frame.session import Session
 from kops.cli.frame.watch import clock, watch_interval, watched
 from kops.cli.groups.lag import ExceededLimits, LagRequest, show_lag
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
     from kops.output.watch import Show
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 WATCH_INTERVAL = "2s"
-_regex = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 _ISOLATION = "Where lag ends: at the high watermark, or where an open transaction begins. [default: read_uncommitted]"
 _TIME = "Read the age of the first unread records, and open transactions. [default: up to 2,000 partitions]"
 
@@ -37,7 +33,7 @@ def _named(command: F) -> F:
     @click.argument("names", metavar="GROUP...", nargs=-1)
     @click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
     @click.option("--all-groups", is_flag=True, help="Every group, as Apache's tools take it: '*'.")
-    @_regex
+    @regex_option
     @functools.wraps(command)
     def wrapped(*args: Any, names: tuple[str, ...], group_options: tuple[str, ...], all_groups: bool, **kwargs: Any) -> Any:
         watch = kwargs.get("watch")
@@ -62,7 +58,7 @@ def group() -> None:
 
 @group.command("list")
 @click.argument("names", metavar="[GROUP]...", nargs=-1)
-@_regex
+@regex_option
 @click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as empty or stable; repeatable.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, help="Only classic, consumer, streams, share or connect; repeatable.")
 @click.option("--all", "own", is_flag=True, help="Also the groups in which kops notes how far replays and redrives came.")

@@ -7,7 +7,7 @@ import sys
 import click
 
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.options import Approval, mutation, regex_option
 from kops.cli.frame.session import Session
 from kops.cli.offsets.reset import group_argument, move_options, reset
 from kops.output.guard import for_data
@@ -154,7 +154,7 @@ def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
 
 @group.command("export")
 @click.argument("names", metavar="GROUP...", nargs=-1, required=True)
-@click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
+@regex_option
 @click.option("--with-group", is_flag=True, help="Write the group in the first column, also for a single one.")
 @click.pass_obj
 def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group: bool) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from kops.cli.frame.lazy import Command
-from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.options import Approval, F, mutation
 from kops.cli.frame.session import Session
 
-F = TypeVar("F", bound=Callable[..., Any])
 _ORDER = "kops.offsets.order"
 
 

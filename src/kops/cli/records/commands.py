@@ -7,19 +7,8 @@ from typing import Any
 import click
 
 from kops.cli.frame.lazy import Group
+from kops.cli.frame.options import FORMATS, isolation_option, on_error_option
 from kops.cli.frame.session import Session
-
-FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, protobuf, or a plugin's."
-isolation_option = click.option(
-    "--isolation",
-    type=click.Choice(["read_committed", "read_uncommitted"]),
-    default="read_committed",
-    show_default=True,
-    help="Whether to leave out aborted and open transactions.",
-)
-on_error_option = click.option(
-    "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
-)
 
 
 @click.group(cls=Group)

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.options import Approval, mutation, regex_option
 from kops.cli.frame.session import Session
-from kops.cli.topics.shared import group, key_and_value, regex_option, required, streams_option, topic_option
+from kops.cli.topics.shared import group, key_and_value, required, streams_option, topic_option
 
 COLUMNS = ("topic", "field", "actual", "declared", "action", "note")
 paths_argument = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from kops.cli.frame.options import regex_option
 from kops.cli.frame.session import Session
-from kops.cli.topics.shared import group, regex_option, required, topic_option
+from kops.cli.topics.shared import group, required, topic_option
 from kops.core.sizes import size_text
 from kops.output.table import Column
 

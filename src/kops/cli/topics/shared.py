@@ -10,7 +10,6 @@ from kops.cli.frame.lazy import Group
 from kops.core.errors import UsageProblem
 
 topic_option = click.option("--topic", "more", metavar="NAME", multiple=True, help="A name, as Apache's tools take it.")
-regex_option = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 streams_option = click.option("--allow-streams", is_flag=True, help="Also topics of Kafka Streams applications, which break.")
 
 
