@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from kops.cli.frame.carry_out import approve_if_protected
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import NewRecord
 from kops.core.plan import Plan, Result
 from kops.core.stops import STOPS, exit_code
@@ -26,8 +27,6 @@ from kops.operations.records import input as records_input
 from kops.operations.records.formats import format_for
 from kops.operations.records.input import Named, RecordOverrides
 from kops.operations.records.produce import ProduceRecords, ProduceRequest, count, plan_produce
-from kops.output.json_text import write_json
-from kops.output.yaml_text import write_yaml
 
 COLUMNS = ("partition", "records", "first_offset", "last_offset")
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0"}
@@ -65,7 +64,12 @@ def produce(
         raise UsageProblem("--value and --tombstone are the whole input", hint="leave --file, --input, --key-separator and --null out")
     if key_separator is not None and (key is not None or kind != "lines" or not key_separator):
         raise UsageProblem("--key-separator is for lines that begin with their key", hint="leave --key out, and --input lines")
-    named = cache(partial(_named, session, {"key": key_schema or f"{topic}-key", "value": value_schema or f"{topic}-value"}))
+    schemas = {"key": key_schema or f"{topic}-key", "value": value_schema or f"{topic}-value"}
+
+    @cache
+    def named(part: str, name: str) -> Format:
+        return format_for(session, name, schemas[part])
+
     key_form = named("key", key_format) if key_format else None
     value_form = named("value", value_format) if value_format else None
     given = RecordOverrides(
@@ -75,7 +79,7 @@ def produce(
         timestamp=parse_time(timestamp, session.now()) if timestamp is not None else None,
         partition=partition,
         keep_partition=not repartition,
-        key_separator=_unescaped(key_separator).encode() if key_separator is not None else None,
+        key_separator=_ESCAPES.get(key_separator, key_separator).encode() if key_separator is not None else None,
         null=null.encode() if null is not None else None,
         key_format=key_form,
         value_format=value_form,
@@ -116,10 +120,8 @@ def _finish(session: Session, topic: str, result: Result, entry: Entry) -> None:
     """Write what each partition took to stdout, and what went wrong to stderr."""
     body = result.as_json() | {"journal_id": entry.id}
     taken = [item for item in result.items if item.value]
-    if session.output_format == "json":
-        write_json(body, sys.stdout)
-    elif session.output_format == "yaml":
-        write_yaml(json.loads(json.dumps(body)), sys.stdout)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(json.loads(json.dumps(body)))
     elif taken:
         rows = [{**item.value, "partition": item.target} for item in taken]
         session.render(rows, COLUMNS, whole=True)
@@ -131,13 +133,9 @@ def _finish(session: Session, topic: str, result: Result, entry: Entry) -> None:
                 sys.stderr.write(f"hint: {indented(item.error['hint'])}\n")
     refused = sum(item.error.get("refused", 0) for item in result.items if item.error)
     session.note(
-        f"{topic}: {total:,} record{'' if total == 1 else 's'} acknowledged{f', {refused:,} refused' if refused else ''}; "
+        f"{topic}: {counted(total, 'record')} acknowledged{f', {refused:,} refused' if refused else ''}; "
         f"journal {entry.id}; this cannot be undone"
     )
-
-
-def _named(session: Session, schemas: Mapping[str, str], part: str, name: str) -> Format:
-    return format_for(session, name, schemas[part])
 
 
 def _entries(inputs: Sequence[tuple[str, BinaryIO]], kind: str, given: RecordOverrides, named: Named) -> Iterator[records_input.Entry]:
@@ -161,10 +159,6 @@ def _typed(text: str | None, form: Format | None) -> bytes | None:
     if text is None:
         return None
     return text.encode("utf-8", "surrogateescape") if form is None else form.encode(form.parse(text))
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPES.get(text, text)
 
 
 def _header(text: str) -> tuple[str, bytes | None]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kops.cli.frame.session import Session
 from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.findings import counted
 from kops.core.records.filters import text_of
 from kops.core.records.line_format import SHOWN_KEY, SHOWN_VALUE, RecordFormat, compile_format
 from kops.core.records.models import Record
@@ -127,7 +128,7 @@ def report(session: Session, stream: Stream, *, interrupted: bool = False) -> No
     of = f" of {stream.read:,} read" if stream.read != stream.given else ""
     if sys.stderr.isatty() and not session.quiet:
         unguarded(sys.stderr).write("\r\x1b[K")
-    session.note(f"{stream.topic}: {stream.given:,} record{'' if stream.given == 1 else 's'}{of}{', interrupted' if interrupted else ''}")
+    session.note(f"{stream.topic}: {counted(stream.given, 'record')}{of}{', interrupted' if interrupted else ''}")
     for sentence in stream.notes:
         session.note(f"note: {sentence}")
     count, first = stream.undecodable
