@@ -11,6 +11,7 @@ from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
 from kops.cli.streams.capture import capture
+from kops.core.findings import names_text
 from kops.core.visible import visible
 
 SHOWN = 5
@@ -51,8 +52,7 @@ def list_applications(session: Session, *, names: tuple[str, ...]) -> None:
         for sentence in one.application.unknown:
             session.note(f"warning: {one.application.application}: {sentence}")
     if orphans and not names:
-        more = f" and {len(orphans) - SHOWN} more" if len(orphans) > SHOWN else ""
-        session.note(f"internal topics that no application is there for: {', '.join(orphans[:SHOWN])}{more}")
+        session.note(f"internal topics that no application is there for: {names_text(orphans, SHOWN)}")
 
 
 @group.command("describe")
