@@ -115,7 +115,7 @@ def convert_properties(properties: Mapping[str, str], warning: str | None = None
     notes = [warning] if warning else []
     for key, value in properties.items():
         if key in _NAMES and value:
-            values[_NAMES[key]] = convert_text(SETTINGS[_NAMES[key]], value, key, Path.cwd())
+            values[_NAMES[key]] = convert_text(SETTINGS[_NAMES[key]], value, key)
         elif key in _SECRETS:
             found[_SECRETS[key]] = value
         elif key in SAME_IN_BOTH or key in {"ssl.ca.pem", "socket.timeout.ms"}:

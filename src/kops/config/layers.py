@@ -100,7 +100,7 @@ def from_environment(environ: Mapping[str, str]) -> Layer:
             if found:
                 layer[setting.name] = found
         elif environ.get(setting.variable, "").strip():
-            value = convert_text(setting, environ[setting.variable], source, Path.cwd())
+            value = convert_text(setting, environ[setting.variable], source)
             _put(layer, setting, value, source, source)
     return layer
 
@@ -117,7 +117,7 @@ def from_properties(properties: Iterable[str]) -> Layer:
         refuse_secret(key, "-X")
         name = LIBRDKAFKA_NAMES.get(key)
         if name:
-            layer[name] = SourcedValue(convert_text(SETTINGS[name], value, source, Path.cwd()), source)
+            layer[name] = SourcedValue(convert_text(SETTINGS[name], value, source), source)
         elif key == HOSTNAME_ALGORITHM:
             layer["verify_hostname"] = SourcedValue(value.lower() not in {"none", ""}, source)
         else:

@@ -105,14 +105,13 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     return f"did you mean {found[0]}?" if found else None
 
 
-def check_context_name(name: str) -> str:
-    """Return the name, if it is valid for a context.
+def check_context_name(name: str) -> None:
+    """Refuse a name that is not valid for a context.
 
     :raises ConfigError: if it has characters other than letters, digits, ``.``, ``_`` and ``-``, or begins with one of the last three
     """
     if not _CONTEXT_NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be the name of a context", hint="use letters, digits, '.', '_' and '-'")
-    return name
 
 
 def convert(setting: Setting, value: Any, where: str, base: Path) -> Any:
@@ -137,11 +136,12 @@ def convert(setting: Setting, value: Any, where: str, base: Path) -> Any:
     raise ConfigError(f"{where} must be {expected}, not {_describe(value)}")
 
 
-def convert_text(setting: Setting, text: str, where: str, base: Path) -> Any:
-    """Convert a value that is text, from a flag or the environment, to the type of its field.
+def convert_text(setting: Setting, text: str, where: str) -> Any:
+    """Convert a value that is text, from a flag or the environment, to the type of its field. Paths are relative to the current directory.
 
     :raises ConfigError: as for :func:`convert`
     """
+    base = Path.cwd()
     if setting.kind is Kind.FLAG:
         words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
         return convert(setting, words.get(text.strip().lower(), text), where, base)
@@ -192,6 +192,7 @@ def _convert_text(setting: Setting, value: str, where: str, base: Path) -> Any:
 def _describe(value: Any) -> str:
     if isinstance(value, str):
         return f"the text {value!r}" if value.strip() else "an empty text"
-    names: dict[type, str] = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "a table"}
-    kind = names.get(type(value), type(value).__name__)
-    return f"{str(value).lower()}" if isinstance(value, (bool, int, float)) else kind
+    if isinstance(value, (bool, int, float)):
+        return str(value).lower()
+    names: dict[type, str] = {list: "a list", dict: "a table"}
+    return names.get(type(value), type(value).__name__)

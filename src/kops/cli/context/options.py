@@ -88,7 +88,7 @@ def _given(setting: Setting, values: Mapping[str, Any]) -> list[tuple[str, Any]]
     if setting.kind is Kind.TABLE:
         return [(f"{setting.name}.{key}", one) for key, one in (split_property(text, _flag(setting)) for text in value)]
     if isinstance(value, str):
-        value = convert_text(setting, value, _flag(setting), Path.cwd())
+        value = convert_text(setting, value, _flag(setting))
     return [(setting.name, list(value) if isinstance(value, tuple) else value)]
 
 
