@@ -108,14 +108,11 @@ def _digest(text: str) -> str:
 
 def _trust(connection: Connection, *, inline: bool) -> dict[str, str]:
     certificates = connection.client.get("ssl.ca.pem")
-    if certificates:
-        return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": certificates}
-    if not connection.ca_file:
-        return {}
-    certificates = read_pem(connection.ca_file, "ca_file")
-    if inline:
-        return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": certificates}
-    return {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(Path(connection.ca_file).absolute())}
+    if not certificates and connection.ca_file:
+        certificates = read_pem(connection.ca_file, "ca_file")
+        if not inline:
+            return {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(Path(connection.ca_file).absolute())}
+    return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": certificates} if certificates else {}
 
 
 def _identity(connection: Connection, directory: Path | None) -> dict[str, str]:

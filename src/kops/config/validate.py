@@ -16,6 +16,11 @@ from kops.config.schema import SETTINGS, Kind
 from kops.core.errors import ConfigError
 
 MAX_PORT = 65535
+_PROTOCOLS = {
+    **dict.fromkeys(("sasl_mechanism", "username", "password", "oauth_token_url", "oauth_token_command"), "SASL_SSL (or SASL_PLAINTEXT)"),
+    **dict.fromkeys(("ca_file", "certificate_file", "keystore_file"), "SSL (or SASL_SSL)"),
+}
+"""Security protocols that use a setting."""
 _SERVER = re.compile(r"(?:(?:PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 
 
@@ -95,13 +100,9 @@ def _check_protocol(connection: Connection, what: str) -> None:
     """Refuse a password or certificate without a security protocol that uses it: the connection would not be encrypted."""
     if "security_protocol" in connection.sources or not connection.sources:
         return
-    for name in ("sasl_mechanism", "username", "password", "oauth_token_url", "oauth_token_command"):
+    for name, protocols in _PROTOCOLS.items():
         if name in connection.sources:
-            hint = "set security_protocol to SASL_SSL (or SASL_PLAINTEXT)"
-            raise ConfigError(f"{what} has {name} ({connection.sources[name]}) and no security_protocol", hint=hint)
-    for name in ("ca_file", "certificate_file", "keystore_file"):
-        if name in connection.sources:
-            hint = "set security_protocol to SSL (or SASL_SSL)"
+            hint = f"set security_protocol to {protocols}"
             raise ConfigError(f"{what} has {name} ({connection.sources[name]}) and no security_protocol", hint=hint)
 
 
