@@ -26,11 +26,13 @@ def save_context(directories: Directories, name: str, table: Mapping[str, Any], 
     :raises ConfigError: if the table has a wrong key or value; nothing is written then
     """
     check_context_name(name)
+    import tomlkit
+
     clean = _without_none(table)
     layers.from_table(clean, f"context {name}", name, directories.config)
 
     def change(document: MutableMapping[str, Any]) -> None:
-        contexts = document.setdefault("contexts", _super_table())
+        contexts = document.setdefault("contexts", tomlkit.table(is_super_table=True))
         _assign(contexts.setdefault(name, {}), clean)
 
     _edit(directories, change, current=name if current else None)
@@ -158,12 +160,6 @@ def _assign(target: MutableMapping[str, Any], table: Mapping[str, Any]) -> None:
             _assign(target[key], value)
         elif key not in target or target[key] != value:
             target[key] = value
-
-
-def _super_table() -> Any:
-    import tomlkit
-
-    return tomlkit.table(is_super_table=True)
 
 
 def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
