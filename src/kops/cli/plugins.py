@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from kops.cli.frame.lazy import Group
@@ -28,18 +30,7 @@ def list_(session: Session) -> None:
     for checked in found:
         if checked.status in ("error", "hidden"):
             warn(f"{checked.plugin} cannot be used: {checked.error}")
-    rows = [
-        {
-            "name": checked.plugin.name,
-            "kind": checked.plugin.kind,
-            "distribution": checked.plugin.distribution,
-            "version": checked.plugin.version,
-            "reference": checked.plugin.reference,
-            "status": checked.status,
-            "error": checked.error or None,
-        }
-        for checked in found
-    ]
+    rows = [{**asdict(checked.plugin), "status": checked.status, "error": checked.error or None} for checked in found]
     if not rows:
         from kops.core.extras import command_to_add
 

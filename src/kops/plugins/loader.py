@@ -32,15 +32,15 @@ BUILT_IN_REDUCERS = ("count", "sum", "min", "max", "last", "first")
 class Plugin:
     """An entry point of an installed distribution.
 
-    :param reference: ``module:attribute``
     :param distribution: name of the distribution that installed it
+    :param reference: ``module:attribute``
     """
 
-    kind: str
     name: str
-    reference: str
+    kind: str
     distribution: str
     version: str
+    reference: str
 
     def __str__(self) -> str:
         return f"plugin {self.name} ({self.kind}) of {self.distribution} {self.version}"
@@ -185,9 +185,8 @@ def _check(plugin: Plugin, winner: str | None) -> PluginCheck:
 
 
 def _describe(kind: str, point: EntryPoint) -> Plugin:
-    distribution = point.dist
-    name, version = (distribution.name, distribution.version) if distribution else ("unknown", "unknown")
-    return Plugin(kind, point.name, point.value, name, version)
+    distribution, version = (point.dist.name, point.dist.version) if point.dist else ("unknown", "unknown")
+    return Plugin(point.name, kind, distribution, version, reference=point.value)
 
 
 def _check_command(thing: Any, _: Plugin) -> Any:

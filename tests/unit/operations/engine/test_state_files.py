@@ -72,7 +72,7 @@ def test_a_file_on_disk(tmp_path, monkeypatch):
     file = tmp_path / "state.yaml"
     source = "{topic: t, key: %s, value: string}"
     text = f'application: a\nstreams: {{version: "4.3"}}\nstores: {{s: {{from: {source}, aggregate: {{count: true}}}}}}\n'
-    broken = loader.Plugin("format", "half", "operator:add", "kops-broken", "9.9")
+    broken = loader.Plugin("half", "format", "kops-broken", "9.9", "operator:add")
     monkeypatch.setattr(loader, "installed", lambda kind: [broken] if kind == "format" else [])
     file.write_text(text % "string")
     assert not read_state_file(str(file)).stores[0].source.key.plugin
