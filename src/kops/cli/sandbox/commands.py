@@ -12,7 +12,6 @@ from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.sandbox.cluster import Status
-    from kops.sandbox.parts import Part
 
 _name = click.option("--name", default="sandbox", show_default=True, metavar="NAME", help="Name of the sandbox and of its context.")
 
@@ -127,15 +126,13 @@ def logs(session: Session, *, name: str, follow: bool, broker: int | None, worke
 
     several = broker is None and worker is None and not registry and len(describe(session, name).parts) > 1
     for each in read_logs(session, name, broker=broker, worker=worker, registry=registry, lines=lines, follow=follow):
+        number = each.part.id if each.part.kind == "broker" else None
         if session.output_format == "json":
-            number = each.part.id if each.part.kind == "broker" else None
             click.echo(json_text({"part": each.part.name, "broker": number, "line": each.line}))
+        elif several:
+            click.echo(f"{each.part.name if number is None else number} | {each.line}")
         else:
-            click.echo(f"{_short(each.part)} | {each.line}" if several else each.line)
-
-
-def _short(part: Part) -> str:
-    return str(part.id) if part.kind == "broker" else part.name
+            click.echo(each.line)
 
 
 def _show(session: Session, status: Status) -> None:
