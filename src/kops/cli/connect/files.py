@@ -10,6 +10,7 @@ import click
 from kops.cli.connect.shared import group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
+from kops.core.errors import ExitCode
 from kops.core.visible import visible
 
 PROBLEM_COLUMNS = ("connector", "setting", "level", "message", "value", "recommended", "hint")
@@ -28,7 +29,6 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
     Each invalid setting is shown with its plugin's message and recommended values. The exit code is 2 if there is one.
     PATH is a YAML or JSON file, or a directory of them.
     """
-    from kops.core.errors import ExitCode
     from kops.operations.connect.validate import ERROR, validate_files
 
     count, rows = validate_files(session, paths)
@@ -61,7 +61,6 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> None:
 @click.pass_obj
 def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
     """Compare connectors with the files that declare them, secrets hidden; exit code 1 if one differs."""
-    from kops.core.errors import ExitCode
     from kops.operations.connect.files import compare_files, difference_rows
 
     comparison = compare_files(session, paths, prune=prune)

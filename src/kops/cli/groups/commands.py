@@ -15,7 +15,7 @@ from kops.cli.frame.options import Approval, F, mutation, regex_option
 from kops.cli.frame.session import Session
 from kops.cli.frame.watch import clock, watch_interval, watched
 from kops.cli.groups.lag import ExceededLimits, LagRequest, show_lag
-from kops.core.errors import ExitCode, KopsError, TimedOut, Unreachable
+from kops.core.errors import ExitCode, TimedOut, Unreachable
 from kops.core.groups.lag_rates import Look, Rates
 
 if TYPE_CHECKING:
@@ -159,8 +159,7 @@ def _look(session: Session, request: LagRequest, rates: Rates) -> tuple[Look, li
     exceeded = ExceededLimits(request.limits)
     exceeded.look_at(request.summed(blocks))
     code = ExitCode.FAILED if exceeded.first else ExitCode.PARTIAL if report.problems else ExitCode.DONE
-    problems: list[KopsError] = list(report.problems.values())
-    for problem in problems:
+    for problem in report.problems.values():
         session.note(f"warning: {problem.message}")
     return rates.look((row for block in blocks for row in block.rows()), now), exceeded.first, int(code)
 

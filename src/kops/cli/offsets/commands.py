@@ -10,6 +10,7 @@ from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation, regex_option
 from kops.cli.frame.session import Session
 from kops.cli.offsets.reset import group_argument, move_options, reset
+from kops.core.errors import UsageProblem
 from kops.output.guard import for_data
 
 
@@ -40,8 +41,6 @@ def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str
     from kops.operations.offsets.history import history_rows, history_time
 
     moment = None if at is None else history_time(at, session.now())
-    from kops.core.errors import UsageProblem
-
     if moment is not None and (since is not None or jumps):
         raise UsageProblem("--at shows where the group stood at one time", hint="leave --since and --jumps out, or --at")
     begin = None if since is None else history_time(since, session.now())

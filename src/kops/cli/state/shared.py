@@ -9,6 +9,7 @@ import click
 
 from kops.cli.frame.options import Approval
 from kops.cli.frame.session import Session
+from kops.core.errors import ExitCode
 
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
@@ -112,6 +113,4 @@ def of_capture(
 
 def exit_code(status: str) -> int:
     """Return how a comparison ends: with 0 if all is equal, 1 if something differs, 7 if that is unknown."""
-    from kops.core.errors import ExitCode
-
     return {"equal": ExitCode.DONE, "different": ExitCode.FAILED, "unclear": ExitCode.UNCLEAR}[status]
