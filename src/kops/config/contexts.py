@@ -68,7 +68,6 @@ def remove_context(directories: Directories, name: str) -> tuple[Path, ...]:
 
 
 def secret_file(directories: Directories, name: str, secret: str) -> Path:
-    """Return the file in which kops stores an imported secret of a context."""
     return directories.secrets / name / secret
 
 

@@ -34,7 +34,6 @@ _NAMES: Mapping[str, str] = {
 _ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
 _IMPLIED = ("sasl.login.callback.handler.class", "sasl.oauthbearer.method")
 _UNICODE_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u")
-_NO_SASL_MODULE = "kops speaks PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER"
 _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 _JCEKS_MAGIC = b"\xce\xce\xce\xce"
 _ASN1_SEQUENCE = b"\x30"
@@ -143,7 +142,7 @@ def _jaas(line: str, values: dict[str, Any], found: dict[str, str]) -> None:
     entry = parse_jaas(line)
     mechanisms = [mechanism for mechanism, module in LOGIN_MODULES.items() if module == entry.module]
     if not mechanisms:
-        raise ConfigError(f"sasl.jaas.config names {entry.module}", hint=_NO_SASL_MODULE)
+        raise ConfigError(f"sasl.jaas.config names {entry.module}", hint="kops speaks PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER")
     if "sasl_mechanism" not in values and len(mechanisms) == 1:
         values["sasl_mechanism"] = mechanisms[0]
     names = {"username": "username", "clientId": "oauth_client_id", "scope": "oauth_scope"}

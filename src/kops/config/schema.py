@@ -46,7 +46,6 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """The environment variable of this setting."""
         return "KOPS_" + self.name.upper().replace(".", "_")
 
 

@@ -24,8 +24,6 @@ EVERY = {"*", ".*"}
 
 @dataclass(frozen=True)
 class LagRequest:
-    """What is asked about lag."""
-
     names: tuple[str, ...]
     regex: bool
     by: str

@@ -43,7 +43,6 @@ def consume(
     isolation: str,
     confirm: str | None,
 ) -> int:
-    """Read, choose and write records; return the exit code."""
     conditions = [parse_filter(text) for text in filters]
     selection = parse_selection(topic)
     wanted = records.choose(

@@ -38,7 +38,6 @@ def run(
     value_name: str | None,
     isolation: str,
 ) -> int:
-    """Show dead letters, or count them by cause and task."""
     if (topic is None) == (connector is None):
         raise UsageProblem("name either the dead-letter topic, or --connector", hint="kops records dead-letters --connector NAME")
     if count and last is not None:

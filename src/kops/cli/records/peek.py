@@ -24,7 +24,6 @@ def peek(
     value_name: str | None,
     isolation: str,
 ) -> int:
-    """Show where a group stands."""
     key, value = (format_for(session, name) if name else BYTES for name in (key_name, value_name))
     found = records_peek.peek(session, group_id, topics, before=before, after=after, isolation=isolation)
     problems: list[str] = []

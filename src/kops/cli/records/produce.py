@@ -56,7 +56,6 @@ def produce(
     dry_run: bool,
     confirm: str | None,
 ) -> int:
-    """Read, send, and say what became of it; return the exit code."""
     single = value is not None or tombstone
     if value is not None and tombstone:
         raise UsageProblem("--value and --tombstone are mutually exclusive", hint="a tombstone is a record without a value")

@@ -64,7 +64,6 @@ def sink_for(session: Session, shown: DisplayOptions, stream: Stream) -> Sink:
 
 
 def write_values(values: list[bytes | None]) -> None:
-    """Write values with a line end each."""
     if values:
         write_bytes(raw_lines(values))
 

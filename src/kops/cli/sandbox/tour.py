@@ -50,7 +50,6 @@ def run_tour(cache: Path, guarantee: str) -> None:
 
 class Tour:
     def __init__(self, folder: Path, cache: Path, guarantee: str) -> None:
-        self.folder = folder
         self.guarantee = guarantee
         self.state_file = folder / "state.yaml"
         self.application = Application("PricesApplication", folder / "application", jars_of(kafka_set(), cache))

@@ -30,7 +30,6 @@ def required(names: Sequence[str], more: Sequence[str]) -> list[str]:
 
 
 def key_and_value(text: str) -> tuple[str, str]:
-    """Split ``key=value``."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
         raise UsageProblem(f"--config {text} has no value", hint="write it as --config retention.ms=3600000")
