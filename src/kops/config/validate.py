@@ -79,7 +79,7 @@ def check(connection: Connection) -> None:
     what = f"context {connection.name}" if connection.name else "the connection"
     for server in connection.bootstrap_servers:
         _check_server(server)
-    if not connection.bootstrap_servers and (not connection.sources or "bootstrap_servers" in connection.sources):
+    if not connection.bootstrap_servers and "bootstrap_servers" in connection.sources:
         raise ConfigError(f"{what} has an empty list of brokers")
     _check_protocol(connection, what)
     if connection.uses_sasl:
@@ -98,7 +98,7 @@ def _check_server(server: str) -> None:
 
 def _check_protocol(connection: Connection, what: str) -> None:
     """Refuse a password or certificate without a security protocol that uses it: the connection would not be encrypted."""
-    if "security_protocol" in connection.sources or not connection.sources:
+    if "security_protocol" in connection.sources:
         return
     for name, protocols in _PROTOCOLS.items():
         if name in connection.sources:
