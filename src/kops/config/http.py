@@ -29,9 +29,8 @@ def http_settings(connection: Connection, service: Literal["connect", "registry"
             hint = "requests cannot open it: openssl pkey -in KEY -out PLAIN_KEY, and chmod 600 PLAIN_KEY"
             raise ConfigError(f"the private key in {key or certificate} is encrypted", hint=hint)
         settings["cert"] = (certificate, key) if key else certificate
-    is_connect = service == "connect"
-    username = http.connect_username if is_connect else http.registry_username
-    password: Secret | None = http.connect_password if is_connect else http.registry_password
+    username: str | None = getattr(http, f"{service}_username")
+    password: Secret | None = getattr(http, f"{service}_password")
     if username:
         if password is None:
             raise ConfigError(f"{service}_username is set and no {service}_password", hint=f"set {service}_password_file in the context")

@@ -17,7 +17,6 @@ a silent localhost: at once, or if only ``KOPS_CONNECT_URLS`` or ``KOPS_REGISTRY
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -96,7 +95,7 @@ def read_config(directories: Directories) -> ConfigFile:
 
 def resolve(
     directories: Directories,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str],
     context: str | None = None,
     bootstrap_servers: str | None = None,
     *,
@@ -139,7 +138,7 @@ def resolve(
     return build(merged, name or "", environ, config_file=file.path if name else None, warnings=warnings)
 
 
-def require_brokers(connection: Connection, directories: Directories, environ: Mapping[str, str] = os.environ) -> None:
+def require_brokers(connection: Connection, directories: Directories, environ: Mapping[str, str]) -> None:
     """Refuse a connection that knows no brokers.
 
     :raises ConfigError: with a hint on how to name them

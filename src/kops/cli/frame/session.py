@@ -96,7 +96,7 @@ class Session:
         from kops.config.load import require_brokers
         from kops.gateways.kafka import Kafka
 
-        require_brokers(self.connection, self.directories)
+        require_brokers(self.connection, self.directories, os.environ)
         return Kafka(self.connection, verbose=bool(self.settings.get("verbose")))
 
     @cached_property
