@@ -6,6 +6,7 @@ The shared ones work before and after the verb: each stores its value in ``ctx.m
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -55,7 +56,6 @@ class Approval(NamedTuple):
 
 def mutation(command: F) -> F:
     """Add ``--dry-run``, ``--yes``, ``--confirm`` and ``--plan-out``; the command gets them as ``approval``."""
-    import functools
 
     @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
     @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
@@ -68,7 +68,7 @@ def mutation(command: F) -> F:
     @click.option(
         "--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan for `kops apply FILE`; change nothing."
     )
-    @functools.wraps(command)
+    @wraps(command)
     def wrapped(*args: Any, dry_run: bool, yes: bool, confirm: tuple[str, ...], plan_out: str | None, **kwargs: Any) -> Any:
         return command(*args, approval=Approval(dry_run, yes, confirm, plan_out), **kwargs)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,7 +34,7 @@ def _named(command: F) -> F:
     @click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
     @click.option("--all-groups", is_flag=True, help="Every group, as Apache's tools take it: '*'.")
     @regex_option
-    @functools.wraps(command)
+    @wraps(command)
     def wrapped(*args: Any, names: tuple[str, ...], group_options: tuple[str, ...], all_groups: bool, **kwargs: Any) -> Any:
         watch = kwargs.get("watch")
         if watch and not watch[:1].isdigit():  # `--watch billing`: its interval may be left out, and the next word was taken for one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,10 @@ _ORDER = "kops.offsets.order"
 
 def group_argument(command: F) -> F:
     """Take the group as an argument, or as ``--group`` as Apache's tools do."""
-    import functools
 
     @click.argument("name", metavar="GROUP", required=False)
     @click.option("--group", "group_option", metavar="GROUP", help="The group, as Apache's tools take it.")
-    @functools.wraps(command)
+    @wraps(command)
     def wrapped(*args: Any, name: str | None, group_option: str | None, **kwargs: Any) -> Any:
         if (name is None) == (group_option is None):
             raise click.UsageError("name one GROUP, as an argument or with --group", click.get_current_context())
