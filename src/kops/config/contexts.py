@@ -48,13 +48,14 @@ def use_context(directories: Directories, name: str) -> None:
 
 
 def remove_context(directories: Directories, name: str) -> tuple[Path, ...]:
-    """Remove a context, and the secret files that kops itself wrote for it.
+    """Remove a context, and the secret files that kops itself wrote for it; files elsewhere belong to their owner.
 
     :returns: the removed files
     :raises NotFound: if there is none of this name
     """
     require_context(read_config(directories), name)
-    own = secret_files(directories, name)
+    possible = [secret_file(directories, name, setting.name) for setting in SETTINGS.values() if setting.kind is Kind.SECRET]
+    own = tuple(file for file in possible if file.is_file())
 
     def change(document: MutableMapping[str, Any]) -> None:
         del document["contexts"][name]
@@ -69,12 +70,6 @@ def remove_context(directories: Directories, name: str) -> tuple[Path, ...]:
 
 def secret_file(directories: Directories, name: str, secret: str) -> Path:
     return directories.secrets / name / secret
-
-
-def secret_files(directories: Directories, name: str) -> tuple[Path, ...]:
-    """Return the existing files in which kops stores secrets of a context; files elsewhere belong to their owner."""
-    own = [secret_file(directories, name, setting.name) for setting in SETTINGS.values() if setting.kind is Kind.SECRET]
-    return tuple(file for file in own if file.is_file())
 
 
 def write_secret(directories: Directories, name: str, secret: str, value: str) -> str:

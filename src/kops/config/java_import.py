@@ -72,7 +72,8 @@ def read_client_properties(path: Path) -> ClientProperties:
         text = body.decode("latin-1")  # what java.util.Properties.load(InputStream) assumes
     try:
         properties = parse_properties(text)
-        return convert_properties(properties, secrets.exposure(path) if _holds_secret(properties) else None)
+        holds_secret = any(value and is_secret_name(key) for key, value in properties.items())
+        return convert_properties(properties, secrets.exposure(path) if holds_secret else None)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
 
@@ -149,10 +150,6 @@ def _jaas(line: str, values: dict[str, Any], found: dict[str, str]) -> None:
     values |= {name: entry.options[option] for option, name in names.items() if entry.options.get(option)}
     hidden = {"password": "password", "clientSecret": "oauth_client_secret"}
     found |= {name: entry.options[option] for option, name in hidden.items() if entry.options.get(option)}
-
-
-def _holds_secret(properties: Mapping[str, str]) -> bool:
-    return any(value and is_secret_name(key) for key, value in properties.items())
 
 
 def store_type(path: Path) -> str:

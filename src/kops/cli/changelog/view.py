@@ -145,12 +145,10 @@ def show_stats(session: Session, body: dict[str, Any]) -> None:
         sizes = f"keys {size_text(counts['key_bytes'])}, values {size_text(counts['value_bytes'])}"
         click.echo(f"\nrecords from {counts['oldest']} to {counts['newest']}; {sizes}")
     largest = [
-        {**row, "what": what[:-6], "bytes": row[what], "key": as_line(row["key"], row["key_encoding"])} for what, row in _largest(body)
+        {**row, "what": what, "bytes": row[f"{what}_bytes"], "key": as_line(row["key"], row["key_encoding"])}
+        for what in ("value", "key")
+        for row in body[f"largest_{what}s"]
     ]
     if largest:
         click.echo()
         session.render(largest, [Column("what", "LARGEST"), "bytes", Column("partition", "P"), "offset", "key"])
-
-
-def _largest(body: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    return [("value_bytes", row) for row in body["largest_values"]] + [("key_bytes", row) for row in body["largest_keys"]]
