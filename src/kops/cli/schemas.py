@@ -108,14 +108,14 @@ def check(session: Session, /, *, subject: str, file: str, kind: str | None, ref
     found = look(session, subject, read_schema(file, kind, references), against=against)
     rows = found.rows()
     if session.output_format == "table":
-        session.render([{**row, "fields": len(row["problems"])} for row in rows], ["subject", "version", "level", "compatible"])
+        session.render(rows, ["subject", "version", "level", "compatible"])
+        for verdict in found.verdicts:
+            for text in verdict.problems or verdict.messages:
+                sys.stdout.write(f"  version {verdict.version.version}: {indented(text, '    ')}\n")
+            if not (verdict.compatible or verdict.problems or verdict.messages):
+                session.note(f"version {verdict.version.version}: the registry gives no reason")
     else:
         session.render(rows, ["subject", "version", "id", "level", "compatible", "problems", "messages"])
-    for verdict in found.verdicts if session.output_format == "table" else ():
-        for text in verdict.problems or verdict.messages:
-            sys.stdout.write(f"  version {verdict.version.version}: {indented(text, '    ')}\n")
-        if not (verdict.compatible or verdict.problems or verdict.messages):
-            session.note(f"version {verdict.version.version}: the registry gives no reason")
     if not rows:
         session.note(f"{subject} has no versions: any schema is compatible")
     return 0 if found.compatible else 1

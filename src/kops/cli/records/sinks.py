@@ -32,9 +32,9 @@ class DisplayOptions:
 
     key: Format
     value: Format
-    skip: bool = False
-    raw: bool = False
-    template: str | None = None
+    skip: bool
+    raw: bool
+    template: str | None
 
 
 @dataclass(frozen=True)
