@@ -49,7 +49,7 @@ def kafka(folder: Path) -> Iterator[str]:
     os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
     sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION)
     try:
-        sandboxes.up(sandbox, jars=jars, jdk=jdk)
+        sandboxes.up(sandbox, sandboxes.Programs(jdk, jars))
         yield sandbox.bootstrap_servers
     finally:
         sandboxes.down(sandbox, delete=True)

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from kops.sandbox.brokers import recorded
+from kops.sandbox.parts import recorded
 from support.processes import freeze
 from support.programs import Record
 from support.streams_apps import Cluster, wait_for
@@ -21,7 +21,7 @@ def frozen(own_broker):
     cluster.create("orders", 2)
     cluster.produce("orders", [Record(None, b"x", 1_000_000, partition=0)])
     cluster.commit("billing", {("orders", 0): 0, ("orders", 1): 0})
-    pid = recorded(own.sandbox, own.sandbox.nodes[0]).pid
+    pid = recorded(own.part()).pid
     own_signals = {"freeze": lambda: freeze(pid), "thaw": lambda: os.kill(pid, signal.SIGCONT)}
     yield own, own_signals
     os.kill(pid, signal.SIGCONT)

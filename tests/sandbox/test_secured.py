@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kops.sandbox.brokers import recorded
+from kops.sandbox.parts import recorded
 from support.streams import java_command
 
 pytestmark = pytest.mark.broker
@@ -88,7 +88,7 @@ def test_secrets_are_in_private_files_and_not_in_ps(secured):
     private = [*holding, sandbox.directory / "tls" / "broker.p12", sandbox.directory / "tls" / "store-password"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in private} == {0o600}
     assert stat.S_IMODE((sandbox.directory / "tls").stat().st_mode) == 0o700
-    pid = recorded(sandbox, sandbox.nodes[0]).pid
+    pid = recorded(secured.part()).pid
     for shown in ("cmdline", "environ"):
         with open(f"/proc/{pid}/{shown}", "rb") as file:  # noqa: PTH123 - not a file on disk
             assert password.encode() not in file.read()

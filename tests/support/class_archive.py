@@ -80,7 +80,7 @@ def _run_a_broker(folder: Path, jars: Sequence[Path]) -> None:
 
     sandbox = cluster.make(folder / "kafka", name="classes", kafka_version=KAFKA_VERSION)
     try:
-        cluster.up(sandbox, jars=jars, jdk=require_jdk())
+        cluster.up(sandbox, cluster.Programs(require_jdk(), jars))
         program, kafka = Program("count", "long", value="string").named("classes"), Cluster(sandbox.bootstrap_servers)
         kafka.create_all({program.topic: 1, program.changelog: 1})
         kafka.produce(program.topic, [Record(b"k", b"v", 1_000_000)])

@@ -21,7 +21,7 @@ from kops.core.errors import MissingRequirement
 from kops.gateways.machine.archives import registry_folder
 from kops.gateways.machine.jars import KAFKA_VERSION
 from kops.gateways.machine.jdk import Jdk
-from kops.sandbox import cluster, parts, workers
+from kops.sandbox import brokers, cluster, parts, workers
 from kops.sandbox import registry as registries
 from kops.sandbox.model import Sandbox, Worker
 from kops.sandbox.ports import pick
@@ -81,21 +81,27 @@ class OwnBroker:
 
         return dict(librdkafka_settings(self.connection))
 
+    def part(self, node_id: int = 1) -> parts.Part:
+        """Return one broker as a part of the sandbox."""
+        return brokers.part(self.sandbox, self.sandbox.nodes[node_id - 1])
+
     def up(self) -> None:
         """Start every broker that does not run, and wait until all answer."""
-        cluster.up(self.sandbox, jars=self.jars, jdk=self.jdk)
+        cluster.up(self.sandbox, cluster.Programs(self.jdk, self.jars))
 
     def start(self, node_id: int = 1) -> None:
         """Start one broker and wait until it answers."""
-        cluster.start(self.sandbox, node_id, jars=self.jars, jdk=self.jdk)
+        node = self.sandbox.nodes[node_id - 1]
+        brokers.launch(self.sandbox, node, jars=self.jars, jdk=self.jdk)
+        brokers.wait_until_ready(self.sandbox, [node])
 
     def stop(self, node_id: int = 1) -> None:
         """Stop one broker gracefully."""
-        cluster.stop(self.sandbox, node_id)
+        parts.end(self.part(node_id))
 
     def kill(self, node_id: int = 1) -> None:
         """End one broker at once (SIGKILL)."""
-        cluster.kill(self.sandbox, node_id)
+        parts.kill_at_once(self.part(node_id))
 
 
 @contextlib.contextmanager

@@ -14,11 +14,10 @@ from kops.config.durable import write_whole
 from kops.core.errors import KopsError, OperationFailed
 from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import Jdk
-from kops.gateways.machine.processes import ProcessIdentity
 from kops.sandbox import parts, ports
 from kops.sandbox.files import argument_lines, property_lines
 from kops.sandbox.model import HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
-from kops.sandbox.parts import Part, PartStatus
+from kops.sandbox.parts import Part
 from kops.sandbox.settings import LOG4J2, client_settings, server_settings
 from kops.sandbox.tls import make_certificates
 
@@ -27,10 +26,6 @@ _ATTEMPT_SECONDS = 5.0
 
 def part(sandbox: Sandbox, node: Node) -> Part:
     return Part("broker", node.id, f"broker {node.id}", sandbox.folder(node), node.port, sandbox.log_file(node), node.controller_port)
-
-
-def status(sandbox: Sandbox, node: Node) -> PartStatus:
-    return parts.status(part(sandbox, node))
 
 
 def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> bool:
@@ -46,11 +41,6 @@ def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> b
     prepare(sandbox, node, jars=jars, jdk=jdk)
     parts.start(broker, [str(jdk.java), f"@{broker.folder / 'java.args'}", "kafka.Kafka", str(broker.folder / "server.properties")])
     return True
-
-
-def recorded(sandbox: Sandbox, node: Node) -> ProcessIdentity | None:
-    """Return the process that was last started for a broker and not stopped since; it may have ended."""
-    return parts.recorded(part(sandbox, node))
 
 
 def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node], *, seconds: float = parts.START_SECONDS) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import base64
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import UsageProblem
-from kops.gateways.machine.ivy import silent
+from kops.gateways.machine.ivy import Report, silent
 from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
 from kops.sandbox.model import BROKERS, PLAINTEXT, SASL_SSL, SECURITY, Node, Sandbox, Worker, load, save
-from kops.sandbox.parts import CRASHED, RUNNING, STARTING, STOPPED, Part, PartStatus
+from kops.sandbox.parts import CRASHED, RUNNING, STARTING, Part, PartStatus
 from kops.sandbox.settings import client_settings
 
 DEGRADED = "degraded"
@@ -100,26 +100,12 @@ def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, p
     return wider
 
 
-def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Callable[[str], None] | None = None) -> list[int]:
-    """Start every broker that is not running, and wait until all of them answer.
-
-    :param jars: of the Kafka version of this sandbox
-    :param report: receives a line of progress
-    :returns: the ids of the brokers that were started
-    :raises Refused: if a port is in use; nothing was started
-    :raises OperationFailed: if a broker ends instead of answering
-    """
-    with _changing(sandbox):
-        return _brokers_up(sandbox, jars=jars, jdk=jdk, report=report or silent)
-
-
-def all_up(sandbox: Sandbox, programs: Programs, *, report: Callable[[str], None] | None = None) -> None:
+def up(sandbox: Sandbox, programs: Programs, *, report: Report = silent) -> None:
     """Start every part that is not running, the brokers first, and wait until all of them answer.
 
     :raises Refused: if a port is in use
     :raises OperationFailed: if a part ends instead of answering
     """
-    report = report or silent
     with _changing(sandbox):
         others = [part for part in parts_of(sandbox)[len(sandbox.nodes) :] if not parts.runs(part)]
         parts.refuse_taken_ports(sandbox.title, others)
@@ -136,14 +122,13 @@ def all_up(sandbox: Sandbox, programs: Programs, *, report: Callable[[str], None
             registry.wait_until_ready(server)
 
 
-def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Callable[[str], None]) -> list[int]:
-    waiting = [node for node in sandbox.nodes if brokers.status(sandbox, node).state in (STOPPED, CRASHED)]
+def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Report) -> None:
+    waiting = [node for node in sandbox.nodes if not parts.runs(brokers.part(sandbox, node))]
     parts.refuse_taken_ports(sandbox.title, [brokers.part(sandbox, node) for node in waiting])
     for node in waiting:
         report(f"starting broker {node.id} of sandbox {sandbox.name} on 127.0.0.1:{node.port}")
         brokers.launch(sandbox, node, jars=jars, jdk=jdk)
     brokers.wait_until_ready(sandbox, sandbox.nodes)
-    return [node.id for node in waiting]
 
 
 def connect_of(sandbox: Sandbox) -> workers.ConnectCluster | None:
@@ -168,41 +153,18 @@ def parts_of(sandbox: Sandbox) -> tuple[Part, ...]:
     return (*found, *(connect.parts if connect else ()), *([server.part] if server else ()))
 
 
-def start(sandbox: Sandbox, node_id: int, *, jars: Sequence[Path], jdk: Jdk) -> None:
-    """Start one broker and wait until it answers; the others must form a quorum with it."""
-    node = sandbox.node(node_id)
-    with _changing(sandbox):
-        brokers.launch(sandbox, node, jars=jars, jdk=jdk)
-        brokers.wait_until_ready(sandbox, [node])
-
-
-def stop(sandbox: Sandbox, node_id: int) -> bool:
-    """Stop one broker gracefully; return False if it had to be killed."""
-    with _changing(sandbox):
-        return parts.end(brokers.part(sandbox, sandbox.node(node_id)))
-
-
-def kill(sandbox: Sandbox, node_id: int) -> None:
-    with _changing(sandbox):
-        parts.kill_at_once(brokers.part(sandbox, sandbox.node(node_id)))
-
-
-def down(sandbox: Sandbox, *, delete: bool = False) -> list[int]:
+def down(sandbox: Sandbox, *, delete: bool = False) -> None:
     """Stop all parts, each identified by its recorded process, and keep the data unless ``delete`` is set.
 
     Parts that need the brokers are stopped first.
-
-    :returns: the ids of the brokers that were running
     """
     with _changing(sandbox):
-        ran = [node for node in sandbox.nodes if brokers.status(sandbox, node).pid is not None]
         every = parts_of(sandbox)
         with ThreadPoolExecutor(len(every)) as pool:
             list(pool.map(parts.end, every[len(sandbox.nodes) :]))
             list(pool.map(parts.end, every[: len(sandbox.nodes)]))
         if delete:
             shutil.rmtree(sandbox.directory)
-    return [node.id for node in ran]
 
 
 def status(sandbox: Sandbox) -> Status:
@@ -234,7 +196,7 @@ def move_ports(sandbox: Sandbox) -> Sandbox:
 
 
 def _changing(sandbox: Sandbox) -> AbstractContextManager[None]:
-    return locked(sandbox.directory.parent / f".{sandbox.directory.name}.lock", what=f"sandbox {sandbox.name}")
+    return locked(sandbox.directory.parent / f".{sandbox.directory.name}.lock", what=sandbox.title)
 
 
 def _pick_nodes(count: int) -> tuple[Node, ...]:

@@ -108,13 +108,6 @@ class Sandbox:
         """The file that holds the SCRAM password."""
         return self.directory / "password"
 
-    def node(self, node_id: int) -> Node:
-        for node in self.nodes:
-            if node.id == node_id:
-                return node
-        ids = ", ".join(str(node.id) for node in self.nodes)
-        raise ConfigError(f"sandbox {self.name} has no broker {node_id}", hint=f"its brokers are {ids}")
-
     def folder(self, node: Node) -> Path:
         return self.directory / f"broker-{node.id}"
 

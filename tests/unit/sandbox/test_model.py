@@ -63,11 +63,6 @@ def test_context_refers_to_password_file():
     assert json.loads(json.dumps(context)) == context
 
 
-def test_unknown_broker_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="no broker 7"):
-        THREE.node(7)
-
-
 @pytest.mark.parametrize(("brokers", "security"), [(2, "plaintext"), (0, "plaintext"), (1, "kerberos")])
 def test_unsupported_sandboxes_are_rejected(tmp_path, brokers, security):
     with pytest.raises(UsageProblem):

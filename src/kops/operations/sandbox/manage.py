@@ -68,7 +68,7 @@ def bring_up(
     paths = [str(folder.resolve()) for folder in (*own, *plugins)]
     found = cluster.add(found, connect_workers=connect_workers, registry=registry, plugin_path=paths)
     _register(services, found)
-    cluster.all_up(found, programs, report=services.progress.step)
+    cluster.up(found, programs, report=services.progress.step)
     return cluster.status(found)
 
 
