@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kops.sandbox import brokers
+from kops.sandbox import brokers, parts
 from kops.sandbox.ports import pick
 from support.services import OwnBroker
 
@@ -77,7 +77,7 @@ def strict(own_brokers, tmp_path_factory):
     folder, (port,) = tmp_path_factory.mktemp("identities"), pick(1)
     make_identities(folder)
     keys = (folder / "jwks.json").as_uri()
-    settings, options = brokers.server_settings, brokers.java_options
+    settings, options = brokers.server_settings, parts.java_options
 
     def asking(*at, **how):
         found = settings(*at, **how)
@@ -98,5 +98,5 @@ def strict(own_brokers, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(brokers, "server_settings", asking)
         allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys}"
-        patch.setattr(brokers, "java_options", lambda *at: [allowed, *options(*at)])
+        patch.setattr(parts, "java_options", lambda *at: [allowed, *options(*at)])
         yield Strict(own_brokers(security="sasl-ssl"), folder, port)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +10,6 @@ from pathlib import Path
 
 from kops.config.durable import write_whole
 from kops.core.errors import KopsError, OperationFailed
-from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import parts, ports
 from kops.sandbox.files import argument_lines, property_lines
@@ -28,22 +25,20 @@ def part(sandbox: Sandbox, node: Node) -> Part:
     return Part("broker", node.id, f"broker {node.id}", sandbox.folder(node), node.port, sandbox.log_file(node), node.controller_port)
 
 
-def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> bool:
-    """Start the process of a broker in the background, without waiting until it answers.
+def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> None:
+    """Start the process of a broker in the background unless it is running, without waiting until it answers.
 
-    :returns: False if it is already running
     :raises Refused: if one of its ports is in use
     """
     broker = part(sandbox, node)
     if parts.runs(broker):
-        return False
+        return
     parts.refuse_taken_ports(sandbox.title, [broker])
     prepare(sandbox, node, jars=jars, jdk=jdk)
     parts.start(broker, [str(jdk.java), f"@{broker.folder / 'java.args'}", "kafka.Kafka", str(broker.folder / "server.properties")])
-    return True
 
 
-def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node], *, seconds: float = parts.START_SECONDS) -> None:
+def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node]) -> None:
     """Wait until these brokers answer clients and see each other.
 
     :raises OperationFailed: if one of them ended
@@ -54,7 +49,7 @@ def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node], *, seconds: float 
     def ready(broker: Part) -> bool:
         return ports.answers(broker.port) and wanted <= _seen_by(sandbox, broker.port)
 
-    parts.wait_until(sandbox.title, [part(sandbox, node) for node in nodes], ready, seconds=seconds)
+    parts.wait_until(sandbox.title, [part(sandbox, node) for node in nodes], ready)
 
 
 def _seen_by(sandbox: Sandbox, port: int) -> set[int]:
@@ -84,28 +79,10 @@ def prepare(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> 
     settings = server_settings(sandbox, node, password=password, store_password=store_password)
     write_whole(folder / "server.properties", property_lines(settings))
     write_whole(folder / "log4j2.xml", LOG4J2)
-    write_whole(folder / "java.args", argument_lines(java_options(sandbox, node, jars)))
+    write_whole(folder / "java.args", argument_lines(parts.java_options(part(sandbox, node), sandbox.heap_megabytes, jars)))
     write_whole(sandbox.directory / "client.properties", property_lines(client_settings(sandbox, password)))
     if not (folder / "data" / "meta.properties").exists():
         _format(sandbox, node, jdk, password)
-
-
-def java_options(sandbox: Sandbox, node: Node, jars: Sequence[Path]) -> list[str]:
-    """Return the options of a broker's Java: a small heap, a log file, the class path.
-
-    Performance options come from ``$KAFKA_JVM_PERFORMANCE_OPTS``, as in Kafka's own start scripts.
-    """
-    return [
-        f"-Xmx{sandbox.heap_megabytes}m",
-        "-Xms64m",
-        "-XX:+ExitOnOutOfMemoryError",
-        "-Djava.awt.headless=true",
-        *shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "")),
-        f"-Dlog4j2.configurationFile={sandbox.folder(node) / 'log4j2.xml'}",
-        f"-Dkops.log={sandbox.log_file(node)}",
-        "-cp",
-        class_path(jars),
-    ]
 
 
 def _format(sandbox: Sandbox, node: Node, jdk: Jdk, password: str) -> None:

@@ -1,4 +1,4 @@
-"""Atomic files, private if they hold a secret, and lock files."""
+"""Files of settings and of arguments as Java reads them, and lock files."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,12 @@ from pathlib import Path
 
 from kops.config.durable import write_whole
 from kops.core.errors import OperationFailed, Refused, TimedOut
+from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.processes import ProcessIdentity, kill, start_detached, stop
 from kops.sandbox import ports
 
 RUNNING, STARTING, STOPPED, CRASHED = "running", "starting", "stopped", "crashed"
-START_SECONDS = 120.0
-STOP_SECONDS = 30.0
+_START_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _LOG_TAIL = 5
 _TROUBLE = ("ERROR", "FATAL", "Error")
@@ -79,6 +80,24 @@ def runs(part: Part) -> bool:
     return process is not None and process.running
 
 
+def java_options(part: Part, heap_megabytes: int, jars: Sequence[Path]) -> list[str]:
+    """Return the options of a part's Java: a small heap, a log file, the class path.
+
+    Performance options come from ``$KAFKA_JVM_PERFORMANCE_OPTS``, as in Kafka's own start scripts.
+    """
+    return [
+        f"-Xmx{heap_megabytes}m",
+        "-Xms64m",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        *shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "")),
+        f"-Dlog4j2.configurationFile={part.folder / 'log4j2.xml'}",
+        f"-Dkops.log={part.log}",
+        "-cp",
+        class_path(jars),
+    ]
+
+
 def start(part: Part, command: Sequence[str]) -> None:
     """Start the process of a part in the background, without the environment variables of kops and Kafka."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("KOPS_", "KAFKA_")) and name != "CLASSPATH"}
@@ -87,15 +106,12 @@ def start(part: Part, command: Sequence[str]) -> None:
     write_whole(_record(part), json.dumps({"pid": started.pid, "started": started.started}) + "\n")
 
 
-def end(part: Part, *, grace: float = STOP_SECONDS) -> bool:
-    """Stop a part: SIGTERM, then SIGKILL after the grace period in seconds.
-
-    :returns: False if it had to be killed
-    """
+def end(part: Part) -> None:
+    """Stop a part: SIGTERM, then SIGKILL after half a minute."""
     process = recorded(part)
-    gracefully = stop(process, grace=grace) if process is not None else True
+    if process is not None:
+        stop(process)
     _record(part).unlink(missing_ok=True)
-    return gracefully
 
 
 def kill_at_once(part: Part) -> None:
@@ -136,19 +152,19 @@ def raise_if_ended(owner: str, part: Part) -> None:
     raise OperationFailed(f"{part.name} of {owner} ended{how} while starting: {said}", hint=f"its log is {part.log}")
 
 
-def wait_until(owner: str, parts: Sequence[Part], ready: Callable[[Part], bool], *, seconds: float = START_SECONDS) -> None:
+def wait_until(owner: str, parts: Sequence[Part], ready: Callable[[Part], bool]) -> None:
     """Wait until every part is ready.
 
     :raises OperationFailed: if one of them ended
     :raises TimedOut: if one is not ready in time
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + _START_SECONDS
     for part in parts:
         while not ready(part):
             for each in parts:
                 raise_if_ended(owner, each)
             if time.monotonic() > deadline:
-                raise TimedOut(f"{part.name} of {owner} did not answer within {seconds:g} s", hint=f"its log is {part.log}")
+                raise TimedOut(f"{part.name} of {owner} did not answer within {_START_SECONDS:g} s", hint=f"its log is {part.log}")
             time.sleep(_POLL_SECONDS)
 
 

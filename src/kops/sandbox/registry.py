@@ -35,16 +35,15 @@ class RegistryServer:
         return Part("registry", 1, "registry", self.folder, self.port, self.folder / "console.log")
 
 
-def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
-    """Start the registry, without waiting until it answers.
+def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> None:
+    """Start the registry unless it is running, without waiting until it answers.
 
     :param program: the directory that it was unpacked into
-    :returns: False if it is already running
     :raises Refused: if its port is in use
     """
     part = registry.part
     if parts.runs(part):
-        return False
+        return
     parts.refuse_taken_ports(registry.owner, [part])
     (runner,) = program.glob("*-runner.jar")
     options = [
@@ -61,7 +60,6 @@ def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
     ]
     write_whole(registry.folder / "java.args", argument_lines(options))
     parts.start(part, [str(jdk.java), f"@{registry.folder / 'java.args'}"])
-    return True
 
 
 def wait_until_ready(registry: RegistryServer) -> None:

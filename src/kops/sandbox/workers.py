@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kops.config.durable import write_whole
-from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import FOR_A_SHORT_RUN, Jdk
 from kops.gateways.machine.listening import is_healthy
 from kops.sandbox import parts
@@ -109,10 +106,9 @@ def discovery(plugin_path: Iterable[str]) -> str:
     return "service_load" if whole else "hybrid_warn"
 
 
-def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence[Path], jdk: Jdk) -> list[Part]:
+def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence[Path], jdk: Jdk) -> None:
     """Start the workers that are not running, without waiting until they answer.
 
-    :returns: those that were started
     :raises Refused: if a port is in use
     """
     waiting = [worker for worker in workers if not parts.runs(cluster.part(worker))]
@@ -121,10 +117,10 @@ def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence
         part = cluster.part(worker)
         write_whole(part.folder / "worker.properties", property_lines(worker_settings(cluster, worker)))
         write_whole(part.folder / "log4j2.xml", log4j2(*_QUIET))
-        write_whole(part.folder / "java.args", argument_lines(_java_options(part, jars)))
+        options = [*FOR_A_SHORT_RUN, *parts.java_options(part, HEAP_MEGABYTES, jars)]
+        write_whole(part.folder / "java.args", argument_lines(options))
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
         parts.start(part, [str(jdk.java), f"@{part.folder / 'java.args'}", main, str(part.folder / "worker.properties")])
-    return [cluster.part(worker) for worker in waiting]
 
 
 def wait_until_ready(cluster: ConnectCluster, workers: Iterable[Worker]) -> None:
@@ -136,18 +132,3 @@ def wait_until_ready(cluster: ConnectCluster, workers: Iterable[Worker]) -> None
     parts.wait_until(
         cluster.owner, [cluster.part(worker) for worker in workers], lambda part: is_healthy(f"http://{HOST}:{part.port}/health")
     )
-
-
-def _java_options(part: Part, jars: Sequence[Path]) -> list[str]:
-    return [
-        f"-Xmx{HEAP_MEGABYTES}m",
-        "-Xms64m",
-        *FOR_A_SHORT_RUN,
-        "-XX:+ExitOnOutOfMemoryError",
-        "-Djava.awt.headless=true",
-        *shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "")),
-        f"-Dlog4j2.configurationFile={part.folder / 'log4j2.xml'}",
-        f"-Dkops.log={part.log}",
-        "-cp",
-        class_path(jars),
-    ]

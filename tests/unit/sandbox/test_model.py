@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from kops.core.errors import ConfigError, UsageProblem
-from kops.sandbox import cluster
-from kops.sandbox.brokers import java_options
+from kops.sandbox import brokers, cluster
 from kops.sandbox.model import Node, Sandbox, load, save
+from kops.sandbox.parts import java_options
 from kops.sandbox.settings import client_settings, server_settings
 
 ONE = Sandbox(Path("/data/x"), "x", "4.3.1", "id", (Node(1, 21001, 21002),))
@@ -33,7 +33,7 @@ def test_damaged_description_names_file(tmp_path, text):
 
 def test_performance_options_come_from_kafka_variable(monkeypatch):
     monkeypatch.setenv("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseSerialGC '-Dname=two words'")
-    assert {"-XX:+UseSerialGC", "-Dname=two words"} <= set(java_options(ONE, ONE.nodes[0], []))
+    assert {"-XX:+UseSerialGC", "-Dname=two words"} <= set(java_options(brokers.part(ONE, ONE.nodes[0]), 512, []))
 
 
 def test_one_broker_needs_no_replicas():
