@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from kops.core.errors import Refused
+from kops.gateways.machine.private_files import lock_whole
 
 
 def property_lines(settings: dict[str, str]) -> str:
@@ -40,12 +40,8 @@ def locked(file: Path, *, what: str, seconds: float = 120.0) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + seconds
     with file.open("a") as stream:
-        while True:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Refused(f"another kops is changing {what}", hint="wait for it, or stop it") from None
+        while not lock_whole(stream.fileno()):
+            if time.monotonic() > deadline:
+                raise Refused(f"another kops is changing {what}", hint="wait for it, or stop it")
             time.sleep(0.1)
         yield

@@ -9,7 +9,6 @@ another machine) or holding the jars themselves.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -24,6 +23,7 @@ from kops.gateways.machine import ivy
 from kops.gateways.machine.checksums import fetch_pinned, verify_checksums
 from kops.gateways.machine.ivy import Artifact, Report, silent
 from kops.gateways.machine.jdk import require_jdk
+from kops.gateways.machine.private_files import lock_whole
 
 KAFKA_VERSION = "4.3.1"
 """The Apache Kafka that kops is tested with."""
@@ -195,15 +195,9 @@ def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
     deadline = time.monotonic() + _LOCK_SECONDS
     with (jars / f".{name}.lock").open("a") as lock:
         waiting = False
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise MissingRequirement(
-                        f"another kops has been fetching {name} into {jars} for half an hour", hint="stop it, then retry"
-                    ) from None
+        while not lock_whole(lock.fileno()):
+            if time.monotonic() > deadline:
+                raise MissingRequirement(f"another kops has been fetching {name} into {jars} for half an hour", hint="stop it, then retry")
             if not waiting:
                 report(f"another kops is fetching {name}, waiting for it")
             waiting = True
