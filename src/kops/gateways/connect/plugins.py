@@ -10,7 +10,7 @@ from kops.core.errors import MissingRequirement, UsageProblem
 from kops.core.extras import STATE, needs
 from kops.gateways.machine import ivy
 from kops.gateways.machine.archives import cached_folder, fetch_archive, unpack
-from kops.gateways.machine.ivy import Artifact, Report
+from kops.gateways.machine.ivy import Artifact, Report, silent
 from kops.gateways.machine.jars import KAFKA_VERSION, repository
 from kops.gateways.machine.jdk import require_jdk
 
@@ -43,7 +43,7 @@ def parse_coordinate(text: str) -> Artifact:
     return Artifact(*parts)
 
 
-def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | None = None, fetch: bool = True) -> Path:
+def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report = silent, fetch: bool = True) -> Path:
     """Return the directory of a plugin: its unpacked archive, or its jar with all dependencies if it has no archive.
 
     :param cache_directory: kops' cache, ``directories.cache``
@@ -51,20 +51,19 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | 
     :raises MissingRequirement: when it is neither present nor can be fetched
     """
     artifact = parse_coordinate(coordinate)
-    report = progress or (lambda _line: None)
 
     def make(work: Path) -> Path:
         needs(STATE, "fetching plugins uses Ivy from PySpark and needs")
-        report(f"fetching {coordinate}")
+        progress(f"fetching {coordinate}")
         for classifier, extension in ARCHIVES:
             try:
-                return unpack(fetch_archive(artifact, classifier, extension, work, report), work / "whole")
+                return unpack(fetch_archive(artifact, classifier, extension, work, progress), work / "whole")
             except MissingRequirement:
                 continue
-        return _jars(artifact, work, report)
+        return _jars(artifact, work, progress)
 
     name = f"{_FOLDER}/{artifact.name}-{artifact.version}"
-    return cached_folder(cache_directory / "jars", name, make if fetch else None, report=report)
+    return cached_folder(cache_directory / "jars", name, make if fetch else None, report=progress)
 
 
 def _jars(artifact: Artifact, work: Path, report: Report) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tarfile
 import zipfile
@@ -12,7 +11,7 @@ from pathlib import Path
 from kops.core.errors import MissingRequirement
 from kops.gateways.machine import ivy
 from kops.gateways.machine.ivy import Artifact, Report, silent
-from kops.gateways.machine.jars import OFFLINE_HINT, locked, repository
+from kops.gateways.machine.jars import OFFLINE_HINT, chosen_directory, locked, repository
 from kops.gateways.machine.jdk import require_jdk
 
 REGISTRY_VERSION = "3.0.9"
@@ -20,20 +19,19 @@ REGISTRY = Artifact("io.apicurio", "apicurio-registry-app", REGISTRY_VERSION)
 """Apicurio, which has Confluent's API under ``/apis/ccompat/v7``."""
 
 
-def registry_folder(cache_directory: Path, *, progress: Report | None = None, fetch: bool = True) -> Path:
+def registry_folder(cache_directory: Path, *, progress: Report = silent, fetch: bool = True) -> Path:
     """Return the directory of the schema registry, fetching it if necessary.
 
     :param cache_directory: kops' cache, ``directories.cache``
     :raises MissingRequirement: when it is neither present nor can be fetched
     """
     jars = cache_directory / "jars"
-    report = progress or silent
 
     def unpacked(work: Path) -> Path:
-        report(f"fetching the schema registry {REGISTRY_VERSION}, once (a minute or two)")
-        return unpack(fetch_archive(REGISTRY, "all", "tar.gz", work, report), work / "whole")
+        progress(f"fetching the schema registry {REGISTRY_VERSION}, once (a minute or two)")
+        return unpack(fetch_archive(REGISTRY, "all", "tar.gz", work, progress), work / "whole")
 
-    return cached_folder(jars, f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=report)
+    return cached_folder(jars, f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=progress)
 
 
 def cached_folder(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: Report) -> Path:
@@ -43,9 +41,9 @@ def cached_folder(jars: Path, name: str, make: Callable[[Path], Path] | None, *,
     :param make: creates it somewhere under the given directory and returns its path; None: it must exist
     :raises MissingRequirement: when it does not exist and must not be created
     """
-    given = Path(os.environ["KOPS_JARS_DIR"]) / name if os.environ.get("KOPS_JARS_DIR") else None
-    if given is not None and given.is_dir():
-        return given
+    given = chosen_directory()
+    if given is not None and (given / name).is_dir():
+        return given / name
     folder = jars / name
     if folder.is_dir():
         return folder

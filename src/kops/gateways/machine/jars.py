@@ -106,7 +106,7 @@ def class_path(jars: Sequence[Path]) -> str:
 
 
 def jars_of(
-    wanted: JarSet, cache_directory: Path, *, progress: Report | None = None, jars_directory: Path | None = None, fetch: bool = True
+    wanted: JarSet, cache_directory: Path, *, progress: Report = silent, jars_directory: Path | None = None, fetch: bool = True
 ) -> list[Path]:
     """Return the jars of a set: from the given directory, otherwise from the cache, otherwise fetched into it.
 
@@ -116,7 +116,7 @@ def jars_of(
     :param fetch: False: never use the network
     :raises MissingRequirement: when they are neither present nor can be fetched, or without Java
     """
-    jars_directory = jars_directory or _chosen_directory()
+    jars_directory = jars_directory or chosen_directory()
     if jars_directory is not None:
         return _from_directory(wanted, jars_directory)
     jars = cache_directory / "jars"
@@ -125,17 +125,17 @@ def jars_of(
         return present
     if not fetch:
         raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=OFFLINE_HINT)
-    report = progress or silent
-    with locked(jars, wanted.folder, report):
-        return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, report)
+    with locked(jars, wanted.folder, progress):
+        return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, progress)
 
 
 def are_cached(wanted: JarSet, cache_directory: Path, *, jars_directory: Path | None = None) -> bool:
     """Whether the jars of a set are present; for the arguments see ``jars_of``."""
-    return bool(jars_directory or _chosen_directory() or _jars_in(cache_directory / "jars" / wanted.folder, wanted))
+    return bool(jars_directory or chosen_directory() or _jars_in(cache_directory / "jars" / wanted.folder, wanted))
 
 
-def _chosen_directory() -> Path | None:
+def chosen_directory() -> Path | None:
+    """Return the directory that ``KOPS_JARS_DIR`` names."""
     return Path(os.environ["KOPS_JARS_DIR"]) if os.environ.get("KOPS_JARS_DIR") else None
 
 
