@@ -61,9 +61,7 @@ def require_agent() -> Path:
 
     :raises MissingRequirement: when kops was installed without it, or it is that of another kops
     """
-    if not AGENT_JAR.is_file():
-        raise MissingRequirement("this kops was built without its Java agent", hint=_BUILD)
-    return _of_this_kops(AGENT_JAR, jar_stamps.AGENT)
+    return _of_this_kops(AGENT_JAR, jar_stamps.AGENT, "its Java agent")
 
 
 def require_runner() -> Path:
@@ -71,20 +69,18 @@ def require_runner() -> Path:
 
     :raises MissingRequirement: when kops was installed without it, or it is that of another kops
     """
-    if not RUNNER_JAR.is_file():
-        raise MissingRequirement("this kops was built without the runner of programs", hint=_BUILD)
-    return _of_this_kops(RUNNER_JAR, jar_stamps.RUNNER)
+    return _of_this_kops(RUNNER_JAR, jar_stamps.RUNNER, "the runner of programs")
 
 
-def _of_this_kops(jar: Path, part: str) -> Path:
+def _of_this_kops(jar: Path, part: str, name: str) -> Path:
+    if not jar.is_file():
+        raise MissingRequirement(f"this kops was built without {name}", hint=_BUILD)
     if not jar_stamps.has_our_stamp(jar, part):
         raise MissingRequirement(f"{jar.name} was built with another version of kops' code than this one", hint=_REBUILD)
     return jar
 
 
-def run_under_agent(
-    command: Sequence[str], *, seconds: float, environment: Mapping[str, str] = os.environ, properties: Mapping[str, str] | None = None
-) -> AgentRun:
+def run_under_agent(command: Sequence[str], *, seconds: float, properties: Mapping[str, str] | None = None) -> AgentRun:
     """Start a command with the agent in ``JAVA_TOOL_OPTIONS``; when this returns, neither it nor what it started is left.
 
     :param seconds: how long it may take to construct KafkaStreams
@@ -94,7 +90,7 @@ def run_under_agent(
     with tempfile.TemporaryDirectory(prefix="kops-capture-") as name:  # of mode 0700
         folder = Path(name)
         words = with_settings([*command, ""] if properties is not None else command, properties, folder)
-        process = start_under_agent(words, folder, {"mode": "capture"}, environment=environment)
+        process = start_under_agent(words, folder, {"mode": "capture"})
         try:
             ended = _wait(process, folder, time.monotonic() + seconds)
         finally:
@@ -113,7 +109,7 @@ def start_under_agent(
     folder: Path,
     settings: Mapping[str, str],
     *,
-    environment: Mapping[str, str],
+    environment: Mapping[str, str] = os.environ,
     directory: str | None = None,
     fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
