@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,10 +71,10 @@ class ShadowProgram:
     :raises KopsError: when it does not get as far, or is another program than the captured one
     """
 
-    def __init__(self, start: ShadowStart, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, start: ShadowStart) -> None:
         self.start = start
         self._folder = Path(start.folder)
-        self._process = self._started(environment)
+        self._process = self._started()
 
     def __enter__(self) -> ShadowProgram:
         try:
@@ -86,11 +86,6 @@ class ShadowProgram:
 
     def __exit__(self, *_: object) -> None:
         self.end()
-
-    @property
-    def process_id(self) -> int:
-        """The id of the command's process, which may have started the JVM as another one."""
-        return self._process.pid
 
     def end(self) -> None:
         end_session(self._process)
@@ -113,20 +108,10 @@ class ShadowProgram:
         :raises OperationFailed: when it fails meanwhile
         """
         (self._folder / "close").touch()
-        deadline = time.monotonic() + _CLOSE_SECONDS
-        while True:
-            ended = self._process.poll() is not None
-            seen = self._read_note("closed")
-            if seen:
-                return progress_of(seen)
-            self._refuse_failed()
-            if ended:
-                raise self._ended()
-            if time.monotonic() > deadline:
-                raise TimedOut(f"{self._text} did not close within {_CLOSE_SECONDS:.0f} s{self._printed}")
-            time.sleep(LOOK_SECONDS)
+        late = f"did not close within {_CLOSE_SECONDS:.0f} s"
+        return progress_of(self._awaited("closed", _CLOSE_SECONDS, lambda: TimedOut(f"{self._text} {late}{self._printed}")))
 
-    def _started(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _started(self) -> subprocess.Popen[bytes]:
         start = self.start
         settings = {
             "mode": "shadow",
@@ -137,26 +122,34 @@ class ShadowProgram:
             "shadow.state.dir": str(self._folder / "state"),
             **{f"cut.{place}": str(offset) for place, offset in start.cuts.items()},
         }
-        return start_under_agent(start.command, self._folder, settings, environment=environment, directory=start.directory)
+        return start_under_agent(start.command, self._folder, settings, directory=start.directory)
 
     def _let_go(self) -> None:
         """Wait until the program is about to begin, and let it if it is the one that was captured."""
-        deadline = time.monotonic() + self.start.seconds
-        while True:
-            ended = self._process.poll() is not None
-            hello = self._read_note("hello")
-            if hello:
-                break
-            self._refuse_failed()
-            if ended:
-                raise self._ended()
-            if time.monotonic() > deadline:
-                raise too_slow(self._text, self.start.seconds, self._printed)
-            time.sleep(LOOK_SECONDS)
+        seconds = self.start.seconds
+        hello = self._awaited("hello", seconds, lambda: too_slow(self._text, seconds, self._printed))
         refuse_another_class_path(self.start.class_path, self.start.class_path_sha256, read_note(self._folder / "class-path.json") or {})
         refuse_another_application(hello["application"], self.start.application)
         refuse_another_topology(self._as_of_application(hello), self.start.topology, self.start.application)
         (self._folder / "go").touch()
+
+    def _awaited(self, name: str, seconds: float, late: Callable[[], TimedOut]) -> dict[str, str]:
+        """Wait until the program has written a note.
+
+        :param late: makes the error for a program that takes longer
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            ended = self._process.poll() is not None
+            note = self._read_note(name)
+            if note:
+                return note
+            self._refuse_failed()
+            if ended:
+                raise self._ended()
+            if time.monotonic() > deadline:
+                raise late()
+            time.sleep(LOOK_SECONDS)
 
     def _as_of_application(self, hello: Mapping[str, str]) -> dict[str, str]:
         """Give the topics of a topology the names that they have in the application."""
