@@ -151,7 +151,7 @@ def test_a_program_without_a_network_reaches_nobody(app, start, service, alone, 
         assert "without a network (--no-network)" in failed.value.hint
         written, _ = run(program, *[b"a%d" % at for at in range(3000)])  # more than a pipe holds, both ways
         assert written["app-texts-changelog"].value.endswith(b",a2999")
-        os.killpg(program.process_id, signal.SIGKILL)
+        os.killpg(program._process.pid, signal.SIGKILL)
         with pytest.raises(OperationFailed, match="was ended by signal 9"):
             run(program, b"a1")
     finally:

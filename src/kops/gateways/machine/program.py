@@ -125,11 +125,6 @@ class Program:
         """Those of the program that kops gives it."""
         return self._proxies.settings
 
-    @property
-    def process_id(self) -> int:
-        """The id of the command's process, which may have started the JVM as another one."""
-        return self._process.pid
-
     def ask(self, kind: int, body: bytes = b"", take: Callable[[frames.Batch], object] | None = None) -> dict[str, str]:
         """Send a frame; return the facts of the answer.
 

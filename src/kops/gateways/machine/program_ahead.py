@@ -78,9 +78,9 @@ class TakenProcess:
                 self.returncode = int((self._folder / _ENDED).read_text(encoding="utf-8"))
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int | None:
+    def wait(self) -> int | None:
         """Wait for the end, which its parent reports; not for long where that one is gone."""
-        deadline = time.monotonic() + (_NOTED_SECONDS if timeout is None else timeout)
+        deadline = time.monotonic() + _NOTED_SECONDS
         while self.poll() is None and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
         return self.returncode
