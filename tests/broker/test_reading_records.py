@@ -124,11 +124,11 @@ def test_records_that_are_gone_are_an_error(kafka, broker, topic):
     assert [record.offset for record in read(kafka, name, 5, 10)[0]] == list(range(5, 10))
 
 
-def test_an_end_that_never_comes_says_how_far_it_got(kafka, broker, topic):
+def test_an_end_that_never_comes_says_how_far_it_got(broker, topic):
     name = topic()
     produce(broker.bootstrap_servers, name, range(10))
     with pytest.raises(TimedOut, match=f"got to offset 10 of 12 of {name}:0"):
-        read(kafka, name, 0, 12, timeout=5)
+        read(Kafka(replace(broker.connection, timeout=5.0)), name, 0, 12)
 
 
 def test_no_group_is_left(kafka, broker, topic):
@@ -152,10 +152,10 @@ def test_every_record_of_many_partitions_is_read_once(kafka, broker, topic):
     assert reader.records == reader.done == reader.total == 20_000
 
 
-def test_a_topic_that_does_not_exist_is_an_error(kafka, topic):
+def test_a_topic_that_does_not_exist_is_an_error(broker, topic):
     name = topic()
     with pytest.raises((NotFound, OperationFailed, TimedOut)) as caught:
-        read(kafka, f"{name}-gone", 0, 5, timeout=2)
+        read(Kafka(replace(broker.connection, timeout=2.0)), f"{name}-gone", 0, 5)
     assert f"{name}-gone:0" in caught.value.message
 
 
@@ -176,7 +176,7 @@ def test_reading_outlives_a_broker_that_comes_back_and_not_one_that_stays_away(o
     assert offsets == list(range(60_000))
     own.kill()
     with pytest.raises(KopsError) as caught:
-        read(kafka, "big", 0, 60_000, timeout=3)
+        read(Kafka(replace(own.connection, timeout=3.0)), "big", 0, 60_000)
     assert isinstance(caught.value, (Unreachable, TimedOut))
 
 

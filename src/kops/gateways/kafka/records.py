@@ -42,33 +42,27 @@ class Records:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def read(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader[Record]:
+    def read(self, ranges: Ranges, *, isolation: str = READ_COMMITTED) -> RangeReader[Record]:
         """Return the records of some ranges, as batches to iterate over once.
 
         Each partition's records come in the order of their offsets; partitions are interleaved.
 
         :param isolation: ``read_committed`` leaves out aborted and open transactions, ``read_uncommitted`` does not
-        :param timeout: seconds to wait for the next record; None: the connection's
         """
-        return self._reader(ranges, isolation, timeout, as_records)
+        return RangeReader(self._client, ranges, isolation, as_records)
 
-    def values(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader[bytes | None]:
+    def values(self, ranges: Ranges, *, isolation: str = READ_COMMITTED) -> RangeReader[bytes | None]:
         """Return only the values, several times as fast as :meth:`read`."""
         from confluent_kafka import Message
 
-        return self._reader(ranges, isolation, timeout, lambda messages: list(map(Message.value, messages)))
+        return RangeReader(self._client, ranges, isolation, lambda messages: list(map(Message.value, messages)))
 
-    def parts(
-        self, ranges: Ranges, names: Sequence[str], *, isolation: str = READ_COMMITTED, timeout: float | None = None
-    ) -> RangeReader[tuple[Any, ...]]:
+    def parts(self, ranges: Ranges, names: Sequence[str], *, isolation: str) -> RangeReader[tuple[Any, ...]]:
         """Return some fields of each record; the fewer, the faster than :meth:`read`.
 
         :param names: of fields of ``Record``, except ``log_append_time``
         """
-        return self._reader(ranges, isolation, timeout, parts_reader(names))
-
-    def _reader(self, ranges: Ranges, isolation: str, timeout: float | None, shape: Callable[[list[Any]], list[T]]) -> RangeReader[T]:
-        return RangeReader(self._client, ranges, isolation, self._client.timeout if timeout is None else timeout, shape)
+        return RangeReader(self._client, ranges, isolation, parts_reader(names))
 
     def follow(
         self, starts: Mapping[TopicPartition, int], *, isolation: str = READ_COMMITTED, whole: str | None = None
@@ -76,7 +70,7 @@ class Records:
         return follow(self._client, starts, isolation, whole=whole)
 
     def as_group(
-        self, group_id: str, topic: str, ends: Mapping[TopicPartition, int] | None, *, isolation: str = READ_COMMITTED, single: bool = False
+        self, group_id: str, topic: str, ends: Mapping[TopicPartition, int] | None, *, isolation: str, single: bool
     ) -> GroupReader:
         from kops.gateways.kafka.records_group import GroupReader
 
@@ -95,10 +89,9 @@ class RangeReader(Generic[T]):
     :ivar records: number of records returned so far
     """
 
-    def __init__(self, client: Client, ranges: Ranges, isolation: str, timeout: float, shape: Callable[[list[Any]], list[T]]) -> None:
+    def __init__(self, client: Client, ranges: Ranges, isolation: str, shape: Callable[[list[Any]], list[T]]) -> None:
         self._client = client
         self._isolation = isolation
-        self._timeout = timeout
         self._shape = shape
         self._partition_of, self._error_of = _readers()
         self._wanted = {partition: wanted for partition, wanted in ranges.items() if not wanted.empty}
@@ -155,7 +148,7 @@ class RangeReader(Generic[T]):
                 yield batch
             if batch or finished or self.done != before:
                 heard, self._trouble = time.monotonic(), None
-            elif time.monotonic() - heard > self._timeout or (self._trouble and is_authentication(self._trouble)):
+            elif time.monotonic() - heard > self._client.timeout or (self._trouble and is_authentication(self._trouble)):
                 raise self._nothing_came()
 
     def _in_the_middle(self, messages: list[Any]) -> tuple[list[T], list[TopicPartition]] | None:
@@ -234,7 +227,7 @@ class RangeReader(Generic[T]):
         if trouble is not None and (is_authentication(trouble) or is_unreachable(trouble)):
             return translate(trouble, "read records", self._client.connection.bootstrap_servers)
         return TimedOut(
-            f"no record came for {self._timeout:g} s; {known}{more}",
+            f"no record came for {self._client.timeout:g} s; {known}{more}",
             hint="raise --timeout, or look at the leader of that partition; reading changes nothing, so run it again",
             topic=partition.topic,
             partition=partition.partition,
