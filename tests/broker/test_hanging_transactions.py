@@ -53,12 +53,12 @@ def write(broker, unverified):
     """Write a record, an hour old, of a transaction into a partition; only the partition hears of it."""
     from kafka.protocol.producer import ProduceRequest
 
-    client = connected(librdkafka_settings(broker.connection), 30_000)
+    client = connected(librdkafka_settings(broker.connection))
     record = columns_of(pyarrow.array([b"k"]), pyarrow.array([b"v"]), pyarrow.array([int(time.time() * 1000) - HOUR]))
 
     def write(transactional_id, identity, place):
         def taken():
-            refresh(client, place.topic, 3_000)
+            refresh(client, place.topic)
             topic = ProduceRequest.TopicProduceData
             batch = topic.PartitionProduceData(index=place.partition, records=encode(record, identity))
             request = ProduceRequest(

@@ -81,7 +81,7 @@ class Sender:
     :ivar reasons: where the first of them came from, and why they were rejected
     """
 
-    def __init__(self, client: Client, topic: str, *, partitioner: str = "murmur2", acks: str = "all", largest: int = MOST_BATCH) -> None:
+    def __init__(self, client: Client, topic: str, *, partitioner: str, acks: str, largest: int) -> None:
         self._client = client
         self._topic = topic
         self._trouble: list[Any] = []

@@ -110,7 +110,7 @@ def pyspark_version() -> str:
 
 
 def resolve(
-    artifacts: Sequence[Artifact], *, java: Path, work: Path, repository: str = MAVEN_CENTRAL, exclude: Sequence[str] = (), report: Report
+    artifacts: Sequence[Artifact], *, java: Path, work: Path, repository: str, exclude: Sequence[str] = (), report: Report
 ) -> list[Path]:
     """Fetch artifacts and their runtime dependencies; return the files in Ivy's cache under ``work``.
 
@@ -130,9 +130,7 @@ def resolve(
     return [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
 
 
-def retrieve(
-    artifact: Artifact, classifier: str, extension: str, *, java: Path, work: Path, repository: str = MAVEN_CENTRAL, report: Report
-) -> Path:
+def retrieve(artifact: Artifact, classifier: str, extension: str, *, java: Path, work: Path, repository: str, report: Report) -> Path:
     """Fetch one file of an artifact, such as its ``plugin`` as ``tar.gz``, without POMs and dependencies.
 
     Its POM may name a parent that a mirror lacks, and an archive is self-contained.

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,31 +38,31 @@ class Jdk:
         :raises MissingRequirement: when there is none: a JRE, not a JDK
         """
         beside = self.java.resolve().parent / name
-        found = beside if beside.exists() else _on_path(name, os.environ) if not os.environ.get("JAVA_HOME") else None
+        found = beside if beside.exists() else _on_path(name) if not os.environ.get("JAVA_HOME") else None
         if found is None:
             raise MissingRequirement(f"there is no {name} next to {self.java}: this is a JRE, a JDK is needed", hint=_INSTALL)
         return found
 
 
-def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    home = environment.get("JAVA_HOME")
+def find_java() -> Path:
+    home = os.environ.get("JAVA_HOME")
     if home:
         java = Path(home) / "bin" / "java"
         if not os.access(java, os.X_OK):
             raise MissingRequirement(f"JAVA_HOME is {home}, but there is no bin/java in it", hint=f"unset JAVA_HOME, or {_INSTALL}")
         return java
-    found = _on_path("java", environment)
+    found = _on_path("java")
     if found is None:
         raise MissingRequirement("there is no java on the PATH, and JAVA_HOME is not set", hint=_INSTALL)
     return found
 
 
-def require_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
+def require_jdk() -> Jdk:
     """Return the Java of this machine if it is recent enough.
 
     :raises MissingRequirement: no Java, one that does not start, or one that is too old
     """
-    java = find_java(environment)
+    java = find_java()
     version = _version_of(java)
     if version < MINIMUM_VERSION:
         raise MissingRequirement(
@@ -88,6 +87,6 @@ def parse_version(text: str) -> int:
     return int(found.group(1)) if found else 0
 
 
-def _on_path(name: str, environment: Mapping[str, str]) -> Path | None:
-    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+def _on_path(name: str) -> Path | None:
+    found = shutil.which(name, path=os.environ.get("PATH", os.defpath))
     return Path(found) if found else None

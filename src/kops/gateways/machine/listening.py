@@ -10,6 +10,7 @@ import ssl
 from enum import Enum
 
 _OK = 200
+_SECONDS = 5.0
 
 
 class ProbeResult(Enum):
@@ -48,14 +49,14 @@ def probe_address(address: str, timeout: float) -> ProbeResult:
     return ProbeResult.TLS
 
 
-def is_healthy(url: str, timeout: float = 5.0) -> bool:
+def is_healthy(url: str) -> bool:
     """Whether a local server answers 200 at a URL; proxies are bypassed."""
     import urllib.error
     import urllib.request
 
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=timeout) as answer:
+        with opener.open(url, timeout=_SECONDS) as answer:
             return bool(answer.status == _OK)
     except (OSError, urllib.error.URLError, ValueError):
         return False

@@ -87,18 +87,17 @@ def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
     return context
 
 
-def connected(settings: Mapping[str, Any], milliseconds: int = REQUEST_MILLISECONDS) -> Any:
+def connected(settings: Mapping[str, Any]) -> Any:
     """Return a client that is connected to the cluster.
 
     :param settings: librdkafka's, secrets included
-    :param milliseconds: how long to wait for the first broker
     :raises kafka.errors.KafkaError: when none answers
     """
     from kops.gateways.wire import socket_buffers
 
     keep_freed_memory()
     client = connections(**client_settings(settings), receive_message_max_bytes=_LARGEST_ANSWER, proxy_url=socket_buffers.URL)
-    client.get_broker_version(timeout_ms=milliseconds)
+    client.get_broker_version(timeout_ms=REQUEST_MILLISECONDS)
     return client
 
 
@@ -110,7 +109,7 @@ def leader(client: Any, topic: str, partition: int) -> int | None:
     return None if found in (None, -1) else int(found)
 
 
-def refresh(client: Any, topic: str, milliseconds: int = REQUEST_MILLISECONDS // 10) -> None:
+def refresh(client: Any, topic: str) -> None:
     """Refresh the leaders of a topic; brokers that are unreachable are queried again later.
 
     A topic that the client does not know yet is queried at once: kafka-python would wait for 0.1 s after the metadata that it read when it
@@ -118,10 +117,10 @@ def refresh(client: Any, topic: str, milliseconds: int = REQUEST_MILLISECONDS //
     """
     cluster = client.cluster
     future = cluster.request_update() if cluster.add_topic(topic).is_done else reading_metadata(client)
-    client.poll(timeout_ms=milliseconds, future=future)
+    client.poll(timeout_ms=REQUEST_MILLISECONDS // 10, future=future)
 
 
-def await_quota(client: Any, node: int | None = None) -> float:
+def await_quota(client: Any, node: int | None) -> float:
     """Wait until a broker accepts requests again: a broker whose quota throttles us has announced for how long, and is not lost.
 
     :param node: the broker; None: any of them

@@ -38,7 +38,7 @@ class LibrdkafkaWriter:
     :param transactional_id: None: no transactions
     """
 
-    def __init__(self, topic: str, settings: Mapping[str, Any], transactional_id: str | None = None) -> None:
+    def __init__(self, topic: str, settings: Mapping[str, Any], transactional_id: str | None) -> None:
         from confluent_kafka import Producer
 
         self._topic, self._transactional_id = topic, transactional_id
