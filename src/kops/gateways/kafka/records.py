@@ -67,7 +67,44 @@ class Records:
     def follow(
         self, starts: Mapping[TopicPartition, int], *, isolation: str = READ_COMMITTED, whole: str | None = None
     ) -> Iterator[list[Record]]:
-        return follow(self._client, starts, isolation, whole=whole)
+        """Yield records as they arrive, and an empty batch now and then while none do; never ends.
+
+        Waits for brokers that are temporarily down.
+
+        :param whole: a topic whose future partitions are read too, from their first record on
+        :raises Unreachable: when no broker has answered within the time limit of a request, or our credentials are rejected
+        :raises OperationFailed: when the records to be read next no longer exist
+        """
+        client = self._client
+        trouble: list[Any] = []
+        growth = _Growth(client, whole, starts) if whole is not None else None
+        consumer = client.consumer({**settings(client, isolation), "error_cb": trouble.append})
+        try:
+            consumer.assign([librdkafka_partition(partition, offset) for partition, offset in starts.items()])
+            heard = time.monotonic()
+            while True:
+                batch = []
+                for message in consumer.consume(BATCH, POLL_SECONDS):
+                    error = message.error()
+                    if error is None:
+                        batch.append(as_record(message))
+                    elif error.name() in PASSING:
+                        trouble.append(error)
+                    else:
+                        raise broken(client, error, (message.topic(), message.partition()), message.offset())
+                yield batch
+                if growth is not None and (new := growth.seen()):
+                    consumer.incremental_assign([librdkafka_partition(partition, 0) for partition in new])
+                if batch or not trouble:
+                    heard = time.monotonic()
+                    trouble.clear()
+                elif is_authentication(trouble[-1]):
+                    raise translate(trouble[-1], "read records", client.connection.bootstrap_servers)
+                elif time.monotonic() - heard > client.timeout:
+                    Offsets(client).bounds(list(starts)[:1])  # raises if the brokers are silent, and not just the producers
+                    trouble.clear()
+        finally:
+            consumer.close()
 
     def as_group(
         self, group_id: str, topic: str, ends: Mapping[TopicPartition, int] | None, *, isolation: str, single: bool
@@ -93,7 +130,6 @@ class RangeReader(Generic[T]):
         self._client = client
         self._isolation = isolation
         self._shape = shape
-        self._partition_of, self._error_of = _readers()
         self._wanted = {partition: wanted for partition, wanted in ranges.items() if not wanted.empty}
         self._next = {partition: wanted.start for partition, wanted in self._wanted.items()}
         self._open = dict(self._wanted)
@@ -158,8 +194,10 @@ class RangeReader(Generic[T]):
         """
         if not messages or len({partition.topic for partition in self._open}) != 1:
             return None
+        from confluent_kafka import Message  # its methods are called without a lookup per message
+
         topic = next(iter(self._open)).topic
-        last = dict(zip(map(self._partition_of, messages), messages, strict=True))
+        last = dict(zip(map(Message.partition, messages), messages, strict=True))
         reached = {}
         for number, message in last.items():
             partition = TopicPartition(topic, number)
@@ -167,7 +205,7 @@ class RangeReader(Generic[T]):
             if wanted is None or offset is None or offset + 1 >= wanted.end:
                 return None
             reached[partition] = offset + 1
-        if any(map(self._error_of, messages)):
+        if any(map(Message.error, messages)):
             return None
         self._next |= reached
         return self._shape(messages), []
@@ -183,7 +221,9 @@ class RangeReader(Generic[T]):
             offset = message.offset()
             error = message.error()
             if error is not None and error.name() != "_PARTITION_EOF":
-                self._fail(error, place, offset)
+                if error.name() not in PASSING:
+                    raise broken(self._client, error, place, offset)
+                self._trouble = error
             elif (end := ends.get(place)) is None:
                 continue
             elif offset >= end:
@@ -213,12 +253,6 @@ class RangeReader(Generic[T]):
         stable = offsets.bounds([partition], isolation=READ_COMMITTED)[partition].log_end_offset
         return stable <= position < offsets.bounds([partition])[partition].log_end_offset
 
-    def _fail(self, error: Any, place: tuple[str | None, int | None], offset: int | None) -> None:
-        if error.name() in PASSING:
-            self._trouble = error
-        else:
-            raise broken(self._client, error, place, offset)
-
     def _nothing_came(self) -> Exception:
         partition = next(iter(self._open))
         known = f"got to offset {self._next[partition]} of {self._wanted[partition].end} of {partition}"
@@ -233,53 +267,6 @@ class RangeReader(Generic[T]):
             partition=partition.partition,
             offset=self._next[partition],
         )
-
-
-def _readers() -> tuple[Callable[[Any], int], Callable[[Any], Any]]:
-    """Return readers of a message's partition and error: methods of the class, which ``map`` calls without a lookup per message."""
-    from confluent_kafka import Message
-
-    return Message.partition, Message.error
-
-
-def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str, *, whole: str | None = None) -> Iterator[list[Record]]:
-    """Yield records as they arrive, and an empty batch now and then while none do; never ends.
-
-    Waits for brokers that are temporarily down.
-
-    :param whole: a topic whose future partitions are read too, from their first record on
-    :raises Unreachable: when no broker has answered within the time limit of a request, or our credentials are rejected
-    :raises OperationFailed: when the records to be read next no longer exist
-    """
-    trouble: list[Any] = []
-    growth = _Growth(client, whole, starts) if whole is not None else None
-    consumer = client.consumer({**settings(client, isolation), "error_cb": trouble.append})
-    try:
-        consumer.assign([librdkafka_partition(partition, offset) for partition, offset in starts.items()])
-        heard = time.monotonic()
-        while True:
-            batch = []
-            for message in consumer.consume(BATCH, POLL_SECONDS):
-                error = message.error()
-                if error is None:
-                    batch.append(as_record(message))
-                elif error.name() in PASSING:
-                    trouble.append(error)
-                else:
-                    raise broken(client, error, (message.topic(), message.partition()), message.offset())
-            yield batch
-            if growth is not None and (new := growth.seen()):
-                consumer.incremental_assign([librdkafka_partition(partition, 0) for partition in new])
-            if batch or not trouble:
-                heard = time.monotonic()
-                trouble.clear()
-            elif is_authentication(trouble[-1]):
-                raise translate(trouble[-1], "read records", client.connection.bootstrap_servers)
-            elif time.monotonic() - heard > client.timeout:
-                Offsets(client).bounds(list(starts)[:1])  # raises if the brokers are silent, and not just the producers
-                trouble.clear()
-    finally:
-        consumer.close()
 
 
 class _Growth:
