@@ -20,6 +20,7 @@ class GroupReader:
     :param ends: end of each partition when the reading began; None: read forever
     :param single: return records one by one, so that the position is never beyond the records taken if the reading is interrupted
     :ivar positions: the offset after the last record returned, for the partitions currently assigned to us
+    :ivar committed: the offsets that were committed
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class GroupReader:
         self._ours: set[TopicPartition] = set()
         self._at_end: dict[TopicPartition, int] = {}
         self._joined = False
-        self._committed: dict[TopicPartition, int] = {}
+        self.committed: dict[TopicPartition, int] = {}
         self.positions: dict[TopicPartition, int] = {}
         self._written: dict[TopicPartition, int] = {}
         self._trouble: list[Any] = []
@@ -86,7 +87,7 @@ class GroupReader:
         """
         from confluent_kafka import KafkaException
 
-        new = {p: at for p, at in self._written.items() if p in self._ours and self._committed.get(p) != at}
+        new = {p: at for p, at in self._written.items() if p in self._ours and self.committed.get(p) != at}
         if not new:
             return
         try:
@@ -96,14 +97,10 @@ class GroupReader:
         for each in done or ():
             if each.error is not None:
                 raise translate(each.error, f"commit for {self._group_id}", self._client.connection.bootstrap_servers)
-        self._committed |= new
+        self.committed |= new
 
     def close(self) -> None:
         self._consumer.close()
-
-    @property
-    def committed(self) -> dict[TopicPartition, int]:
-        return dict(self._committed)
 
     def _finished(self) -> bool:
         return self._ends is not None and self._joined and self._ours <= self._at_end.keys()
