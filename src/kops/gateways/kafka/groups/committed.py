@@ -52,23 +52,20 @@ class CommittedOffsets:
         :param stable: wait for open transactions that have offsets to commit
         """
         deadline = time.monotonic() + self._client.timeout
-        waiting: list[str] = []
-        for group_id, answer in self._pass(group_ids, stable=stable):
-            if stable and is_unstable(answer):
-                waiting.append(group_id)
-            else:
-                yield group_id, answer
-        while waiting:
+        while True:
+            waiting: list[str] = []
+            for group_id, answer in self._pass(group_ids, stable=stable):
+                if stable and is_unstable(answer):
+                    waiting.append(group_id)
+                else:
+                    yield group_id, answer
+            if not waiting:
+                return
             if time.monotonic() > deadline:
                 yield from ((group_id, still_open(group_id)) for group_id in waiting)
                 return
             time.sleep(RETRY_SECONDS)
-            asked, waiting = waiting, []
-            for group_id, answer in self._pass(asked, stable=True):
-                if is_unstable(answer):
-                    waiting.append(group_id)
-                else:
-                    yield group_id, answer
+            group_ids = waiting
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> dict[TopicPartition, KopsError | None]:
         """Commit offsets for a group without members, which is created if it does not exist. Nothing joins the group.
