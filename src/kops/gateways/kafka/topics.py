@@ -11,6 +11,7 @@ from kops.core.errors import KopsError, NotFound, TimedOut
 from kops.core.models import NewTopic, Partition, Setting, Topic, TopicPartition
 from kops.core.topics.names import topics_not_found
 from kops.gateways.kafka.client import Client, in_thread
+from kops.gateways.kafka.translate import all_good
 
 SETTINGS_BATCH = 500
 """Topics per DescribeConfigs request: an answer of about 2 MB."""
@@ -68,7 +69,8 @@ class Topics:
         if not wanted:
             return {}
         answers = self._client.describe_topics(wanted)
-        found = {name: _topic(answer) for name in wanted if not isinstance(answer := _unless_missing(answers[name]), NotFound)}
+        known = all_good({name: answers[name] for name in wanted if not isinstance(answers[name], NotFound)})
+        found = {name: _topic(answer) for name, answer in known.items()}
         self.any_without_id = self.any_without_id or any(topic.topic_id is None for topic in found.values())
         return found
 
@@ -242,12 +244,6 @@ class Topics:
                 break
             time.sleep(VISIBLE_POLL_SECONDS)
         return left
-
-
-def _unless_missing(answer: Any) -> Any:
-    if isinstance(answer, KopsError) and not isinstance(answer, NotFound):
-        raise answer
-    return answer
 
 
 def _topic(found: Any) -> Topic:
