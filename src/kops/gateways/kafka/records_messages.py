@@ -25,7 +25,7 @@ SPEED = {
     "queued.max.messages.kbytes": 16 * 1024,
 }
 """With its default of a second, librdkafka pauses that long whenever its queue is full: a quarter of the speed (measured)."""
-_LOG_APPEND_TIME = 2
+LOG_APPEND_TIME = 2
 PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED")
 """Errors that reading recovers from: brokers that come back, and a group that is named but never used."""
 
@@ -71,7 +71,7 @@ def as_record(message: Any) -> Record:
         message.key(),
         message.value(),
         _headers(message),
-        kind == _LOG_APPEND_TIME,
+        kind == LOG_APPEND_TIME,
     )
 
 

@@ -15,6 +15,7 @@ from kops.core.errors import KopsError, TimedOut
 from kops.core.groups.lag import FirstRecord, Place
 from kops.core.models import TopicPartition
 from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.records_messages import LOG_APPEND_TIME, PASSING, librdkafka_partition
 from kops.gateways.kafka.translate import is_authentication, translate
 
 AT_ONCE = 1000
@@ -23,8 +24,7 @@ MOST_MESSAGES = 1000
 NEAR = 200
 """Up to this many offsets are read to get to the next requested one: a seek discards what was fetched."""
 POLL_SECONDS = 0.05
-_LOG_APPEND_TIME = 2
-_PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART")
+_PASSING = (*PASSING, "UNKNOWN_TOPIC_OR_PART")
 _SETTINGS = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -113,7 +113,7 @@ class _Assignment:
         partition = TopicPartition(*name)
         if error is None:
             kind, timestamp = message.timestamp()
-            found = FirstRecord(offset, timestamp if kind else None, kind == _LOG_APPEND_TIME)
+            found = FirstRecord(offset, timestamp if kind else None, kind == LOG_APPEND_TIME)
             while left and left[0] <= offset:
                 self._answers[partition, left.popleft()] = found
             if not left or left[0] - offset <= NEAR:
@@ -128,13 +128,8 @@ class _Assignment:
             doing = f"read {partition} at offset {left[0]}"
             self._answers[partition, left.popleft()] = translate(error, doing, self._client.connection.bootstrap_servers)
         if left:
-            self._seek(name, left[0])
+            self._consumer.seek(librdkafka_partition(partition, left[0]))
         return bool(left)
-
-    def _seek(self, name: tuple[str, int], offset: int) -> None:
-        from confluent_kafka import TopicPartition as Librdkafka
-
-        self._consumer.seek(Librdkafka(*name, offset))
 
     def _give_up(self) -> None:
         servers, seconds = self._client.connection.bootstrap_servers, self._client.timeout
