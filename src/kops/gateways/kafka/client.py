@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -162,6 +163,15 @@ class Client:
         with self.asking_about_topics:
             futures = self.admin.describe_topics(TopicCollection(list(names)), request_timeout=self.timeout)
             return self.outcomes(futures, "describe topic")
+
+    def list_groups(self, group_id: str | None = None, *, timeout: float) -> list[Any]:
+        """List the groups of every type, or one of them, with their members: by an old request, which confluent-kafka deprecates.
+
+        :raises KafkaException: when the brokers do not answer in time
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return list(self.admin.list_groups(group_id, timeout=timeout))
 
     def settle(self) -> Any:
         """Wait for the metadata that a wait has requested, and return it; None if none was requested, or it cannot be read."""

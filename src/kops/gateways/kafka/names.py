@@ -21,12 +21,8 @@ def group_names(client: Client, prefix: str, seconds: float) -> list[str]:
 
     :raises KafkaException: when the brokers do not answer in time
     """
-    import warnings
-
     found = client.admin.list_consumer_groups(request_timeout=seconds).result(seconds)
     names = sorted(group.group_id for group in found.valid if group.group_id.startswith(prefix))
     if names:
         return names
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return sorted(group.id for group in client.admin.list_groups(timeout=seconds) if group.id.startswith(prefix))
+    return sorted(group.id for group in client.list_groups(timeout=seconds) if group.id.startswith(prefix))

@@ -13,7 +13,7 @@ from kops.core.models import Group
 from kops.gateways.kafka.admin import can_express
 from kops.gateways.kafka.groups.answers import group_of, kafka_words, listed_group
 from kops.gateways.kafka.groups.committed import CommittedOffsets
-from kops.gateways.kafka.translate import all_good
+from kops.gateways.kafka.translate import all_good, group_not_found
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -80,13 +80,9 @@ class Groups(CommittedOffsets):
         return self._client.errors(futures, "delete group")
 
     def _listed_by_librdkafka(self) -> list[Group]:
-        import warnings
-
         visible = self._client.wait(self._client.admin.list_consumer_groups(request_timeout=self._client.timeout), "list the groups")
         known = {group.group_id: Group(group.group_id, kafka_words(group.state.name), group.type.name.lower()) for group in visible.valid}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            every = self._client.admin.list_groups(timeout=self._client.timeout)
+        every = self._client.list_groups(timeout=self._client.timeout)
         return [known.get(group.id) or Group(group.id, "UNKNOWN", group.protocol_type or "unknown") for group in every]
 
 
@@ -94,8 +90,6 @@ def _described(answer: Any, listed: Group | None) -> Group | KopsError:
     """Combine the description of a group with its entry in the list of groups."""
     group = group_of(answer)
     if listed is None and group.state == "DEAD":
-        from kops.gateways.kafka.translate import group_not_found
-
         return group_not_found(group.group_id)
     if listed is not None and group.state in ("DEAD", "UNKNOWN"):
         return replace(group, state=listed.state, type=listed.type)

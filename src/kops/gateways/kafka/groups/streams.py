@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups.answers import kafka_words
 from kops.gateways.kafka.groups.messages import STREAMS_GROUP_DESCRIBE, describe_groups
+from kops.gateways.kafka.translate import group_not_found, translate
 
 
 class StreamsGroups:
@@ -38,12 +38,8 @@ class StreamsGroups:
         """
         from confluent_kafka import KafkaException
 
-        from kops.gateways.kafka.translate import group_not_found, translate
-
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)
-                found = self._client.admin.list_groups(group_id, timeout=self._client.timeout)
+            found = self._client.list_groups(group_id, timeout=self._client.timeout)
         except KafkaException as error:
             raise translate(error.args[0], f"describe group {group_id}", self._client.connection.bootstrap_servers) from error
         if not found:
