@@ -6,17 +6,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops.core.errors import KopsError
 from kops.core.models import Broker, Group, GroupOffsets, Member, TopicPartition
 from kops.formats.groups.offset_fetch import TopicCommits
 from kops.gateways.kafka.translate import translate
 
+if TYPE_CHECKING:
+    from kops.core.streams.models import StreamsMember
+
 _TOPIC, _PARTITION, _OFFSET = attrgetter("topic"), attrgetter("partition"), attrgetter("offset")
 _ERROR, _EPOCH, _METADATA = attrgetter("error"), attrgetter("leader_epoch"), attrgetter("metadata")
 
 _CONSUMER_PROTOCOLS = ("", "consumer")
+
+M = TypeVar("M", bound="Member | StreamsMember")
 
 
 def kafka_words(state: str) -> str:
@@ -53,8 +58,12 @@ def group_of(answer: Any) -> Group:
         answer.type.name.lower(),
         answer.partition_assignor,
         Broker(node.id, node.host, node.port, node.rack) if node is not None else None,
-        tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
+        in_order(members),
     )
+
+
+def in_order(members: Iterable[M]) -> tuple[M, ...]:
+    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
 
 
 def gathered(commits: Iterable[TopicCommits]) -> GroupOffsets:
@@ -99,15 +108,12 @@ def _unread(answers: Sequence[Any]) -> list[int]:
             return []
     except UnicodeDecodeError:
         pass
-    return [answer.partition for answer in answers if empty_or_unread(answer) is None]
+    return [answer.partition for answer in answers if _has_metadata(answer)]
 
 
-def empty_or_unread(answer: Any) -> str | None:
-    """Return "" if there is no metadata, otherwise None.
-
-    The text itself cannot be trusted: confluent-kafka reads past its end, into whatever follows in memory, until a NUL.
-    """
+def _has_metadata(answer: Any) -> bool:
+    """Whether there is metadata; it cannot be trusted: confluent-kafka reads past its end, into whatever follows in memory, until a NUL."""
     try:
-        return None if answer.metadata else ""
+        return bool(answer.metadata)
     except UnicodeDecodeError:
-        return None
+        return True

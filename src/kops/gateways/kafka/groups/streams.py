@@ -13,7 +13,7 @@ from kops.core.streams.topics import is_named_of
 from kops.formats.groups.streams_assignment import assignment_data, decode_assignment, decode_subscription, subscription_data
 from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups.answers import kafka_words
+from kops.gateways.kafka.groups.answers import in_order, kafka_words
 from kops.gateways.kafka.groups.messages import STREAMS_GROUP_DESCRIBE, describe_groups
 from kops.gateways.kafka.translate import group_not_found, translate
 
@@ -58,7 +58,7 @@ class StreamsGroups:
             for number, topics in reads.items():
                 sources[number] |= topics
         parts = tuple(_classic_part(number, sorted(sources[number]), group_id) for number in sorted(sources, key=_by_number))
-        return Application(group_id, CLASSIC, kafka_words(answer.state), _sorted(members), parts, unknown=tuple(unknown))
+        return Application(group_id, CLASSIC, kafka_words(answer.state), in_order(members), parts, unknown=tuple(unknown))
 
     def streams(self, group_ids: Sequence[str]) -> dict[str, Application | KopsError]:
         """Return applications of the streams protocol, as their coordinators describe them (``StreamsGroupDescribe``).
@@ -104,10 +104,6 @@ def _by_number(name: str) -> tuple[int, str]:
     return (int(name), "") if name.isdigit() else (1 << 30, name)
 
 
-def _sorted(members: Iterable[StreamsMember]) -> tuple[StreamsMember, ...]:
-    return tuple(sorted(members, key=lambda one: (one.client_id, one.member_id)))
-
-
 def _described(admin: Any, group_ids: Sequence[str]) -> dict[str, Application | KopsError]:
     answers = describe_groups(admin, STREAMS_GROUP_DESCRIBE, group_ids)
     return {one.group_id: _application(one) for _, answer in answers for one in answer.groups}
@@ -118,7 +114,7 @@ def _application(answer: Any) -> Application | KopsError:
         reason = answer.error_message or f"error {answer.error_code}"
         return OperationFailed(f"could not describe group {answer.group_id}: {reason}", group=answer.group_id)
     parts = parts_of(answer)
-    members = _sorted(_streams_member(one, parts) for one in answer.members)
+    members = in_order(_streams_member(one, parts) for one in answer.members)
     return Application(answer.group_id, STREAMS, kafka_words(answer.group_state), members, parts, complete=bool(parts))
 
 

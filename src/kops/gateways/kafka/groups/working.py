@@ -9,7 +9,7 @@ from kops.core.errors import KopsError, UndecodableRecord, Unreachable
 from kops.core.models import Broker, Group, Subtopology, TopicPartition, WorkingGroup, WorkingMember
 from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 from kops.gateways.kafka.admin import Wire, can_express
-from kops.gateways.kafka.groups.answers import kafka_words
+from kops.gateways.kafka.groups.answers import in_order, kafka_words
 from kops.gateways.kafka.groups.messages import SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE, ask_coordinators, describe_groups
 from kops.gateways.kafka.groups.streams import parts_of, tasks_of
 from kops.gateways.wire.kafka_python import known_brokers, request_class
@@ -59,7 +59,7 @@ def _share(answer: Any, coordinator: Broker | None) -> Group:
         partitions = sorted(TopicPartition(topic.topic_name, number) for topic in topics for number in topic.partitions)
         members.append(_member(one, assignment=tuple(partitions), epoch=one.member_epoch))
     return WorkingGroup(
-        answer.group_id, kafka_words(answer.group_state), "share", answer.assignor_name, coordinator, _sorted(members), answer.group_epoch
+        answer.group_id, kafka_words(answer.group_state), "share", answer.assignor_name, coordinator, in_order(members), answer.group_epoch
     )
 
 
@@ -71,7 +71,7 @@ def _streams(answer: Any, coordinator: Broker | None) -> Group:
         Subtopology(part.subtopology, part.source_topics, part.repartition_topics, part.changelog_topics) for part in parts_of(answer)
     )
     state = kafka_words(answer.group_state)
-    return WorkingGroup(answer.group_id, state, "streams", "", coordinator, _sorted(members), answer.group_epoch, subtopologies)
+    return WorkingGroup(answer.group_id, state, "streams", "", coordinator, in_order(members), answer.group_epoch, subtopologies)
 
 
 def _work(assignment: Any) -> Iterator[str]:
@@ -82,16 +82,12 @@ def _work(assignment: Any) -> Iterator[str]:
 def _connect(answer: Any, coordinator: Broker | None) -> Group:
     members = [_member(one, work=connect_work(bytes(one.member_assignment or b""))) for one in answer.members]
     return WorkingGroup(
-        answer.group_id, kafka_words(answer.group_state), "connect", answer.protocol_data or "", coordinator, _sorted(members)
+        answer.group_id, kafka_words(answer.group_state), "connect", answer.protocol_data or "", coordinator, in_order(members)
     )
 
 
 def _member(answer: Any, **known: Any) -> WorkingMember:
     return WorkingMember(answer.member_id, answer.client_id, answer.client_host.removeprefix("/"), **known)
-
-
-def _sorted(members: Iterable[WorkingMember]) -> tuple[WorkingMember, ...]:
-    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
 
 
 def connect_work(assignment: bytes) -> tuple[str, ...]:
