@@ -76,7 +76,7 @@ class BatchWriter(IdempotentProducer):
         """Become the only writer with this name, abort what it left open, and return its progress."""
         self._in_flight.clear()
         kind = _TRANSACTION if self.transactional_id else None
-        self._become(self._ask(kind, self._identity_request, lambda answer: answer.error_code))
+        self._become(self._ask(kind, self._identity_request, _code))
         self._in_transaction, self._most_in_flight = set(), 1
         return self.position()
 
@@ -116,20 +116,15 @@ class BatchWriter(IdempotentProducer):
         :raises BrokenTransaction: when it is not known whether it was committed; ``begin`` shows that
         """
         self.flush()
-        if self.transactional_id is not None and self.names.progress_topic is not None:
-            self._note(self.names.progress_topic, position)
-        if self.transactional_id is None:
-            self._ask(_GROUP, lambda: requests.commit_alone(self.names, position), lambda answer: answer.topics[0].partitions[0].error_code)
-            return
         names, who = self.names, self._identity
-        self._ask(_TRANSACTION, lambda: requests.add_offsets(names, who), lambda answer: answer.error_code)
-        self._ask(
-            _GROUP,
-            lambda: requests.commit_in_transaction(names, who, position),
-            lambda answer: answer.topics[0].partitions[0].error_code,
-        )
+        if self.transactional_id is None:
+            self._ask(_GROUP, lambda: requests.commit_alone(names, position), _code_of_partition)
+            return
+        if names.progress_topic is not None:
+            self._note(names.progress_topic, position)
+        self._ask(_TRANSACTION, lambda: requests.add_offsets(names, who), _code)
+        self._ask(_GROUP, lambda: requests.commit_in_transaction(names, who, position), _code_of_partition)
         self._end(committed=True)
-        self._in_transaction = set()
 
     def _note(self, topic: str, position: Position) -> None:
         """Write the position as a record of the transaction: committed offsets expire, a compacted topic keeps the newest record."""
@@ -145,7 +140,6 @@ class BatchWriter(IdempotentProducer):
             self._client.poll(timeout_ms=REQUEST_MILLISECONDS, future=future)
         if self.transactional_id is not None and self._in_transaction:
             self._end(committed=False)
-            self._in_transaction = set()
 
     def _add_partition(self, topic: str, partition: int) -> None:
         self._ask(
@@ -156,11 +150,8 @@ class BatchWriter(IdempotentProducer):
         self._in_transaction.add((topic, partition))
 
     def _end(self, *, committed: bool) -> None:
-        self._ask(
-            _TRANSACTION,
-            lambda: requests.end_transaction(self.names, self._identity, committed=committed),
-            lambda answer: answer.error_code,
-        )
+        self._ask(_TRANSACTION, lambda: requests.end_transaction(self.names, self._identity, committed=committed), _code)
+        self._in_transaction = set()
 
     def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
         """Send a request to a coordinator, and retry where that may help.
@@ -253,6 +244,14 @@ class BatchWriter(IdempotentProducer):
         patiently(
             lambda: self._answered(self._send_produce(topic, partition, batch), topic, partition), again=broken, wait=5 * _RETRY_SECONDS
         )
+
+
+def _code(answer: Any) -> Any:
+    return answer.error_code
+
+
+def _code_of_partition(answer: Any) -> Any:
+    return answer.topics[0].partitions[0].error_code
 
 
 def _position_batch(group: str, position: Position, producer: Producer) -> bytes:
