@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -21,6 +20,7 @@ from kops.core.errors import (
     UsageProblem,
 )
 from kops.core.schemas.models import LATEST, RegisteredSchema
+from kops.core.secret_shapes import without_login
 
 if TYPE_CHECKING:
     import requests
@@ -86,7 +86,7 @@ class SchemaRegistry:
         if not (colon and version.isascii() and version.isdigit()):
             subject, version = place, LATEST
         what = f"subject {subject}" if version == LATEST else f"version {version} of subject {subject}"
-        return int(self.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}", what, needs="id")["id"])
+        return int(self.ask("GET", f"{subject_path(subject)}/versions/{version}", what, needs="id")["id"])
 
     def referenced(self, references: Any) -> tuple[tuple[str, str], ...]:
         """Return name and text of the referenced schemas, each after those that it references itself.
@@ -103,7 +103,7 @@ class SchemaRegistry:
             subject, version = str(reference["subject"]), str(reference["version"])
             if (subject, version) in found or len(found) > _MOST_REFERENCES:
                 continue
-            path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
+            path = f"{subject_path(subject)}/versions/{quote(version, safe='')}"
             body = self.ask("GET", path, f"schema {subject} version {version}", needs="schema")
             self._collect(body.get("references") or [], found)
             found[subject, version] = (str(reference["name"]), str(body["schema"]))
@@ -179,9 +179,13 @@ def sent(session: requests.Session, method: str, url: str, shown_url: str, setti
         raise Unreachable(f"no schema registry answers at {shown_url}", hint=hint) from error
 
 
+def subject_path(subject: str) -> str:
+    return f"/subjects/{quote(subject, safe='')}"
+
+
 def shown_login_free(url: str) -> str:
     """Return an address without any credentials and query."""
-    return re.sub(r"//[^/@]*@", "//", url).split("?", 1)[0]
+    return without_login(url).split("?", 1)[0]
 
 
 def _is_as_needed(body: Any, needs: str | list[Any] | None) -> bool:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from kops.config.connection import Connection
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.schemas.models import LATEST, RegisteredSchema, Schema, SchemaVersion, references_of
-from kops.gateways.registry.client import SchemaRegistry
+from kops.gateways.registry.client import SchemaRegistry, subject_path
 
 
 class Subjects:
@@ -26,7 +26,7 @@ class Subjects:
     def versions(self, subject: str) -> list[int]:
         """Return the versions of a subject, without deleted ones; empty if it does not exist."""
         try:
-            found = self.registry.ask("GET", f"{_path(subject)}/versions", f"subject {subject}", needs=[])
+            found = self.registry.ask("GET", f"{subject_path(subject)}/versions", f"subject {subject}", needs=[])
         except NotFound:
             return []
         return sorted(map(int, found))
@@ -37,7 +37,7 @@ class Subjects:
         :raises NotFound: when there is none
         """
         what = f"subject {subject}" if version == LATEST else f"version {version} of subject {subject}"
-        return _version(self.registry.ask("GET", f"{_path(subject)}/versions/{version}", what, needs="schema"))
+        return _version(self.registry.ask("GET", f"{subject_path(subject)}/versions/{version}", what, needs="schema"))
 
     def newest(self, subject: str) -> SchemaVersion | None:
         try:
@@ -51,7 +51,7 @@ class Subjects:
         :raises UsageProblem: when it is not a schema
         """
         try:
-            body = self.registry.ask("POST", _path(subject), f"subject {subject}", schema.as_json(), needs="id")
+            body = self.registry.ask("POST", subject_path(subject), f"subject {subject}", schema.as_json(), needs="id")
         except NotFound:
             return None
         return _version(body | {"schema": schema.text} if "schema" not in body else body)
@@ -75,7 +75,7 @@ class Subjects:
 
         :raises UsageProblem: when it is not a schema
         """
-        path = f"/compatibility/subjects/{quote(subject, safe='')}/versions/{version}?verbose=true"
+        path = f"/compatibility{subject_path(subject)}/versions/{version}?verbose=true"
         body = self.registry.ask("POST", path, f"the check of {subject}", schema.as_json(), needs="is_compatible")
         return bool(body["is_compatible"]), [str(message) for message in body.get("messages") or ()]
 
@@ -84,11 +84,12 @@ class Subjects:
 
         :raises IncompatibleSchema: when the subject's level forbids it
         """
-        return int(self.registry.ask("POST", f"{_path(subject)}/versions", f"the schema for {subject}", schema.as_json(), needs="id")["id"])
+        path = f"{subject_path(subject)}/versions"
+        return int(self.registry.ask("POST", path, f"the schema for {subject}", schema.as_json(), needs="id")["id"])
 
     def delete(self, subject: str, version: int) -> None:
         """Soft-delete a version: the schema remains readable by its id."""
-        self.registry.ask("DELETE", f"{_path(subject)}/versions/{version}", f"version {version} of subject {subject}")
+        self.registry.ask("DELETE", f"{subject_path(subject)}/versions/{version}", f"version {version} of subject {subject}")
 
     def whole(self, schema: Schema) -> RegisteredSchema:
         """Return a schema with the texts of its references, as formats need it; its id is 0.
@@ -100,10 +101,6 @@ class Subjects:
         except NotFound as missing:
             raise UsageProblem(f"a reference leads nowhere: {missing.message}", hint="register what is referred to first") from missing
         return RegisteredSchema(0, schema.kind, schema.text, referenced)
-
-
-def _path(subject: str) -> str:
-    return f"/subjects/{quote(subject, safe='')}"
 
 
 def _version(body: Any) -> SchemaVersion:
