@@ -94,7 +94,7 @@ def test_stopping_all_of_them_ends_every_process_and_they_come_back(secured, run
     assert len(body["quorum"]["voters"]) == 3
     assert all(row["log_dirs"] for row in run_kops("cluster", "brokers", *reached).ok().json)
     assert run_kops("diagnose", *reached).json["not_checked"] == []
-    assert [broker.state for broker in cluster.status(secured.sandbox).nodes] == ["running"] * 3
+    assert [broker.state for broker in cluster.status(secured.sandbox).of("broker")] == ["running"] * 3
     cluster.down(secured.sandbox)
     assert cluster.status(secured.sandbox).state == "stopped"
     secured.up()

@@ -46,7 +46,7 @@ def test_one_of_three_brokers_may_die_and_return(three, until):
 
     own.kill(2)
     states = cluster.status(own.sandbox)
-    assert (states.state, [node.state for node in states.nodes]) == ("degraded", ["running", "crashed", "running"])
+    assert (states.state, [node.state for node in states.of("broker")]) == ("degraded", ["running", "crashed", "running"])
     producer = Producer({**own.client, "acks": "all"})
     for partition in range(3):
         producer.produce("orders", b"value", partition=partition)

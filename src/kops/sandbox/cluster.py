@@ -36,11 +36,8 @@ class Status:
     state: str
     parts: tuple[PartStatus, ...]
 
-    @property
-    def nodes(self) -> tuple[PartStatus, ...]:
-        return self.of("broker")
-
     def of(self, kind: str) -> tuple[PartStatus, ...]:
+        """Return the parts of a kind: broker, worker or registry."""
         return tuple(each for each in self.parts if each.part.kind == kind)
 
 

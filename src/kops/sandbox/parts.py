@@ -60,11 +60,11 @@ class PartStatus:
 def status(part: Part) -> PartStatus:
     """Return the status of a part. A pid that was reused by another process does not count."""
     process = recorded(part)
-    state = STOPPED if process is None else CRASHED
-    if process is not None and process.running:
-        state = RUNNING if ports.answers(part.port) else STARTING
-    alive = process is not None and state in (RUNNING, STARTING)
-    return PartStatus(part, state, process.pid if process and alive else None)
+    if process is None:
+        return PartStatus(part, STOPPED, None)
+    if not process.running:
+        return PartStatus(part, CRASHED, None)
+    return PartStatus(part, RUNNING if ports.answers(part.port) else STARTING, process.pid)
 
 
 def recorded(part: Part) -> ProcessIdentity | None:

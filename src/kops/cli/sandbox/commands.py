@@ -91,7 +91,7 @@ def down(session: Session, *, name: str, delete: bool) -> None:
     from kops.operations.sandbox.manage import take_down
 
     before = take_down(session, name, delete=delete)
-    ran = [each.part.id for each in before.nodes if each.pid is not None]
+    ran = [each.part.id for each in before.of("broker") if each.pid is not None]
     session.note(
         f"sandbox {name} {'is deleted' if delete else 'is stopped' if any(each.pid for each in before.parts) else 'was stopped already'}"
     )

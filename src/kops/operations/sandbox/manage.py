@@ -165,7 +165,7 @@ def as_json(status: cluster.Status) -> dict[str, Any]:
         "cluster_id": sandbox.cluster_id,
         "directory": str(sandbox.directory),
         "client_properties": str(sandbox.directory / "client.properties"),
-        "brokers": [_part_json(each) for each in status.nodes],
+        "brokers": [_part_json(each) for each in status.of("broker")],
         "workers": [_part_json(each) for each in status.of("worker")],
         "registry": next((_part_json(each) for each in status.of("registry")), None),
     }
