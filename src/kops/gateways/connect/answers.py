@@ -74,7 +74,7 @@ def _json(answer: Any) -> tuple[Any, bool]:
 
 def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exception:
     """Return the error for a rejected request: by its message if Connect wrote it, otherwise by its status."""
-    details = {"status": status}
+    details: dict[str, Any] = {"status": status}
     if not from_connect:
         in_place = f"something other than Connect answers {status} at {url}{f': {message}' if message else ''}"
         hint = "probably a proxy that cannot reach its workers" if status in _GATEWAYS else "check connect_urls of the context"
@@ -87,20 +87,12 @@ def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exce
         )
     if _TOO_SLOW in message:
         return TimedOut(f"Connect at {url} gave up: {message}", hint="`kops connect status` shows the outcome", **details)
-    return _BY_STATUS.get(status, _failed)(url, message, details)
-
-
-def _failed(url: str, message: str, details: dict[str, Any]) -> KopsError:
-    return OperationFailed(f"Connect at {url} answers {details['status']}: {message}", **details)
-
-
-_BY_STATUS: dict[int, Callable[[str, str, dict[str, Any]], KopsError]] = {
-    _CONFLICT: lambda _, message, details: StateMoved(f"Connect refused: {message}", **details),
-    _NOT_FOUND: lambda _, message, details: NotFound(f"Connect: {message}", hint="`kops connect list` shows the connectors", **details),
-    _METHOD: lambda _, message, details: OperationFailed(
-        f"this Connect does not support that: {message}", hint="it may be too old", **details
-    ),
-}
+    known = {
+        _CONFLICT: StateMoved(f"Connect refused: {message}", **details),
+        _NOT_FOUND: NotFound(f"Connect: {message}", hint="`kops connect list` shows the connectors", **details),
+        _METHOD: OperationFailed(f"this Connect does not support that: {message}", hint="it may be too old", **details),
+    }
+    return known.get(status, OperationFailed(f"Connect at {url} answers {status}: {message}", **details))
 
 
 def short_message(answer: Any) -> str:
