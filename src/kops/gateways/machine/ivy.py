@@ -210,11 +210,8 @@ def _run(command: Sequence[str], report: Report) -> list[str]:
 
 def _reason(lines: Sequence[str], repository: str) -> str:
     """Find the line of Ivy's output that says why it failed, without the credentials of the repository's address."""
-    return (
-        _failure_line(lines)
-        .replace(repository, without_login(repository))
-        .replace(repository.rstrip("/"), without_login(repository.rstrip("/")))
-    )
+    address = repository.rstrip("/")
+    return _failure_line(lines).replace(address, without_login(address))
 
 
 def _failure_line(lines: Sequence[str]) -> str:
