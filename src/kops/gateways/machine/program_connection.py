@@ -20,12 +20,12 @@ from kops.gateways.machine.program_registries import namespace_command
 _HOST = "127.0.0.1"
 _LOOK_SECONDS = 0.05
 _BUFFER = 1 << 20
-_WAYS = (("--user", "--map-current-user", "--net"), ("--user", "--map-root-user", "--net"))
-"""Of util-linux, from 2.36 on and before: a network of its own without any device that is up, not even loopback."""
-
-
-_KEEPS = ("--keep-caps",)
-"""As old as the first way; in the second one the first process has all rights in there."""
+_WAYS = (
+    (("--user", "--map-current-user", "--net"), ("--keep-caps",)),
+    (("--user", "--map-root-user", "--net"), ()),
+)
+"""Of util-linux, from 2.36 on and before: a network of its own without any device that is up, not even loopback; and what gives the first
+process all rights in there, which in the second way it has."""
 
 
 class Connection(Protocol):
@@ -170,8 +170,8 @@ def no_network_command(*, loopback: bool = False) -> tuple[str, ...]:
     :raises MissingRequirement: when this system has no network namespaces, or does not let this user make one
     """
     tool, said = shutil.which("unshare"), "there is no command `unshare`, which Linux has"
-    for each in _WAYS if tool else ():
-        way = (*each, *(_KEEPS if loopback and each == _WAYS[0] else ()))
+    for network, rights in _WAYS if tool else ():
+        way = (*network, *(rights if loopback else ()))
         words = namespace_command() if loopback else ()
         tried = subprocess.run(
             [tool or "", *way, "--", *words, "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
