@@ -80,7 +80,7 @@ def test_the_next_writer_undoes_what_is_open_and_shuts_the_last_one_out(broker, 
     first.flush()
     second = writer()
     assert second.begin() == Position(100, "x")
-    assert second.producer_id == first.producer_id
+    assert second._identity.producer_id == first._identity.producer_id
     with pytest.raises(BrokenTransaction):
         first.commit(Position(200, "too late"))
     send(second, 100, 50)

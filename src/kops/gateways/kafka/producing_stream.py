@@ -150,11 +150,6 @@ class Sender:
             self._raise_trouble()
         return left
 
-    def drop(self) -> None:
-        """Discard what is not in flight yet; what is in flight may still arrive."""
-        self._producer.purge(in_flight=False, blocking=False)
-        self._producer.poll(0)
-
     def _count(self, partition: int, offset: int | None) -> None:
         each = self.delivered.setdefault(partition, AcknowledgedRecords())
         each.records += 1

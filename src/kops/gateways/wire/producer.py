@@ -76,10 +76,6 @@ class IdempotentProducer:
         self._sequences: dict[tuple[str, int], int] = {}
         self._known_topics: set[str] = set()
 
-    @property
-    def producer_id(self) -> int:
-        return self._identity.producer_id
-
     def close(self) -> None:
         """Close the connections; brokers abort an open transaction once it times out."""
         self._client.close()
