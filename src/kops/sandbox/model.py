@@ -54,7 +54,6 @@ class Worker:
 class Sandbox:
     """A Kafka cluster of this machine, running or not.
 
-    :param directory: its folder
     :param security: ``plaintext``, or ``sasl-ssl``: SCRAM-SHA-512 over TLS, with a certificate authority of its own
     :param heap_megabytes: maximum heap of one broker
     :param previous_servers: its bootstrap servers before it moved to new ports

@@ -27,10 +27,7 @@ Notify = Callable[[str], None]
 
 
 class Workers:
-    """The workers of a connection, queried over one HTTP session.
-
-    :param notify: receives the reason when a request is retried or sent to another worker
-    """
+    """The workers of a connection, queried over one HTTP session."""
 
     def __init__(self, connection: Connection, notify: Notify | None = None) -> None:
         self._urls = [url.rstrip("/") for url in connection.connect_urls]

@@ -191,7 +191,6 @@ class Program:
         return printed_text(last_lines(self._folder / "output"))
 
     def _ended(self) -> KopsError:
-        """Say how the JVM ended."""
         return self._proxies.explained(self._end())
 
     def _end(self) -> KopsError:

@@ -29,8 +29,6 @@ process all rights in there, which in the second way it has."""
 
 
 class Connection(Protocol):
-    """A connection to a program."""
-
     def send(self, content: bytes, /) -> None: ...
 
     def reader(self) -> IO[bytes]: ...

@@ -60,7 +60,6 @@ class SchemaRegistry:
 
     @property
     def shown_url(self) -> str:
-        """Return its address, without any credentials that it may contain."""
         return shown_login_free(self._url)
 
     def schema(self, schema_id: int) -> RegisteredSchema:
