@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kops.core.errors import CouldNotTell, ExitCode, KopsError, UsageProblem
+from kops.core.errors import UsageProblem
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
@@ -15,14 +14,14 @@ from kops.core.streams.capture import Capture
 from kops.core.streams.program import global_topics, reason_against
 from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
 from kops.operations.services import Services
-from kops.operations.state.compare import Comparison
+from kops.operations.state.compare import Comparison, could_not_tell, status_of
 from kops.operations.state.computation import ComputeOptions, compute_whole
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, ComputedStore
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import InputOffsets, application_group, begins, find_cut
 from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.own_code.stores import program_state_file
-from kops.operations.state.stored_keys import WORDS, key_rows
+from kops.operations.state.stored_keys import WORDS, counts_by_word, key_rows
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,13 @@ def check(services: Services, state_file: StateFile, options: ComputeOptions, ho
     notes = [f"store {name} was not compared: {reason}" for name, reason in against.items() if reason]
     if chosen:
         by_program, _ = program_state_file(program.capture, path, [names[store.name] for store in chosen])
-        by_program = replace(by_program, stores=tuple(_of_name(by_program, names[store.name]) for store in chosen))
-        with _could_not_tell():
+        by_name = {store.name: store for store in by_program.stores}
+        by_program = replace(by_program, stores=tuple(by_name[names[store.name]] for store in chosen))
+        with could_not_tell():
             found, more = _compared(services, (by_program, replace(state_file, stores=chosen)), options, how)
         rows, notes = [*found, *rows], [*more, *notes]
-    statuses = {row["status"] for row in rows}
-    status = next((each for each in (DIFFERENT, UNCLEAR) if each in statuses), EQUAL)
-    return Comparison(rows, sum(row[word] for row in rows for word in WORDS.values()), notes, status)
+    differing = sum(row[word] for row in rows for word in WORDS.values())
+    return Comparison(rows, differing, notes, status_of([row["status"] for row in rows]))
 
 
 def _names_in_program(state_file: StateFile, capture: Capture, path: str) -> dict[str, str]:
@@ -77,21 +76,6 @@ def _names_in_program(state_file: StateFile, capture: Capture, path: str) -> dic
                 hint=f"it has {', '.join(sorted(map(str, by_changelog)))}; --store names those to compare",
             )
     return {store.name: by_changelog[store.changelog] for store in state_file.stores}
-
-
-def _of_name(state_file: StateFile, name: str) -> Store:
-    return next(store for store in state_file.stores if store.name == name)
-
-
-@contextmanager
-def _could_not_tell() -> Iterator[None]:
-    """Let what fails while computing mean that nothing is known, and not that something differs."""
-    try:
-        yield
-    except KopsError as error:
-        if error.exit_code is not ExitCode.FAILED:
-            raise
-        raise CouldNotTell(error.message, hint=error.hint, **error.details) from error
 
 
 def _compared(
@@ -170,7 +154,7 @@ def _row(engine: Engine, by_program: ComputedStore, stated: ComputedStore, stage
             windows=store.window,
             retention_ms=retention,
         )
-    counts = {word: sum(actions.get(name, 0) for actions in staged.actions.values()) for name, word in WORDS.items()}
+    counts = counts_by_word(*staged.actions.values())
     differing = sum(counts.values())
     equal = by_program.counts.keys - counts["missing"] - counts["different"] - expired.get("added", 0)
     sure = max(by_program.computed_as, stated.computed_as) <= "B"

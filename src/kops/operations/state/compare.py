@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,7 @@ from kops.operations.state.evidence_doubts import counted
 from kops.operations.state.input_offsets import application_group
 from kops.operations.state.into import renamed
 from kops.operations.state.judgement import remember_proofs
-from kops.operations.state.stored_keys import WORDS, key_rows
+from kops.operations.state.stored_keys import counts_by_word, key_rows
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
@@ -59,7 +59,7 @@ def verify(
         if look is not None:
             look(engine, computed)
         rows = [_store_row(found) for found in computed]
-        return Comparison(rows, sum(found.differing for found in computed), notes, status_of(computed))
+        return Comparison(rows, sum(found.differing for found in computed), notes, status_of([found.status for found in computed]))
 
 
 def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, limit: int) -> Comparison:
@@ -69,54 +69,53 @@ def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, 
         differing = sum(found.differing for found in computed)
         if differing > len(rows):
             notes.append(f"{differing:,} keys differ, {len(rows):,} are shown; --limit shows more")
-        return Comparison(rows, differing, notes, status_of(computed))
+        return Comparison(rows, differing, notes, status_of([found.status for found in computed]))
 
 
-def status_of(computed: Sequence[ComputedStore]) -> str:
+def status_of(statuses: Collection[str]) -> str:
     """Return the status of several stores: different if any is, otherwise unclear if any is."""
-    found = {one.status for one in computed}
-    return next((status for status in (DIFFERENT, UNCLEAR) if status in found), EQUAL)
+    return next((status for status in (DIFFERENT, UNCLEAR) if status in statuses), EQUAL)
 
 
 @contextmanager
-def _computed(
-    services: Services, state_file: StateFile, options: ComputeOptions
-) -> Iterator[tuple[Engine, list[str], list[ComputedStore]]]:
+def could_not_tell() -> Iterator[None]:
+    """Let what fails while computing mean that nothing is known, and not that something differs."""
     try:
-        yield from _compared(services, state_file, options)
+        yield
     except KopsError as error:
         if error.exit_code is not ExitCode.FAILED:
             raise
         raise CouldNotTell(error.message, hint=error.hint, **error.details) from error
 
 
-def _compared(
+@contextmanager
+def _computed(
     services: Services, state_file: StateFile, options: ComputeOptions
 ) -> Iterator[tuple[Engine, list[str], list[ComputedStore]]]:
-    engine = start_engine(services, options.master)
-    group = application_group(services, state_file, options.at)
-    notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
-    if group is not None and not options.compared and group.state != "EMPTY":
-        notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
-    done = compute_all(services, state_file, engine, replace(options, accept_inexact=True), must_be_empty=False)
-    cut = done.cut
-    uncovered = [] if options.compared else uncovered_changelogs(services, state_file)
-    computed, forgotten = remember_proofs(services, state_file, done.computed, cut.offsets, at=cut.taken)
-    try:
-        stores = (note for found in computed for note in (found.summary, *found.warnings))
-        yield engine, [*notes, *cut.notes, *cut.origins, *stores, *uncovered_note(state_file, uncovered), *forgotten], computed
-    finally:
-        drop_stage(*(found.stage for found in computed))
+    with could_not_tell():
+        engine = start_engine(services, options.master)
+        group = application_group(services, state_file, options.at)
+        notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
+        if group is not None and not options.compared and group.state != "EMPTY":
+            notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
+        done = compute_all(services, state_file, engine, replace(options, accept_inexact=True), must_be_empty=False)
+        cut = done.cut
+        uncovered = [] if options.compared else uncovered_changelogs(services, state_file)
+        computed, forgotten = remember_proofs(services, state_file, done.computed, cut.offsets, at=cut.taken)
+        try:
+            stores = (note for found in computed for note in (found.summary, *found.warnings))
+            yield engine, [*notes, *cut.notes, *cut.origins, *stores, *uncovered_note(state_file, uncovered), *forgotten], computed
+        finally:
+            drop_stage(*(found.stage for found in computed))
 
 
 def _store_row(found: ComputedStore) -> dict[str, Any]:
-    totals = {name: sum(actions.get(name, 0) for actions in found.actions.values()) for name in WORDS}
     return {
         "store": found.facts.store.name,
         "changelog": found.facts.store.changelog,
         "status": found.status,
         "keys": found.counts.keys,
-        **{word: totals[name] for name, word in WORDS.items()},
+        **counts_by_word(*found.actions.values()),
         "exactness": found.grade,
         **{name: value for name, value in found.judgement.items() if name != "class"},
         "records": found.counts.read,

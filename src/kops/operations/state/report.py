@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kops
 from kops.core.errors import UsageProblem
@@ -19,17 +18,12 @@ from kops.operations.protocol.journal import Entry, Journal
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.compute import ComputedStore
-from kops.operations.state.stored_keys import key_rows
+from kops.operations.state.stored_keys import WORDS, counts_by_word, key_rows
 from kops.output.report import BAD, GOOD, NEUTRAL, WARNING, Report, Section, Table, report_html
 from kops.output.report_chart import Chart
 
-if TYPE_CHECKING:
-    from kops.spark.staging.stage import Times
-
 BARS = 60
 SHOWN_KEYS = 50
-ACTIONS = ("added", "changed", "removed")
-WORDS = {"added": "missing", "changed": "different", "removed": "unexpected", "erased": "unknown to the log"}
 KEY_COLUMNS = ("partition", "key", "status", "expected", "actual", "expected_timestamp", "actual_timestamp")
 
 
@@ -122,11 +116,8 @@ def _verdict(plan: Plan[StateArguments], results: Mapping[str, ItemResult]) -> t
         return f"Not everything was written, or read back as written: {', '.join(wrong)}", BAD
     stores = plan.arguments.stores.values()
     written = sum(store.records for store in stores)
-    counts = Counter[str]()
-    for store in stores:
-        for actions in store.facts.get("actions", {}).values():
-            counts.update(actions)
-    found = ", ".join(f"{counts[name]:,} {WORDS[name]}" for name in ACTIONS if counts[name])
+    counts = counts_by_word(*(actions for store in stores for actions in store.facts.get("actions", {}).values()))
+    found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
     keys = f" Keys that were wrong: {found}." if found else ""
     return f"{counted(written, 'record')} written, and verified by reading {'it' if written == 1 else 'them'} back.{keys}", GOOD
 
@@ -143,14 +134,14 @@ def _rebuilt(engine: Engine, store: Store, write: StoreWrite, plan: Plan[StateAr
         rows.append(
             {
                 "partition": int(number),
-                **({WORDS[name]: actions.get(name, 0) for name in ACTIONS} if compared else {}),
+                **(counts_by_word(actions) if compared else {}),
                 "written": content["records"] if content and result else 0,
                 "tombstones": content["tombstones"] if content and result else 0,
                 "read back": _read_back(content, result),
                 "sum of hashes": f"{content['high']:x}.{content['low']:x}" if content and result else "-",
             }
         )
-    columns = ("partition", *(WORDS[name] for name in ACTIONS if compared), "written", "tombstones", "read back", "sum of hashes")
+    columns = ("partition", *(WORDS.values() if compared else ()), "written", "tombstones", "read back", "sum of hashes")
     note = (
         "The number of records and the sum of their hashes (key, value, time) were compared with what was read from the topic "
         "afterwards, record by record where they differed."
@@ -181,7 +172,7 @@ def _read_back(content: Mapping[str, int] | None, result: ItemResult | None) -> 
 
 def _compared(engine: Engine, found: ComputedStore) -> Section:
     numbers = sorted({*found.actions, *found.facts.changelog_bounds})
-    rows = [{"partition": number, **{WORDS[name]: found.actions.get(number, {}).get(name, 0) for name in ACTIONS}} for number in numbers]
+    rows = [{"partition": number, **counts_by_word(found.actions.get(number, {}))} for number in numbers]
     return Section(
         title=f"Store {found.facts.store.name}",
         facts=[
@@ -193,7 +184,7 @@ def _compared(engine: Engine, found: ComputedStore) -> Section:
         notes=found.warnings,
         chart=_chart(engine, found.stage),
         tables=[
-            Table("By partition", ("partition", *(WORDS[name] for name in ACTIONS)), rows),
+            Table("By partition", ("partition", *WORDS.values()), rows),
             *_keys(engine, found.facts.store, found.stage),
         ],
     )
@@ -202,11 +193,11 @@ def _compared(engine: Engine, found: ComputedStore) -> Section:
 def _chart(engine: Engine, stage: str) -> Chart | None:
     from kops.spark.staging.stage import times_of
 
-    times: Times | None = times_of(engine.session, stage, BARS)
+    times = times_of(engine.session, stage, BARS)
     if times is None:
         return None
-    bars = [{WORDS[name]: times.counts.get((number, name), 0) for name in ACTIONS} for number in range(BARS)]
-    return Chart("Keys that differed, by the time of their record", times.earliest, times.latest, [WORDS[name] for name in ACTIONS], bars)
+    bars = [{word: times.counts.get((number, name), 0) for name, word in WORDS.items()} for number in range(BARS)]
+    return Chart("Keys that differed, by the time of their record", times.earliest, times.latest, list(WORDS.values()), bars)
 
 
 def _keys(engine: Engine, store: Store, stage: str) -> list[Table]:

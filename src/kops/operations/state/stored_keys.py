@@ -34,6 +34,14 @@ class StoredKey:
     around: dict[str, Any]
 
 
+def counts_by_word(*partitions: Mapping[str, int]) -> dict[str, int]:
+    """Return how many keys of some partitions are missing, different and unexpected.
+
+    :param partitions: how many keys are added, changed and removed in each
+    """
+    return {word: sum(actions.get(name, 0) for actions in partitions) for name, word in WORDS.items()}
+
+
 def layout_of(kind: str) -> Layout:
     return LAYOUTS.get(WINDOW if kind == SLIDING else kind, KEY_VALUE)
 
