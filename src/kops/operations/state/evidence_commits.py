@@ -111,8 +111,9 @@ def read_commits(
         since = past.computed.get(name, "")
         for at in sorted(found.input_bounds):
             some = [event for event in events.get(at, ()) if not since or not event.time or time_text(event.time) >= since]
-            doubts.setdefault(name, []).extend(_doubts(some, starts.get(at, 0), past.made.get(at, frozenset()), ids.get(at.topic)))
-            if _stands_apart(some, past.made.get(at, frozenset())):
+            kept, made = list(_without_passing(some)), past.made.get(at, frozenset())
+            doubts.setdefault(name, []).extend(_doubts(kept, starts.get(at, 0), made, ids.get(at.topic)))
+            if _stands_apart(kept, made):
                 apart.add(name)
     return Commits({name: found for name, found in doubts.items() if found}, frozenset(apart), gap)
 
@@ -126,14 +127,14 @@ def _topic_ids(services: Services, events: Mapping[TopicPartition, Sequence[Comm
 def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | None], topic_id: str | None) -> Iterator[Doubt]:
     """Follow the commits of a partition.
 
+    :param events: without those that were overwritten
     :param start: the first offset that may count
     :param made: what kops itself committed, which the journal explains; None: it deleted the commit
     :param topic_id: of the topic as it is now
     """
     stood: int | None = None
     recreated = deleted = False
-    kept = list(_without_passing(events))
-    for event in kept:
+    for event in events:
         at, now, when = event.partition, event.committed, time_text(event.time) if event.time else ""
         if not recreated and event.topic_id is not None and topic_id is not None and event.topic_id != topic_id:
             recreated = True
@@ -145,7 +146,7 @@ def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | Non
             what = f"the commit of {at}, which stood at {stood}, expired or was deleted before {when}, and it began again from there"
             yield Doubt(when, f"{what}: the topic was created again, or records were read twice, or never")
         elif not deleted and now.offset != stood and _is_of_tool(now) and now.offset not in made:
-            yield from _moved(at, stood, now.offset, start, when, is_last=event is kept[-1])
+            yield from _moved(at, stood, now.offset, start, when, is_last=event is events[-1])
         stood, deleted = now.offset, False
 
 
@@ -175,15 +176,14 @@ def _moved(at: TopicPartition, before: int | None, after: int, start: int, when:
     elif after > before:
         yield Doubt(when, f"a tool set the offset of {at} forward from {before} to {to} {known}: the records between never counted")
     elif not is_last:
+        what = f"a tool set the offset of {at} back from {before} to {to}"
         if after <= start:
-            what = f"a tool set the offset of {at} back from {before} to {to}"
             yield Doubt(when, f"{what}: where the application kept its state, records have counted twice", shows=True)
         else:
-            yield Doubt(when, f"a tool set the offset of {at} back from {before} to {to} {known}: the records between counted twice")
+            yield Doubt(when, f"{what} {known}: the records between counted twice")
 
 
 def _stands_apart(events: Sequence[CommitEvent], made: frozenset[int | None]) -> bool:
     """Whether a tool made the last move of the partition, so that the changelog reflects another offset."""
-    kept = list(_without_passing(events))[-2:]
-    before, last = (event.committed for event in kept) if len(kept) == 2 else (None, None)  # noqa: PLR2004 - where it stood, and was moved to
+    before, last = (event.committed for event in events[-2:]) if len(events) > 1 else (None, None)  # where it stood, and was moved to
     return before is not None and last is not None and before.offset != last.offset and _is_of_tool(last) and last.offset not in made
