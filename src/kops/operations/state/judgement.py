@@ -15,7 +15,6 @@ from kops.core.records.models import timestamp_text
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import PROGRAM
 from kops.operations.engine.spark import Engine
-from kops.operations.records.formats import format_for
 from kops.operations.services import Services
 from kops.operations.state.compute import EQUAL, UNKNOWN, ComputedStore, changelog_range, unrestorable_text
 from kops.operations.state.evidence import IF_RIGHT, OutputEvidence, partitions_text, with_survivors
@@ -23,16 +22,14 @@ from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late, of_expiry
 from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, placing_of, with_input
 from kops.operations.state.evidence_journal import OwnHistory
-from kops.operations.state.evidence_proven import PastProof, remember, remembered
+from kops.operations.state.evidence_proven import remember, remembered
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.stored_keys import differing_keys, shown
+from kops.operations.state.stored_keys import differing_keys, formats_of, in_short, shown
 from kops.output.records import as_line
 
 _SHOWN = 5
 _NAMED = 3
-_LONGEST = 60
-"""Characters of a value that a sentence shows."""
 
 
 def judged_by_evidence(
@@ -123,11 +120,11 @@ def remember_proofs(
         if found.status != EQUAL or found.proof is None or found.grade not in ("A", "B") or not found.proof.of_keys.suffices:
             proven.append(found)
             continue
+        newest = found.proven
         try:
-            newest: PastProof | None = remember(services, state_file, found.facts.store, found.proof.equal, offsets, at=at)
+            newest = remember(services, state_file, found.facts.store, found.proof.equal, offsets, at=at)
         except OSError as error:
             problems.append(f"that {found.facts.store.name} was proven cannot be kept in {services.directories.state}: {error.strerror}")
-            newest = found.proven
         proven.append(replace(found, proven=newest))
     return proven, problems
 
@@ -198,16 +195,10 @@ def _may_show(found: ComputedStore, number: int, keys: int) -> bool:
 
 
 def _in_words(engine: Engine, found: ComputedStore, row: Any) -> str:
-    store = found.facts.store
-    keys, values = (format_for(engine.services, form.name) for form in (store.key_form, store.aggregate.form))
-    sides: Mapping[str, tuple[bytes | None, int | None]] = {
-        "computed": (row.value, row.timestamp),
-        "written": (row.written_value, row.written_timestamp),
-    }
+    keys, values = formats_of(engine, found.facts.store)
+    sides = (("computed", row.value, row.timestamp), ("written", row.written_value, row.written_timestamp))
     descriptions = [
-        f"{side} {str(as_line(shown(values, bytes(value))))[:_LONGEST]} at {timestamp_text(time)}"
-        if value is not None
-        else f"{side} nothing"
-        for side, (value, time) in sides.items()
+        f"{side} nothing" if value is None else f"{side} {in_short(shown(values, value))} at {timestamp_text(time)}"
+        for side, value, time in sides
     ]
-    return f"{as_line(shown(keys, bytes(row.key)))}: {', '.join(descriptions)}"
+    return f"{as_line(shown(keys, row.key))}: {', '.join(descriptions)}"

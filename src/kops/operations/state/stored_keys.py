@@ -95,7 +95,7 @@ def differing_keys(engine: Engine, store: Store, stage: str, limit: int, without
 
     :param without: partitions to leave out
     """
-    keys, values = _formats(engine, store)
+    keys, values = formats_of(engine, store)
     where = "action in ('changed', 'removed')"
     if without:
         where += f" and partition not in ({', '.join(map(str, sorted(without)))})"
@@ -112,21 +112,27 @@ def _in_words(row: Mapping[str, Any]) -> str:
 
 def _side(row: Mapping[str, Any], side: str) -> str:
     time = f" at {row[f'{side}_timestamp']}" if row["expected"] == row["actual"] else ""
-    return f"{str(as_line(row[side]))[:_LONGEST]}{time}"
+    return f"{in_short(row[side])}{time}"
+
+
+def in_short(value: Any) -> str:
+    """Return a decoded value as a sentence shows it."""
+    return as_line(value)[:_LONGEST]
 
 
 def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[str, Any]]:
-    keys, values = _formats(engine, store)
+    keys, values = formats_of(engine, store)
     return [_key_row(row, store, keys, values) for row in _rows(engine, stage, limit, "action != 'erased'")]
 
 
 def _rows(engine: Engine, stage: str, limit: int, where: str) -> list[Any]:
     from kops.spark.staging.stage import differing_rows
 
-    return list(differing_rows(engine.session, stage, limit, where))
+    return differing_rows(engine.session, stage, limit, where)
 
 
-def _formats(engine: Engine, store: Store) -> tuple[Format, Format]:
+def formats_of(engine: Engine, store: Store) -> tuple[Format, Format]:
+    """Return the formats of a store's keys and values."""
     return format_for(engine.services, store.key_form.name), format_for(engine.services, store.aggregate.form.name)
 
 
