@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kops.core.findings import names_text
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
+from kops.core.streams.topics import CHANGELOG
 from kops.core.topics.names import streams_application
 from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence import partitions_text
 
-CHANGELOG = "-changelog"
 _NAMED = 8
 
 
@@ -92,27 +92,18 @@ def stale_local_state(application: str, computed: Iterable[ComputedStore]) -> li
 
 
 def _lacks_most(found: ComputedStore, number: int) -> bool:
-    bound = found.facts.changelog_bounds[number]
-    held = bound.offsets
-    return held <= found.actions.get(number, {}).get("added", 0) + found.actions.get(number, {}).get("erased", 0)
+    actions = found.actions.get(number, {})
+    return found.facts.changelog_bounds[number].offsets <= actions.get("added", 0) + actions.get("erased", 0)
 
 
 def still_open(computed: Sequence[ComputedStore], uncovered: Sequence[UncoveredChangelog], wipes: Sequence[str]) -> list[str]:
-    judged: Mapping[str, str] = {found.facts.store.name: found.grade for found in computed if found.grade not in ("A", "B")}
-    emptied = [each for each in uncovered if each.emptied]
+    doubtful = [f"{found.facts.store.name} (exactness {found.grade})" for found in computed if found.grade not in ("A", "B")]
+    emptied = [each.text for each in uncovered if each.emptied]
     unseen = [each.text for each in uncovered if not each.emptied]
     return [
         *wipes,
-        *(
-            [f"see that these stores are right: {', '.join(f'{name} (exactness {grade})' for name, grade in judged.items())}"]
-            if judged
-            else []
-        ),
-        *(
-            [f"these changelogs lost records, and nothing was done about them: {', '.join(each.text for each in emptied)}"]
-            if emptied
-            else []
-        ),
+        *([f"see that these stores are right: {', '.join(doubtful)}"] if doubtful else []),
+        *([f"these changelogs lost records, and nothing was done about them: {', '.join(emptied)}"] if emptied else []),
         *([f"see that these changelogs are right, which were not looked at: {names_text(unseen, _NAMED)}"] if unseen else []),
     ]
 
