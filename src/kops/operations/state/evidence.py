@@ -302,8 +302,7 @@ def with_survivors(exactness: Exactness, proof: Proof, first: Sequence[str]) -> 
         )
     if not reasons:
         return exactness
-    found = worst([Exactness("C", tuple(reasons)), exactness])
-    return replace(found, reasons=tuple(dict.fromkeys((*reasons, *found.reasons))))
+    return worst([Exactness("C", tuple(reasons)), exactness])
 
 
 def class_of(exactness: Exactness, proof: Proof | None) -> str:

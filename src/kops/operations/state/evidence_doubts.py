@@ -8,7 +8,7 @@ from kops.core.durations import duration_text
 from kops.core.statefile import Store
 from kops.core.statefile.models import SESSION, Windows
 from kops.operations.state.evidence import Proof, partitions_text
-from kops.operations.state.exactness import REDUCER, Exactness
+from kops.operations.state.exactness import REDUCER, SURE, Exactness, deletes_old, kept_ms, worst
 
 ADDED_MS = 86_400_000
 """What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``)."""
@@ -81,12 +81,11 @@ def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
 def expires(store: Store, settings: Mapping[str, str]) -> bool:
     """Whether the broker deletes keys of a changelog although the store needs all of them (Kafka Streams creates it compacted only)."""
     limits = (settings.get("retention.ms"), settings.get("retention.bytes"))
-    deletes = "delete" in settings.get("cleanup.policy", "").split(",")
-    return store.window is None and not store.reuses_source and deletes and limits != ("-1", "-1")
+    return store.window is None and not store.reuses_source and deletes_old(settings) and limits != ("-1", "-1")
 
 
 def expiry_text(store: Store, settings: Mapping[str, str]) -> str:
-    kept = _kept_ms(settings)
+    kept = kept_ms(settings)
     after = f"after {duration_text(kept)} (retention.ms)" if kept >= 0 else "beyond retention.bytes"
     policy = f"{store.changelog} has cleanup.policy={settings.get('cleanup.policy')}"
     return (
@@ -116,15 +115,11 @@ def added_retention(stores: Iterable[tuple[Store, Mapping[str, str]]]) -> int:
 
     :param stores: each with the settings of its changelog
     """
-    windowed = [(store.window.retention_ms, _kept_ms(settings)) for store, settings in stores if store.window is not None]
+    windowed = [(store.window.retention_ms, kept_ms(settings)) for store, settings in stores if store.window is not None]
     added = {kept - retention for retention, kept in windowed}
     if len({retention for retention, _ in windowed}) > 1 and len(added) == 1:
         return max(ADDED_MS, *added)
     return ADDED_MS
-
-
-def _kept_ms(settings: Mapping[str, str]) -> int:
-    return int(settings.get("retention.ms") or -1)
 
 
 def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, str], added_ms: int = ADDED_MS) -> Exactness:
@@ -132,7 +127,7 @@ def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, 
 
     :param added_ms: for how long changelogs are kept beyond the retention of their stores
     """
-    kept, window = _kept_ms(settings), store.window
+    kept, window = kept_ms(settings), store.window
     if window is None or not noted.get("expired", 0) or kept - added_ms <= window.retention_ms:
         return Exactness("A")
     why = f"retention.ms is {duration_text(kept)}, of which Kafka Streams adds {duration_text(added_ms)}"
@@ -153,7 +148,7 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
     """
     if store.window is None:
         return Exactness("A")
-    found = []
+    found = [SURE]
     if count := noted.get("boundary", 0):
         which = f"{count:,} records may or may not have come after their window had closed"
         found.append(Exactness("C", (f"{which}: the order in which partitions met is only known to the purged {store.repartition_topic}",)))
@@ -180,9 +175,7 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
     if count := noted.get("timed", 0):
         which = f"the timestamps of {count:,} of {keys:,} sessions are those of the record that came last"
         found.append(Exactness("B", (f"{which}, which is not known where several partitions feed a key",)))
-    if not found:
-        return Exactness("A")
-    return Exactness(max(one.grade for one in found), tuple(reason for one in found for reason in one.reasons))
+    return worst(found)
 
 
 def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
@@ -213,9 +206,8 @@ def fading(store: Store, settings: Mapping[str, str], earliest: int, now_ms: int
 
     :param earliest: the earliest timestamp to append, milliseconds since the epoch
     """
-    retention = int(settings.get("retention.ms") or -1)
-    deletes = "delete" in settings.get("cleanup.policy", "").split(",")
-    if store.window is None or not deletes or retention < 0 or now_ms - earliest <= retention:
+    retention = kept_ms(settings)
+    if store.window is None or not deletes_old(settings) or retention < 0 or now_ms - earliest <= retention:
         return []
     topic = store.changelog
     return [f"{topic} has retention.ms={retention}, and older records are to be appended, which the broker will delete"]

@@ -64,6 +64,16 @@ def contradicted(reasons: Sequence[str]) -> Exactness:
 SURE = Exactness("A")
 
 
+def deletes_old(settings: Mapping[str, str]) -> bool:
+    """Whether the broker deletes old records of a topic."""
+    return "delete" in settings.get("cleanup.policy", "").split(",")
+
+
+def kept_ms(settings: Mapping[str, str]) -> int:
+    """Return for how long a topic keeps records where it deletes old ones, in milliseconds; -1: for ever."""
+    return int(settings.get("retention.ms") or -1)
+
+
 def of_input(
     store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, topic: str, starts: Mapping[int, int] | None = None
 ) -> Exactness:
@@ -278,9 +288,9 @@ def _of_foreign_keys(state_file: StateFile) -> Iterator[Exactness]:
 def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
     """Judge by whether the changelog keeps more than the library would by itself, as where the application calls withRetention."""
     window = store.window
-    if window is None or window.says_retention or "delete" not in settings.get("cleanup.policy", "").split(","):
+    if window is None or window.says_retention or not deletes_old(settings):
         return
-    kept = int(settings.get("retention.ms") or -1)
+    kept = kept_ms(settings)
     if kept < 0 or kept > window.retention_ms + DAY_MS:
         what = "for ever" if kept < 0 else duration_text(kept)
         without = f"{duration_text(window.retention_ms)} and the day that Kafka Streams adds"
@@ -289,9 +299,8 @@ def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactne
 
 def _of_kept(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
     """Judge by whether the changelog keeps less than the store: Kafka Streams keeps it for as long as the store, and a day more."""
-    deletes = "delete" in settings.get("cleanup.policy", "").split(",")
-    kept, lag = int(settings.get("retention.ms") or -1), int(settings.get("min.compaction.lag.ms") or 0)
-    if store.window is not None and deletes and 0 <= kept < store.window.retention_ms:
+    kept, lag = kept_ms(settings), int(settings.get("min.compaction.lag.ms") or 0)
+    if store.window is not None and deletes_old(settings) and 0 <= kept < store.window.retention_ms:
         what = f"keeps records for {duration_text(kept)} (retention.ms), and the store for {duration_text(store.window.retention_ms)}"
         why = "the file's retention is too long, or the setting was altered, and windows that the application holds are deleted there"
         yield Exactness("C", (f"{store.changelog} {what}: {why}",))

@@ -13,7 +13,7 @@ from kops.core.topics.names import no_topics_text
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
-from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
+from kops.operations.state.exactness import SURE, Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
 from kops.operations.state.input_starts import find_starts, start_since
 from kops.operations.state.lost_records import judge_buffers, lossy_partitions
 
@@ -90,8 +90,7 @@ class StoreFacts:
     @property
     def emptied(self) -> list[int]:
         """The lossy partitions that have lost every record."""
-        bounds = self.changelog_bounds
-        return [number for number in self.lossy if bounds[number].empty]
+        return [number for number in self.lossy if self.changelog_bounds[number].empty]
 
     def waiting_of(self, topic: str) -> dict[int, tuple[int, ...]]:
         return {place.partition: offsets for place, offsets in self.waiting.items() if place.topic == topic}
@@ -132,27 +131,24 @@ def read_facts(
     for store in state_file.stores:
         inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
         starts = find_starts(services, state_file, store, inputs) if since is None else start_since(inputs, since)
-        judged = [
-            of_input(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic)) for source in store.inputs
-        ]
-        judged.append(starts.exactness)
-        judged.append(of_archives(state_file, store, archives))
+        own_settings = settings.get(store.changelog, {})
         loose = of_changes(state_file, store, [policies[source.topic] for source in store.inputs])
+        judged = [
+            *(of_input(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic)) for source in store.inputs),
+            starts.exactness,
+            of_archives(state_file, store, archives),
+            loose,
+            of_library(state_file),
+            of_cached_join(state_file, store),
+            of_statement(state_file, store, own_settings),
+            buffers.get(store.name, SURE),
+        ]
         found = StoreFacts(
             store=store,
             input_bounds=inputs,
             changelog_bounds=of(store.changelog),
-            settings=settings.get(store.changelog, {}),
-            exactness=worst(
-                [
-                    *judged,
-                    loose,
-                    of_library(state_file),
-                    of_cached_join(state_file, store),
-                    of_statement(state_file, store, settings.get(store.changelog, {})),
-                    buffers.get(store.name, Exactness("A")),
-                ]
-            ),
+            settings=own_settings,
+            exactness=worst(judged),
             loose=loose.grade > "A",
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
             starts=starts.offsets,

@@ -8,7 +8,7 @@ from kops.core.models import Bounds
 from kops.core.statefile import StateFile
 from kops.operations.services import Services
 from kops.operations.state.evidence import partitions_text
-from kops.operations.state.exactness import Exactness
+from kops.operations.state.exactness import SURE, Exactness
 
 
 def lossy_partitions(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
@@ -33,9 +33,6 @@ def losses_text(topic: str, starts: Mapping[int, int], cleanup_policy: str, *, w
     has = "has" if len(found) == 1 else "have"
     how = f", which its settings delete (cleanup.policy={cleanup_policy})" if deletes else ""
     return f"{partitions_text(found)} of {topic} {has} lost records{how}: keys that nothing has written again since are missing there"
-
-
-_WHOLE = Exactness("A")
 
 
 def judge_buffers(services: Services, state_file: StateFile) -> dict[str, Exactness]:
@@ -66,7 +63,7 @@ def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequenc
         return _lost(topic, "is empty")
     known = dict(enumerate(changelog or ()))
     lost = [number for number in empty if buffer[number].log_end_offset > 0 or (number in known and known[number].log_end_offset > 0)]
-    return _lost(f"{topic}:{','.join(map(str, lost))}", "is empty") if lost else _WHOLE
+    return _lost(f"{topic}:{','.join(map(str, lost))}", "is empty") if lost else SURE
 
 
 def _lost(topic: str, how: str) -> Exactness:
