@@ -185,7 +185,7 @@ def _held(services: Services, state_file: StateFile, bounds: Mapping[TopicPartit
         if not bound.empty
     }
     keys: set[bytes] = set()
-    for batch in services.kafka.records.read(ranges, isolation=state_file.isolation) if ranges else ():
+    for batch in services.kafka.records.read(ranges, isolation=state_file.isolation):
         for record in batch:
             if record.key is None:
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.findings import names_text
-from kops.core.models import Bounds, CommittedOffset, TopicPartition
+from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.murmur2 import positive_hash
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
@@ -102,14 +102,14 @@ def _of_growth(services: Services, state_file: StateFile, topic: str, ranges: Ma
 
 def _away(services: Services, state_file: StateFile, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[_MisplacedRecord]:
     places = {TopicPartition(topic, number): limits for number, limits in ranges.items()}
-    bounds: Mapping[TopicPartition, Bounds] = services.kafka.offsets.bounds(places, isolation=state_file.isolation)
+    bounds = services.kafka.offsets.bounds(places, isolation=state_file.isolation)
     most = max(_LEAST, _MOST // len(ranges))
     wanted = {}
     for at, (begin, end) in places.items():
         start = max(begin, bounds[at].log_start_offset)  # what comes before is in an archive
         if start < end:
             wanted[at] = OffsetRange(start, min(end, start + most))
-    for batch in services.kafka.records.read(wanted, isolation=state_file.isolation) if wanted else ():
+    for batch in services.kafka.records.read(wanted, isolation=state_file.isolation):
         for record in batch:
             if record.key is not None and (number := positive_hash(record.key)) % len(ranges) != record.partition:
                 yield _MisplacedRecord(record.partition, record.offset, number)

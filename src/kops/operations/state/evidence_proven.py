@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from kops.config.durable import write_whole
 from kops.core.models import TopicPartition
@@ -70,8 +69,7 @@ def remember(
 
 def _path(services: Services, state_file: StateFile, store: Store) -> Path:
     """Return the file with the proof of a store: one per cluster, application, store, state file and reducer."""
-    parts: list[Any] = [services.kafka.cluster().cluster_id, state_file.application, store.name]
-    digest = hashlib.sha256(json.dumps(parts).encode())
+    digest = hashlib.sha256(json.dumps([services.kafka.cluster().cluster_id, state_file.application, store.name]).encode())
     digest.update(Path(state_file.path).read_bytes())
     if store.aggregate.kind == REDUCER:
         digest.update(_code(store.aggregate.expression))

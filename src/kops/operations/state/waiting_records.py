@@ -90,7 +90,7 @@ def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: 
     waiting: dict[bytes, list[int]] = {}
     places: set[TopicPartition] = set()
     count = 0
-    for batch in services.kafka.records.read(ranges, isolation=state_file.isolation) if ranges else ():
+    for batch in services.kafka.records.read(ranges, isolation=state_file.isolation):
         for record in batch:
             count += 1
             places.add(TopicPartition(topic, record.partition))
