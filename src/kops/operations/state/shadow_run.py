@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.durations import duration_text
 from kops.core.errors import OperationFailed, Refused, StateMoved
-from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, CommittedOffset, NewTopic, TopicPartition, isolation_of
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, CommittedOffset, NewTopic, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import BUFFER, Source
@@ -77,11 +77,10 @@ class Shadow:
         self._services, self._engine, self._batches = services, engine, engine.require_batches("a shadow is compared")
         self._state_file, self._program, self._facts, self._cut = state_file, program, facts, cut
         self._capture = program.capture
-        self._isolation = isolation_of(committed=state_file.reads_committed)
+        self._isolation = state_file.isolation
         self.name = new_shadow(state_file.application)
         self.folder = services.directories.state / "shadows" / self.name
         self.outcome: Outcome | None = None
-        self.stages: dict[str, str] = {}
         self._sources, self._changelogs, self._repartitions = self._named()
         existing = services.kafka.topics.existing({*self._sources, *self._changelogs, *self._repartitions})
         self.partitions = {name: len(topic.partitions) for name, topic in existing.items()}
@@ -160,7 +159,7 @@ class Shadow:
         for error in services.kafka.topics.create(self._topics).values():
             if error is not None:
                 raise error
-        own = {TopicPartition(topic.name, number): 0 for topic in self._repartition_topics() for number in range(topic.partitions or 0)}
+        own = dict.fromkeys(self._own_places(), 0)
         starts = {place: CommittedOffset(offset, "") for place, offset in {**self._starts, **own}.items()}
         for error in services.kafka.groups.commit(self.name, starts).values():
             if error is not None:
@@ -204,10 +203,6 @@ class Shadow:
                 f"{application} has committed {', '.join(moved[:_NAMED])} while its shadow ran", hint="see that it is stopped everywhere"
             )
 
-    def _repartition_topics(self) -> list[NewTopic]:
-        names = {shadow_topic(name, self._state_file.application, self.name) for name in self._repartitions}
-        return [topic for topic in self._topics if topic.name in names]
-
     def _watch(self, running: ShadowProgram) -> Ranges:
         """Wait until the shadow is through; return the ends of its repartition topics.
 
@@ -247,17 +242,22 @@ class Shadow:
         return {place: each.offset for place, each in found.items()}
 
     def _own_places(self) -> list[TopicPartition]:
-        return [TopicPartition(topic.name, number) for topic in self._repartition_topics() for number in range(topic.partitions or 0)]
+        """Return the partitions of its repartition topics."""
+        return [
+            TopicPartition(shadow_topic(name, self._state_file.application, self.name), number)
+            for name in self._repartitions
+            for number in range(self.partitions[name])
+        ]
 
     def _own_ends(self) -> dict[TopicPartition, tuple[int, int]]:
         """Return the ranges of its repartition topics; what it has processed it may have deleted."""
-        places = self._own_places()
-        bounds = self._services.kafka.offsets.bounds(places, isolation=self._isolation) if places else {}
+        bounds = self._services.kafka.offsets.bounds(self._own_places(), isolation=self._isolation)
         return {place: (0, bound.log_end_offset) for place, bound in bounds.items()}
 
     def _settled(self) -> bool:
         """Whether no transaction is open in its repartition topics: the markers of one that is committed come one after the other."""
-        return _are_settled(self._services, self._own_places())
+        places, offsets = self._own_places(), self._services.kafka.offsets
+        return offsets.bounds(places, isolation=READ_COMMITTED) == offsets.bounds(places, isolation=READ_UNCOMMITTED)
 
     def _compared(self) -> dict[str, StoreCounts]:
         from kops.spark.programs.shadow import compare_with_shadow
@@ -289,8 +289,3 @@ class Shadow:
         bounds = settled_bounds(self._services, places)
         ranges = {place.partition: (bound.log_start_offset, bound.log_end_offset) for place, bound in bounds.items()}
         return TopicRange(topic, ranges, read_committed=self._state_file.exactly_once)
-
-
-def _are_settled(services: Services, places: Sequence[TopicPartition]) -> bool:
-    offsets = services.kafka.offsets
-    return not places or offsets.bounds(places, isolation=READ_COMMITTED) == offsets.bounds(places, isolation=READ_UNCOMMITTED)
