@@ -29,13 +29,13 @@ def with_schemas(services: Services, kafka: KafkaSource, jobs: list[Job]) -> lis
     :raises ConfigError: when there is no registry, or the schemas are incompatible with each other
     :raises Refused: for an id that the registry does not have, naming the first record that has it
     """
-    if not any(True for job in jobs for _ in _parts(job)):
+    topics = dict.fromkeys(topic.topic for job in jobs for topic, _, _ in _parts(job))
+    if not topics:
         return jobs
     from kops.gateways.registry.client import SchemaRegistry
     from kops.spark.driver.failures import explained
 
     registry = SchemaRegistry(services.connection)
-    topics = dict.fromkeys(topic.topic for job in jobs for topic, _, _ in _parts(job))
     services.progress.step(f"looking up the schemas of {', '.join(topics)} ...")
     met = _SchemaIds(kafka)
     with explained("look up the schemas"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kops.config.connection import Connection
 from kops.config.http import http_settings
 from kops.core.errors import Refused
@@ -54,7 +52,7 @@ def registries_of(capture: Capture, connection: Connection, *, alone: bool) -> R
 
 def direct_registries(program: ProgramRun) -> list[str]:
     """Return the registries that a program asks without kops, as its settings say, without logins."""
-    through = {each.origin: "" for each in program.registries.upstreams}
+    through = {each.origin for each in program.registries.upstreams}
     urls = [url for value in (program.registries.settings or {}).values() for url in value.split(",")]
     return list(dict.fromkeys(origin.url for url in urls if (origin := origin_of(url)) and origin not in through))
 
@@ -76,8 +74,7 @@ def _refuse_other(capture: Capture) -> None:
 
 def _refuse_unknown(settings: dict[str, str]) -> None:
     for name, value in settings.items():
-        unknown: Sequence[str] = [url for url in value.split(",") if url.strip() and origin_of(url) is None]
-        if unknown:
+        if any(url.strip() and origin_of(url) is None for url in value.split(",")):
             raise Refused(
                 f"the program's setting {name} names a schema registry that is not at an address of HTTP, which its serdes could not ask",
                 hint="leave out --no-network",

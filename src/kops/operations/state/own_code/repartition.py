@@ -185,11 +185,10 @@ def _layout(
 
 
 def _with_staged(task: ProgramTask, staged: Mapping[str, StagedStore]) -> ProgramTask:
-    stores = [
-        replace(store, held=None, stage=moved.stage, snapshot=moved.stage if moved.snapshot else None)
-        for store in task.stores
-        for moved in (staged[store.name],)
-    ]
+    stores = []
+    for store in task.stores:
+        moved = staged[store.name]
+        stores.append(replace(store, held=None, stage=moved.stage, snapshot=moved.stage if moved.snapshot else None))
     return replace(task, stores=tuple(stores))
 
 

@@ -20,8 +20,8 @@ _INSTEAD = "leave out --from-snapshot; or `kops state restore` brings the snapsh
 
 def restored_changelogs(capture: Capture, number: int, base: BaseSnapshot) -> Mapping[str, str]:
     """Return the changelogs of a sub-topology, with the paths of their rows in a snapshot."""
-    stores = (store for store in _stores(capture, [number]) if store.changelog is not None)
-    return {store.changelog or "": str(store_folder(base.folder, base.of_changelog(store.changelog or ""))) for store in stores}
+    changelogs = [store.changelog for store in _stores(capture, [number]) if store.changelog is not None]
+    return {changelog: str(store_folder(base.folder, base.of_changelog(changelog))) for changelog in changelogs}
 
 
 def refuse_start(capture: Capture, state_file: StateFile, base: BaseSnapshot) -> None:

@@ -61,11 +61,19 @@ class ProgramRun:
 
 
 def program_start(program: ProgramRun, folder: str) -> ProgramStart:
-    capture, process = program.capture, os.getpid()
-    digests = program.class_path, capture.class_path_sha256
-    start = ProgramStart(capture.command, program.directory, folder, process, *digests, program.seconds)
-    heap = program.memory.heap if program.memory else 0
-    return replace(start, properties=launch_settings(capture), alone=program.alone, heap=heap, registries=program.registries)
+    return ProgramStart(
+        command=program.capture.command,
+        directory=program.directory,
+        folder=folder,
+        process=os.getpid(),
+        class_path=program.class_path,
+        class_path_sha256=program.capture.class_path_sha256,
+        seconds=program.seconds,
+        properties=launch_settings(program.capture),
+        alone=program.alone,
+        heap=program.memory.heap if program.memory else 0,
+        registries=program.registries,
+    )
 
 
 @contextmanager
