@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.streams.program_doubts import Doubts
 from kops.formats.base import as_text_or_base64
 from kops.operations.state.exactness import Exactness
@@ -62,12 +62,8 @@ def _of_orders(of_order: Sequence[str], here: StoreCounts, ran: Sequence[Ran]) -
 
 def keys_text(keys: Sequence[bytes]) -> str:
     """Return the first of some keys, in one line."""
-    return ", ".join(as_line(**_shown(key)) for key in keys[:_NAMED])
-
-
-def _shown(key: bytes) -> dict[str, str]:
-    found = as_text_or_base64(key)
-    return {"value": found["data"], "encoding": found["encoding"]}
+    shown = [as_text_or_base64(key) for key in keys[:_NAMED]]
+    return ", ".join(as_line(key["data"], key["encoding"]) for key in shown)
 
 
 def _of_own_processors(names: Sequence[str]) -> Exactness:
@@ -129,5 +125,4 @@ def _class_of(call: str) -> str:
 
 
 def _some(calls: Collection[str]) -> str:
-    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
-    return f"{', '.join(sorted(calls)[:_NAMED])}{more}"
+    return names_text(sorted(calls), _NAMED)
