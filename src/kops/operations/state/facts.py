@@ -169,7 +169,7 @@ def _bounds(services: Services, state_file: StateFile, topics: Mapping[str, Sequ
     inputs, written = ([at for name in sorted(chosen) for at in topics[name]] for chosen in (topics.keys() & read, topics.keys() - read))
     isolation, writer = isolation_of(committed=state_file.exactly_once), own_transactions(state_file.application)
     return {
-        **services.kafka.offsets.bounds(inputs, isolation=isolation_of(committed=state_file.reads_committed)),
+        **services.kafka.offsets.bounds(inputs, isolation=state_file.isolation),
         **bounds_of_application(services, written, isolation=isolation, writer=writer),
     }
 

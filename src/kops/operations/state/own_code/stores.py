@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED
+from kops.core.models import READ_COMMITTED, isolation_of
 from kops.core.secret_shapes import HIDDEN
 from kops.core.statefile import Form, StateFile
 from kops.core.statefile import Store as StateStore
@@ -72,7 +72,7 @@ def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tup
             application=capture.application,
             stores=tuple(_store(capture, store) for store in chosen),
             guarantee=GUARANTEES[str(effective.get("processing.guarantee")).startswith(_AT_ONCE)],
-            isolation=READ_COMMITTED if committed else READ_UNCOMMITTED,
+            isolation=isolation_of(committed=committed),
             says_isolation=True,
         ),
         unfit,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
-from kops.core.models import TopicPartition, isolation_of
+from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION as SESSIONS
 from kops.core.statefile.models import WINDOW as WINDOWS
@@ -149,10 +150,9 @@ class ProgramTasks:
         from kops.spark.reading.batch_source import Piece
 
         places = [TopicPartition(name, number) for name in global_topics(self._capture) for number in range(self.partitions[name])]
-        bounds = self._services.kafka.offsets.bounds(places, isolation=self._state_file.isolation) if places else {}
-        for place, bound in bounds.items():
-            if bound.log_start_offset < bound.log_end_offset:
-                committed = self._state_file.reads_committed
+        committed = self._state_file.reads_committed
+        for place, bound in self._services.kafka.offsets.bounds(places, isolation=self._state_file.isolation).items():
+            if not bound.empty:
                 yield Piece(place.topic, place.partition, bound.log_start_offset, bound.log_end_offset, committed)
 
     def inputs(self, number: int) -> list[TopicRange]:
@@ -223,12 +223,10 @@ class ProgramTasks:
         """Read the records of repartition topics that the application has yet to process."""
         topics = sorted({topic.name for number in self.needed for topic in self._tasks[number].repartition_topics})
         places = [TopicPartition(topic, number) for topic in topics for number in range(self.partitions[topic])]
-        isolation = isolation_of(committed=self._state_file.reads_committed)
+        isolation = self._state_file.isolation
         ranges = beyond_committed(self._services, places, self._cut.committed, isolation=isolation)
         found: dict[tuple[str, int], list[Key]] = {}
-        for count, record in enumerate(
-            record for batch in (self._services.kafka.records.read(ranges, isolation=isolation) if ranges else ()) for record in batch
-        ):
+        for count, record in enumerate(chain.from_iterable(self._services.kafka.records.read(ranges, isolation=isolation))):
             if count >= _MOST_WAITING:
                 raise Refused(f"{record.topic} holds more than {_MOST_WAITING:,} records not processed by the application", hint=CATCH_UP)
             found.setdefault((record.topic, record.partition), []).append((record.key, record.value, record.timestamp or 0))
