@@ -206,7 +206,7 @@ def compute_whole(
     """Compute stores as if their changelogs held nothing, so that their stages have all of their keys."""
     bare = [found.without_changelog() for found in facts]
     if program is not None:
-        return compute_by_program(engine, state_file, program, bare, cut, replacing=True)
+        return compute_by_program(engine, state_file, program, bare, cut, services=engine.services, replacing=True)
     return compute_stores(engine, state_file, bare, cut, skip_undecodable=skip_undecodable)
 
 

@@ -36,8 +36,8 @@ def compute_by_shadow(
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     *,
-    services: Services | None = None,
-    replacing: bool = False,
+    services: Services,
+    replacing: bool,
 ) -> list[ComputedStore]:
     """Run the program as a shadow, and stage what the changelogs of some stores lack.
 
@@ -47,7 +47,7 @@ def compute_by_shadow(
     if program.shadow is None or replacing or cut.is_new:
         raise ValueError("a shadow computes up to the committed offsets, and its result is appended")
     _refuse_unlike(program.capture, facts)
-    shadow = Shadow(engine, state_file, program, facts, cut, services=services or engine.services)
+    shadow = Shadow(engine, state_file, program, facts, cut, services=services)
     with dropped_on_failure(engine, shadow.stages.values()):
         program.shadow.carry_out(shadow.plan())
         return [_judged(engine, program.capture, found, shadow) for found in facts]
@@ -91,5 +91,14 @@ def what_ran(capture: Capture, here: Subtopology, shadow: str, seen: Progress, c
     names = {shadow_topic(name, capture.application, shadow): name for name in read}
     without_key = tuple(sorted(names[name] for name in seen.without_key if name in names))
     timed = {number: Ran({}, 0, 0, 0, seen.stream_time_schedules.get(number, 0), ()) for number in numbers}
-    own = replace(timed[here.number], stores=counts, records=seen.records, skipped=seen.skipped, without_key=without_key)
-    return {**timed, here.number: replace(own, calls=seen.calls, initial_calls=seen.initial_calls, kept=seen.kept)}
+    own = replace(
+        timed[here.number],
+        stores=counts,
+        records=seen.records,
+        skipped=seen.skipped,
+        without_key=without_key,
+        calls=seen.calls,
+        initial_calls=seen.initial_calls,
+        kept=seen.kept,
+    )
+    return {**timed, here.number: own}

@@ -39,8 +39,8 @@ def compute_by_program(
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     *,
-    services: Services | None = None,
-    replacing: bool = False,
+    services: Services,
+    replacing: bool,
 ) -> list[ComputedStore]:
     """Run the tasks that fill some stores, and stage what their changelogs lack.
 
@@ -53,7 +53,7 @@ def compute_by_program(
 
     batches = engine.require_batches("a program runs")
     program = replace(program, memory=program.memory or memory_for(engine, facts))
-    plan = ProgramTasks(services or engine.services, state_file, program, facts, cut)
+    plan = ProgramTasks(services, state_file, program, facts, cut)
     inputs = [wanted for number in plan.needed for wanted in plan.inputs(number)]
     changelogs = [changelog_range(state_file, found) for found in facts]
     facts = [replace(found, tasks=plan.tasks_of(found, replacing=replacing)) for found in facts]
@@ -113,12 +113,12 @@ def judged(
     """
     from kops.spark.stores.jobs import Counts
 
-    store = next(each for each in capture.stores if each.name == facts.store.name)
-    found = capture.subtopology_of(store.name)
+    name = facts.store.name
+    found = capture.subtopology_of(name)
     if found is None:
-        raise ValueError(store.name)
+        raise ValueError(name)
     concerned = [found.number, *topics_of(capture, found.number).upstream]
-    here: StoreCounts = ran[found.number].stores[store.name]
+    here: StoreCounts = ran[found.number].stores[name]
     counts = Counts(
         read=sum(ran[number].records for number in concerned),
         dropped={},
@@ -129,8 +129,7 @@ def judged(
         staged=here.staged,
         headers=here.headers,
     )
-    starts = facts.starts
-    lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > starts.get(place, 0)]
+    lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > facts.starts.get(place, 0)]
     exactness = worst(
         [
             facts.exactness,
