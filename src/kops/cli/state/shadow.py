@@ -140,10 +140,10 @@ def _take_away_left(session: Session, application: str, approval: Approval) -> N
     """Show what killed commands have left of shadows of an application, and take it away if that is approved."""
     from kops.cli.frame.carry_out import asking_by
     from kops.operations.protocol.run import carry_out
-    from kops.operations.state.shadow_change import SHADOW, plan_away, refuse_left, unfinished_shadows
+    from kops.operations.state.shadow_change import SHADOW, refuse_left, unfinished_shadows
 
     for entry in list(unfinished_shadows(session.journal, session.kafka.cluster().cluster_id, application)):
-        plan = plan_away(session, SHADOW.typed(entry.plan))
+        plan = SHADOW.resume(session, SHADOW.typed(entry.plan))
         if not plan.has_changes:
             session.journal.mark_finished(entry.id, by=entry.id)
         elif approval.dry_run:

@@ -100,11 +100,7 @@ def word_of(application: str) -> str:
 
 @dataclass(frozen=True)
 class Left:
-    """What there is of a shadow.
-
-    :param is_group: whether its group is there
-    :param is_folder: whether its folder is there
-    """
+    """What is there of a shadow: its topics, whether its group is, and whether its folder is."""
 
     topics: tuple[str, ...]
     is_group: bool
@@ -200,28 +196,23 @@ class RunShadow(Mutation[ShadowArguments]):
 
     def resume(self, services: Services, plan: Plan[ShadowArguments]) -> Plan[ShadowArguments]:
         """Plan to remove what is left."""
-        return plan_away(services, plan)
+        arguments = plan.arguments
+        left = left_of(services, arguments)
+        action = "delete" if left else "none"
+        return Plan(
+            operation=NAME,
+            summary=f"remove {arguments.shadow}, a shadow of {arguments.application}",
+            cluster_id=plan.cluster_id,
+            context=services.connection.label,
+            items=(Item(arguments.shadow, action, left.text(arguments) or None, None, "" if left else "nothing of it is left"),),
+            arguments=arguments,
+        )
 
     def invert(self, services: Services, plan: Plan[ShadowArguments], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
         raise Refused("a shadow leaves nothing to undo", hint="`kops journal finish` removes what is left of one that was stopped")
 
     def can_be_undone(self, plan: Plan[ShadowArguments]) -> bool:  # noqa: ARG002 - the contract
         return False
-
-
-def plan_away(services: Services, plan: Plan[ShadowArguments]) -> Plan[ShadowArguments]:
-    """Return the plan to remove what is left of a shadow."""
-    arguments = plan.arguments
-    left = left_of(services, arguments)
-    action = "delete" if left else "none"
-    return Plan(
-        operation=NAME,
-        summary=f"remove {arguments.shadow}, a shadow of {arguments.application}",
-        cluster_id=plan.cluster_id,
-        context=services.connection.label,
-        items=(Item(arguments.shadow, action, left.text(arguments) or None, None, "" if left else "nothing of it is left"),),
-        arguments=arguments,
-    )
 
 
 def refuse_left(results: Sequence[ItemResult]) -> None:

@@ -9,7 +9,7 @@ from kops.core.plan import Status, plan_from_json
 from kops.core.progress import NoProgress
 from kops.operations.protocol.registry import mutation_named
 from kops.operations.state import shadow_change
-from kops.operations.state.shadow_change import SHADOW, ShadowArguments, plan_away, plan_shadow, refuse_left
+from kops.operations.state.shadow_change import SHADOW, ShadowArguments, plan_shadow, refuse_left
 
 NAME = "prices-shadow-1a2b3c4d"
 
@@ -117,7 +117,7 @@ def test_what_is_left_is_planned_from_a_plan_that_was_read(made, tmp_path):
     assert away.items[0].before == f"1 topic ({NAME}-a-changelog), the group {NAME}, the folder {tmp_path / NAME}"
     assert applied(services, away)[1] is None
     assert gone(services, tmp_path / NAME)
-    assert not plan_away(services, read).has_changes
+    assert not SHADOW.resume(services, read).has_changes
 
 
 def test_it_asks_for_a_word_of_its_own(made):
