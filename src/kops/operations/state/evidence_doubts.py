@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kops.core.durations import duration_text
 from kops.core.statefile import Store
@@ -26,36 +26,33 @@ def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactne
     return [*of_code, *([] if proof.suffices else _of_lateness(store, noted))]
 
 
-def _of_keys(store: Store) -> list[Exactness]:
+def _of_keys(store: Store) -> Iterator[Exactness]:
     """Judge keys that a serde may write in other bytes than it read: the application would not find them."""
     form = store.key_form
-    if not (form.is_only_read or form.name == "json"):
-        return []
-    return [Exactness("C", (f"its keys are {form}: where the application's serde writes them in other bytes, they are other keys",))]
+    if form.is_only_read or form.name == "json":
+        yield Exactness("C", (f"its keys are {form}: where the application's serde writes them in other bytes, they are other keys",))
 
 
-def _of_rewritten_code(store: Store) -> list[Exactness]:
+def _of_rewritten_code(store: Store) -> Iterator[Exactness]:
     """Name a reducer: only equal keys show whether it does the same as the application's own code."""
-    if store.aggregate.kind != REDUCER:
-        return []
-    return [Exactness("A", (f"{store.aggregate.expression} is the application's code written again in Python",))]
+    if store.aggregate.kind == REDUCER:
+        yield Exactness("A", (f"{store.aggregate.expression} is the application's code written again in Python",))
 
 
-def _of_plugins(store: Store) -> list[Exactness]:
+def _of_plugins(store: Store) -> Iterator[Exactness]:
     """Name the formats of plugins: only equal keys show whether they decode as the application's own serdes do."""
-    names = sorted({form.name for source in store.inputs for form in (source.key, source.value) if form.plugin})
-    return [Exactness("A", (f"{name} is a plugin's format, the application's serde written again in Python",)) for name in names]
+    for name in sorted({form.name for source in store.inputs for form in (source.key, source.value) if form.plugin}):
+        yield Exactness("A", (f"{name} is a plugin's format, the application's serde written again in Python",))
 
 
-def _of_lateness(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
+def _of_lateness(store: Store, noted: Mapping[str, int]) -> Iterator[Exactness]:
     """Judge late records for windows that the store still holds: an application that restarts forgets its stream time."""
     if store.window is None and (count := noted.get("late", 0)):
         which = f"{count:,} records came later than the history of a versioned table lasts"
-        return [Exactness("C", (f"{which}: an application that was restarted just before one of them has taken it",))]
-    if not is_late(store, noted):
-        return []
-    why = "an application that was restarted just before one of them had forgotten its stream time, and has counted it"
-    return [Exactness("C", (f"{noted['late']:,} records came late for windows that the store may still hold: {why}",))]
+        yield Exactness("C", (f"{which}: an application that was restarted just before one of them has taken it",))
+    if is_late(store, noted):
+        why = "an application that was restarted just before one of them had forgotten its stream time, and has counted it"
+        yield Exactness("C", (f"{noted['late']:,} records came late for windows that the store may still hold: {why}",))
 
 
 def is_late(store: Store, noted: Mapping[str, int]) -> bool:
@@ -136,10 +133,6 @@ def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, 
     return Exactness("C", (f"{reason}; see window.retention and window.grace",), hides=True)
 
 
-COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_windows": "expired"}
-"""Counts that are reported of a store, with their names in ``kops.spark.job.NOTED``."""
-
-
 def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Exactness:
     """Judge windows by what was seen while computing.
 
@@ -148,34 +141,32 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
     """
     if store.window is None:
         return Exactness("A")
-    found = [SURE]
+    found: list[tuple[str, str]] = []
     if count := noted.get("boundary", 0):
         which = f"{count:,} records may or may not have come after their window had closed"
-        found.append(Exactness("C", (f"{which}: the order in which partitions met is only known to the purged {store.repartition_topic}",)))
+        found.append(("C", f"{which}: the order in which partitions met is only known to the purged {store.repartition_topic}"))
     if count := noted.get("null_values", 0):
         which = f"{count:,} records have a null value, which windows give to a {store.aggregate.kind} too"
-        found.append(Exactness("C", (f"{which}: they are passed over here, and what the application makes of them is not known",)))
+        found.append(("C", f"{which}: they are passed over here, and what the application makes of them is not known"))
     if cache and (count := noted.get("cached", 0)):
         which = f"{count:,} late records are next to a session that has expired by retention"
         found.append(
-            Exactness(
-                "C", (f"{which}: whether the application still found it, in a cache or in an older store, is not known (streams.cache)",)
-            )
+            ("C", f"{which}: whether the application still found it, in a cache or in an older store, is not known (streams.cache)")
         )
     if count := noted.get("unaligned", 0):
         which = f"{count:,} windows of {store.changelog} do not start at multiples of {duration_text(store.window.advance_ms)}"
         from_there = f" from {duration_text(store.window.alignment_ms)} on" if store.window.alignment_ms else ""
-        found.append(Exactness("C", (f"{which}{from_there}: they are not windows of the file (window.size, advance, alignment)",)))
+        found.append(("C", f"{which}{from_there}: they are not windows of the file (window.size, advance, alignment)"))
     topic = store.source.topic
     if count := noted.get("uncovered", 0):
-        found.append(Exactness("D", (f"{count:,} windows may have had records of {topic} that are gone: it begins above offset 0",)))
+        found.append(("D", f"{count:,} windows may have had records of {topic} that are gone: it begins above offset 0"))
     elif noted.get("trimmed", 0):
         which = f"{topic} begins above offset 0: the records that are gone are of windows that have expired"
-        found.append(Exactness("B", (f"{which}, unless their timestamps lie after those of the records that follow",)))
+        found.append(("B", f"{which}, unless their timestamps lie after those of the records that follow"))
     if count := noted.get("timed", 0):
         which = f"the timestamps of {count:,} of {keys:,} sessions are those of the record that came last"
-        found.append(Exactness("B", (f"{which}, which is not known where several partitions feed a key",)))
-    return worst(found)
+        found.append(("B", f"{which}, which is not known where several partitions feed a key"))
+    return worst([SURE, *(Exactness(grade, (reason,)) for grade, reason in found)])
 
 
 def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
@@ -214,5 +205,9 @@ def fading(store: Store, settings: Mapping[str, str], earliest: int, now_ms: int
 
 
 def counted(noted: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts that are reported of a store; zeros for one without windows."""
-    return {name: noted.get(inner, 0) for name, inner in COUNTED.items()}
+    """Return the counts that are reported of a store; zeros for one without windows.
+
+    :param noted: ``kops.spark.job.NOTED``
+    """
+    names = {"late_records": "late", "boundary_records": "boundary", "expired_windows": "expired"}
+    return {name: noted.get(inner, 0) for name, inner in names.items()}
