@@ -37,8 +37,8 @@ class CheckOptions:
     program: ProgramRun
     path: str
     limit: int
-    first: int | None = None
-    one_key_in: int = 1
+    first: int | None
+    one_key_in: int
 
 
 def check(services: Services, state_file: StateFile, options: ComputeOptions, how: CheckOptions) -> Comparison:

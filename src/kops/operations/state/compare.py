@@ -49,15 +49,14 @@ def verify(
     state_file: StateFile,
     options: ComputeOptions,
     *,
-    look: Callable[[Engine, list[ComputedStore]], None] | None = None,
+    look: Callable[[Engine, list[ComputedStore]], None],
 ) -> Comparison:
     """Compare every store with its changelog and count.
 
     :param look: called with what was computed before it is discarded
     """
     with _computed(services, state_file, options) as (engine, notes, computed):
-        if look is not None:
-            look(engine, computed)
+        look(engine, computed)
         rows = [_store_row(found) for found in computed]
         return Comparison(rows, sum(found.differing for found in computed), notes, status_of([found.status for found in computed]))
 
@@ -123,7 +122,7 @@ def _store_row(found: ComputedStore) -> dict[str, Any]:
     }
 
 
-def diff_against(services: Services, state_file: StateFile, other: str, *, limit: int, master: str | None = None) -> Comparison:
+def diff_against(services: Services, state_file: StateFile, other: str, *, limit: int, master: str | None) -> Comparison:
     """Compare the stores of a state file with those of another application; ``expected`` is the state file's.
 
     Where the numbers of partitions differ, a key may be in any partition.
@@ -151,7 +150,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
             with explained(f"compare {store.changelog}"), engine.reading(*ranges):
                 held = compacted_view if store.history_ms is None else partial(held_versions, history_ms=store.history_ms)
                 staged = stage_difference_of(engine.kafka(), ranges[0], ranges[1], stage, held)
-            found = sum(count for actions in staged.actions.values() for name, count in actions.items() if name != "erased")
+            found = sum(counts_by_word(*staged.actions.values()).values())
             shown = key_rows(engine, store, stage, limit) if found else []
         finally:
             drop_stage(stage)

@@ -108,7 +108,7 @@ def refuse_unplaced(found: ComputedStore) -> None:
 
 
 def remember_proofs(
-    services: Services, state_file: StateFile, computed: Sequence[ComputedStore], offsets: Mapping[TopicPartition, int], *, at: str = ""
+    services: Services, state_file: StateFile, computed: Sequence[ComputedStore], offsets: Mapping[TopicPartition, int], *, at: str
 ) -> tuple[list[ComputedStore], list[str]]:
     """Remember which stores a comparison has proven.
 
