@@ -30,7 +30,6 @@ COMPUTED = ("state.rebuild", "state.replace", "state.into")
 """Operations that write what kops has computed."""
 _CHANGES = (*COMPUTED, RESTORE, "state.repartition")
 _MOVES = ("offsets.move", "offsets.delete")
-_MANY = ("offsets.move_many",)
 _NOTHING_DONE = (EntryStatus.REFUSED, EntryStatus.FAILED)
 
 Steps = Mapping[TopicPartition, "tuple[int | None, int | None]"]
@@ -208,7 +207,7 @@ def _steps(plan: Plan, application: str) -> Steps:
         groups = ResetArguments.of_json(plan.arguments).offsets.groups
     elif plan.operation in _MOVES:
         groups = OneMove.of_json(plan.arguments).groups
-    elif plan.operation in _MANY:
+    elif plan.operation == "offsets.move_many":
         groups = Moves.of_json(plan.arguments).groups
     elif plan.operation == DELETE_GROUPS:
         groups = Deletion.of_json(plan.arguments).prior

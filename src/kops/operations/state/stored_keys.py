@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,12 +59,10 @@ def stored_key(kind: str, data: bytes, size_ms: int | None = None) -> StoredKey:
     """
     layout = layout_of(kind)
     inner = layout.inner(data)
-    if inner is None:
-        return StoredKey(data, {})
-    try:
-        return StoredKey(inner, layout.columns(data, size_ms))
-    except UndecodableRecord:
-        return StoredKey(data, {})
+    with suppress(UndecodableRecord):
+        if inner is not None:
+            return StoredKey(inner, layout.columns(data, size_ms))
+    return StoredKey(data, {})
 
 
 def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
@@ -90,7 +89,7 @@ def as_base64(data: Any) -> Any:
     return {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
 
 
-def differing_keys(engine: Engine, store: Store, stage: str, limit: int, without: Collection[int] = ()) -> list[str]:
+def differing_keys(engine: Engine, store: Store, stage: str, limit: int, without: Collection[int]) -> list[str]:
     """Return the first keys of a changelog that were computed differently, each in a few words.
 
     :param without: partitions to leave out
