@@ -25,7 +25,7 @@ from kops.operations.services import Services
 from kops.operations.state.compute import changelog_range
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, begins, refuse_running_group
-from kops.operations.state.own_code.start import ProgramRun
+from kops.operations.state.own_code.start import CONSTRUCTION_SECONDS, ProgramRun
 from kops.operations.state.own_code.tasks import refuse_missing, refuse_other_count, store_task
 from kops.operations.state.shadow_change import ShadowArguments, plan_shadow
 from kops.operations.state.snapshot_topics import unprocessed
@@ -175,7 +175,7 @@ class Shadow:
             topology=facts_before_start(capture),
             class_path=program.class_path,
             class_path_sha256=capture.class_path_sha256,
-            seconds=program.seconds,
+            seconds=CONSTRUCTION_SECONDS,
         )
         services.progress.step(f"starting {command_text(capture.command)} as {self.name}")
         with ShadowProgram(start) as running:

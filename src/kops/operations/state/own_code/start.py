@@ -20,12 +20,14 @@ from kops.operations.state.own_code.memory import Memory
 from kops.operations.state.own_code.stores import launch_settings
 from kops.operations.state.shadow_change import ShadowRun
 
+CONSTRUCTION_SECONDS = 120.0
+"""How long a program may take to construct KafkaStreams."""
+
 
 @dataclass(frozen=True)
 class ProgramRun:
     """A captured program that is to compute its stores.
 
-    :param seconds: how long it may take to construct KafkaStreams
     :param base: a snapshot that the tasks start from, so that they read what came since; None: they start from nothing
     :param alone: words before the command with which it has no network; none: it has that of this machine
     :param nothing_waits: unprocessed records of its repartition topics count as processed, since the application will not process them for
@@ -38,7 +40,6 @@ class ProgramRun:
     """
 
     capture: Capture
-    seconds: float = 120.0
     base: BaseSnapshot | None = None
     alone: tuple[str, ...] = ()
     nothing_waits: bool = False
@@ -68,7 +69,7 @@ def program_start(program: ProgramRun, folder: str) -> ProgramStart:
         process=os.getpid(),
         class_path=program.class_path,
         class_path_sha256=program.capture.class_path_sha256,
-        seconds=program.seconds,
+        seconds=CONSTRUCTION_SECONDS,
         properties=launch_settings(program.capture),
         alone=program.alone,
         heap=program.memory.heap if program.memory else 0,
