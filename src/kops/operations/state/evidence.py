@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.errors import UsageProblem
 from kops.core.findings import names_text
 from kops.core.statefile import StateFile
-from kops.operations.state.exactness import Exactness, worst
+from kops.operations.state.exactness import SURE, Exactness, worst
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class OutputEvidence:
             *([f"{self.extra:,} keys there were not computed"] if self.extra else []),
         ]
         if not found:
-            return Exactness("A")
+            return SURE
         why = "the file is wrong, the application was reset or crashed, or the topic is not only this table's (then leave `output` out)"
         return Exactness("C", (f"of the newest records of {self.topic}, {' and '.join(found)} ({'; '.join(first)}): {why}",))
 

@@ -69,7 +69,7 @@ def _closes_ms(window: Windows) -> int:
 def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
     """Judge partitions of a changelog that have lost every record, and for which nothing was computed: neither a key nor a deletion."""
     if not partitions:
-        return Exactness("A")
+        return SURE
     which = partitions_text(partitions)
     reason = f"{which} of {store.changelog} lost every record, and nothing was computed for {'it' if len(partitions) == 1 else 'them'}"
     return Exactness("A", (f"{reason}: nothing shows what was there",), hides=True)
@@ -99,7 +99,7 @@ def of_expiry(store: Store, settings: Mapping[str, str], begins: Mapping[int, in
     """
     places = {number: count for number, count in missing.items() if count and begins.get(number, 0) > 0}
     if not places or not expires(store, settings):
-        return Exactness("A")
+        return SURE
     which = f"{sum(places.values()):,} keys are missing from {partitions_text(places)} of {store.changelog}, where old keys expire"
     reason = f"{which} (cleanup.policy={settings.get('cleanup.policy')}): whether the application still holds them is not known"
     return Exactness("C", (f"{reason}, and what is appended expires too: set cleanup.policy=compact first",))
@@ -126,7 +126,7 @@ def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, 
     """
     kept, window = kept_ms(settings), store.window
     if window is None or not noted.get("expired", 0) or kept - added_ms <= window.retention_ms:
-        return Exactness("A")
+        return SURE
     why = f"retention.ms is {duration_text(kept)}, of which Kafka Streams adds {duration_text(added_ms)}"
     which = f"{noted['expired']:,} windows have expired by the file's retention ({duration_text(window.retention_ms)})"
     reason = f"{which}, and {store.changelog} is kept for longer ({why}): they are neither computed nor compared"
@@ -140,7 +140,7 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
     :param cache: stores have one (``statestore.cache.max.bytes``)
     """
     if store.window is None:
-        return Exactness("A")
+        return SURE
     found: list[tuple[str, str]] = []
     if count := noted.get("boundary", 0):
         which = f"{count:,} records may or may not have come after their window had closed"

@@ -82,7 +82,7 @@ def of_input(
     :param starts: where the application began to read it, for partitions where that was not at offset 0
     """
     if store.reuses_source:
-        return Exactness("A")
+        return SURE
     kind = _kind_of(store)
     reasons = [
         f"{topic}:{number} begins at offset {bound.log_start_offset}: older records are gone"
@@ -105,7 +105,7 @@ def of_gaps(store: Store, places: str) -> Exactness:
     reason = f"records are gone from the middle of the input ({places}), as where it was compacted once"
     kind = _kind_of(store)
     if store.reuses_source or (kind == TABLE and not (store.table and store.key_by)):
-        return Exactness("A")
+        return SURE
     if kind == TABLE:
         return Exactness("C" if store.aggregate.kind == REDUCER else "B", (f"{reason}: timestamps, and groups that are empty, may differ",))
     if _is_last_of_key(store):
@@ -139,13 +139,13 @@ def _of_serializer(store: Store) -> Exactness:
         return Exactness("B", (f"{value} is kept as it was read, and the application's serializer may write {other}",))
     if store.aggregate.is_whole_value and not joined and value.name == "json":
         return Exactness("B", ("JSON is kept as it was read, and the application's serde may write it in another way",))
-    return Exactness("A")
+    return SURE
 
 
 def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[str]) -> Exactness:
     """Judge a store that is grouped from a table by whether every change of the table can be known."""
     if store.table is None or not store.key_by:
-        return Exactness("A")
+        return SURE
     may = "timestamps, and groups that are empty by now, may differ"
     reasons = [
         f"{source.topic} is compacted, so changes are gone: {may}"
@@ -157,7 +157,7 @@ def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[s
     if state_file.cache:
         reasons.append(f"the application's cache skips changes (streams.cache): {may}")
     if not reasons:
-        return Exactness("A")
+        return SURE
     if store.others and state_file.cache:
         why = (
             "where both sides of a join change between two flushes of its cache, Kafka Streams takes from a group what it never added to it"
@@ -173,7 +173,7 @@ def of_cached_join(state_file: StateFile, store: Store) -> Exactness:
     """Judge a join that is stored: with a cache it keeps a row if both its sides were deleted between two flushes."""
     table = store.table
     if table is None or store.key_by or not store.others or not state_file.cache:
-        return Exactness("A")
+        return SURE
     why = "where both sides of a key are deleted between two flushes of the application's cache, Kafka Streams keeps its row"
     return Exactness("B", (f"{why} (streams.cache); here it is unexpected",))
 
@@ -181,7 +181,7 @@ def of_cached_join(state_file: StateFile, store: Store) -> Exactness:
 def of_cached_sessions(state_file: StateFile, store: Store) -> Exactness:
     """Judge sessions by their times, which older versions take from another record if they are cached."""
     if store.window is None or store.window.kind != SESSION or not state_file.flushes_sessions_late:
-        return Exactness("A")
+        return SURE
     return Exactness("B", ("a session has the time of the record at which the application's cache was flushed (streams.cache, version)",))
 
 
@@ -201,7 +201,7 @@ def of_untimed_stores(store: Store) -> Exactness:
 def of_time(store: Store, keys: int, timed: int) -> Exactness:
     """Judge by the rows whose timestamp depends on the order in which topics were read; groups are left to ``of_changes``."""
     if not timed or store.key_by:
-        return Exactness("A")
+        return SURE
     return Exactness("B", (f"the timestamps of {timed} of {keys} keys depend on the order in which topics were read",))
 
 
@@ -209,7 +209,7 @@ def of_library(state_file: StateFile) -> Exactness:
     """Judge by the library: a table of Faust has no timestamps."""
     if state_file.library == FAUST:
         return Exactness("B", ("a table of Faust has no timestamps: those of its input are written, and none is compared",))
-    return Exactness("A")
+    return SURE
 
 
 def of_order(store: Store, keys: int, mixed: int) -> Exactness:
@@ -218,7 +218,7 @@ def of_order(store: Store, keys: int, mixed: int) -> Exactness:
     :param mixed: keys fed by several source partitions, where the order matters
     """
     if not mixed:
-        return Exactness("A")
+        return SURE
     if store.table and store.aggregate.kind != REDUCER:
         return Exactness("C", (f"{mixed} of {keys} sums round, differently in another order of additions and subtractions",))
     if store.others and not store.key_by:

@@ -20,7 +20,7 @@ from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore, changelog_range, of_places
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_doubts import of_emptied
-from kops.operations.state.exactness import Exactness, worst
+from kops.operations.state.exactness import SURE, Exactness, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.own_code.exactness import of_runs
@@ -129,6 +129,7 @@ def judged(
         staged=here.staged,
         headers=here.headers,
     )
+    actions = here.staged.actions
     lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > facts.starts.get(place, 0)]
     exactness = worst(
         [
@@ -141,12 +142,10 @@ def judged(
                 anywhere=topics_in_any_partition(capture),
             ),
             *more,
-            Exactness("D", (f"the oldest records of {', '.join(lost[:3])} are gone",)) if lost else Exactness("A"),
+            Exactness("D", (f"the oldest records of {', '.join(lost[:3])} are gone",)) if lost else SURE,
+            of_emptied(facts.store, [number for number in facts.emptied if not actions.get(number)]),
         ]
     )
-    actions = here.staged.actions
     proof = proof_of(live=here.live, expected=here.keys, actions=actions, damaged=facts.damaged, whole=facts.whole, lossy=facts.lossy)
-    emptied = of_emptied(facts.store, [number for number in facts.emptied if not actions.get(number)])
-    places = of_places(engine.session, facts, stage, actions, facts.damaged)
-    heap, judged = ran[found.number].heap, worst([exactness, emptied, places])
-    return ComputedStore(facts, stage, counts, judged, worst([exactness, emptied]).grade, proof, heap=heap, on_disk=here.on_disk)
+    places, heap = of_places(engine.session, facts, stage, actions, facts.damaged), ran[found.number].heap
+    return ComputedStore(facts, stage, counts, worst([exactness, places]), exactness.grade, proof, heap=heap, on_disk=here.on_disk)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kops.core.findings import counted, names_text
 from kops.core.streams.program_doubts import Doubts
 from kops.formats.base import as_text_or_base64
-from kops.operations.state.exactness import Exactness
+from kops.operations.state.exactness import SURE, Exactness
 from kops.output.records import as_line
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: b
     """
     lasting = (*doubts.lasting, *_seen(doubts, ran, windows=windows, anywhere=anywhere))
     return [
-        Exactness("C", lasting) if lasting else Exactness("A"),
-        Exactness("B", doubts.of_times) if doubts.of_times else Exactness("A"),
+        Exactness("C", lasting) if lasting else SURE,
+        Exactness("B", doubts.of_times) if doubts.of_times else SURE,
         _of_orders(doubts.of_order, here, ran),
         _of_own_processors(doubts.own_processors),
     ]
@@ -43,7 +43,7 @@ def _of_orders(of_order: Sequence[str], here: StoreCounts, ran: Sequence[Ran]) -
     :param of_order: what leaves the order open
     """
     if not of_order:
-        return Exactness("A")
+        return SURE
     orders, thrown = ran[0].orders, next((each.thrown for each in ran if each.thrown), None)
     if orders == 1:
         return Exactness("C", tuple(of_order))
@@ -69,7 +69,7 @@ def keys_text(keys: Sequence[bytes]) -> str:
 def _of_own_processors(names: Sequence[str]) -> Exactness:
     """Name the program's own processors, of which only what they call is seen."""
     if not names:
-        return Exactness("A")
+        return SURE
     beside = "what they keep in other classes, which a restart forgets, or read from elsewhere is not known"
     return Exactness("A", (f"the program's own processors fill it, and {beside}: {', '.join(names)}",))
 
