@@ -77,14 +77,12 @@ def uncovered_note(state_file: StateFile, uncovered: Sequence[UncoveredChangelog
 
 def stale_local_state(application: str, computed: Iterable[ComputedStore]) -> list[str]:
     """Return where local stores would not follow: a log that was emptied or recreated does not delete old keys."""
-    lost: dict[str, list[int]] = {}
+    lost = []
     for found in computed:
-        if not found.must_write:
-            continue
-        numbers = [number for number in sorted(found.contents) if _lacks_most(found, number)]
+        numbers = [number for number in sorted(found.contents) if _lacks_most(found, number)] if found.must_write else []
         if numbers:
             topic = found.facts.store.changelog
-            lost[topic if len(numbers) == len(found.facts.changelog_bounds) else f"{topic}:{','.join(map(str, numbers))}"] = numbers
+            lost.append(topic if len(numbers) == len(found.facts.changelog_bounds) else f"{topic}:{','.join(map(str, numbers))}")
     if not lost:
         return []
     verb = "is" if len(lost) == 1 else "are"

@@ -75,9 +75,8 @@ def refuse_moved_on(plan: Plan[StateArguments], now: Plan[StateArguments]) -> No
     recreated = {change.name for change in arguments.topics}
     for target in sorted({*before, *here}):
         offset = here.get(target)
-        forgotten = (
-            offset is None and target.rpartition(":")[0] in recreated
-        )  # the coordinator forgets what was committed for a deleted topic
+        # The coordinator forgets what was committed for a deleted topic.
+        forgotten = offset is None and target.rpartition(":")[0] in recreated
         if not forgotten and offset not in (before.get(target), wanted.get(target, before.get(target))):
             raise StateMoved(f"{arguments.application} has moved on in {target} since", hint="plan again from what is there now")
 

@@ -9,7 +9,7 @@ from kops.core.models import READ_COMMITTED, isolation_of
 from kops.core.secret_shapes import HIDDEN
 from kops.core.statefile import Form, StateFile
 from kops.core.statefile import Store as StateStore
-from kops.core.statefile.draft_program import known_formats
+from kops.core.statefile.draft_program import OWN_TIMES, known_formats
 from kops.core.statefile.fields import nearest
 from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, PROGRAM, VERSIONED, Aggregation, Windows
 from kops.core.statefile.models import SESSION as SESSIONS
@@ -24,13 +24,9 @@ from kops.operations.services import Services
 _BYTES = Form("bytes")
 _OF_CONNECTION = ("sasl.", "ssl.")
 _AT_ONCE = "exactly_once"
-_WALL_CLOCK_EXTRACTOR = "org.apache.kafka.streams.processor.WallclockTimestampExtractor"
-_OWN_TIMES = (
-    "org.apache.kafka.streams.processor.FailOnInvalidTimestamp",
-    "org.apache.kafka.streams.processor.LogAndSkipOnInvalidTimestamp",
-    "org.apache.kafka.streams.processor.UsePartitionTimeOnInvalidTimestamp",
-)
-INTO_OPTION = "--into"
+_EXTRACTORS = "org.apache.kafka.streams.processor."
+_WALL_CLOCK_EXTRACTOR = f"{_EXTRACTORS}WallclockTimestampExtractor"
+_OWN_TIMES = [f"{_EXTRACTORS}{name}" for name in OWN_TIMES]
 _TYPES = {
     captured.TIMESTAMPED_KEY_VALUE: KEY_VALUE,
     captured.WINDOW: WINDOWS,
@@ -131,7 +127,7 @@ def _store(capture: Capture, store: captured.Store) -> StateStore:
     window = None
     if kind in (WINDOWS, SESSIONS):
         size = store.window_size_ms or 0
-        window = Windows(SESSIONS if kind == SESSIONS else WINDOWS, size, max(1, size), store.grace_ms or 0, store.retention_ms or 0)
+        window = Windows(kind, size, max(1, size), store.grace_ms or 0, store.retention_ms or 0)
     return StateStore(
         name=store.name,
         source=sources[0],
@@ -158,7 +154,7 @@ def refuse_moving(state_file: StateFile, unfit: Sequence[str], what: str) -> Non
     if unfit:
         raise Refused(f"{what} needs all stores of the program, and {unfit[0]}", hint="name those that are enough with --store")
     for source in {source.topic: source for store in state_file.stores for source in store.inputs}.values():
-        if source.timestamp not in (None, WALL_CLOCK) and what != INTO_OPTION:
+        if source.timestamp not in (None, WALL_CLOCK) and what != "--into":
             raise Refused(
                 f"{what} commits the time of the last record with each offset, which for {source.topic} only {source.timestamp} knows",
                 hint="`kops offsets reset` moves the application, and `rebuild` then computes up to there",
