@@ -68,10 +68,6 @@ def done_of(body: Any) -> RedriveProgress:
         raise ValueError(f"{body!r} does not say which dead letters were sent back") from broken
 
 
-def lock_of_topic(topic: str) -> str:
-    return f"kops-redrive-{topic}"
-
-
 def require_progress_topic(services: Services) -> list[str]:
     """Refuse if there is no permanent place to record what was sent back; return what a plan says about that place.
 
@@ -155,7 +151,7 @@ def folded(services: Services, known: Mapping[int, RedriveProgress], *, stable: 
     :param stable: wait for their open transactions to end; otherwise those count as aborted
     """
     reached: dict[tuple[str, int], int] = {}
-    for name in {one.replay for one in known.values() if one.replay}:
+    for name in _under_way(known):
         partitions = [number for number, one in known.items() if one.replay == name]
         found = progress_of(services, name, partitions, stable=stable, settled=stable)
         reached |= {(name, number): sent.offset for number, sent in found.items()}
@@ -167,7 +163,7 @@ def refuse_under_way(topic: str, known: Mapping[int, RedriveProgress]) -> None:
 
     :raises Refused: naming it
     """
-    names = sorted({one.replay for one in known.values() if one.replay})
+    names = _under_way(known)
     if names:
         raise Refused(
             f"a redrive of {topic} runs or was killed ({names[0]}): what it sends is not known yet",
@@ -199,7 +195,7 @@ class Redrive(Replay[RedriveArguments]):
     arguments: ClassVar[type[Arguments] | None] = RedriveArguments
 
     def locks(self, plan: Plan[RedriveArguments]) -> Iterable[str]:
-        return [lock_of_topic(plan.arguments.source)]
+        return [f"kops-redrive-{plan.arguments.source}"]
 
     def check(self, services: Services, plan: Plan[RedriveArguments]) -> None:
         given = plan.arguments
@@ -230,8 +226,7 @@ class Redrive(Replay[RedriveArguments]):
             known = read_done(services, given.source, given.claims)
             ours = {number: one for number, one in known.items() if one.replay == given.replay}
             if ours:
-                empty = {int(number): joined(some) for number, some in given.without_records.items()}
-                after = folded(services, ours)
+                empty, after = given.without_records, folded(services, ours)
                 write_done(services, given.source, {n: RedriveProgress(joined(one.done, empty.get(n, ()))) for n, one in after.items()})
         return super().verify(services, plan, results)
 
@@ -274,19 +269,18 @@ def abort_open(services: Services, topic: str, anchor: str) -> None:
     from kops.spark.replay.jobs import group_of
 
     partitions = range(len(services.kafka.topics.existing([topic])[topic].partitions))
-    left = _unfinished(read_done(services, topic, partitions))
-    writers = [group_of(replay, number) for number, replay in sorted(left.items())]
+    known = read_done(services, topic, partitions)
+    writers = [group_of(one.replay, number) for number, one in sorted(known.items()) if one.replay]
     connection = services.connection
     fence(settings_of(connection, "target"), (Names(name, anchor, 0, name) for name in writers), connection.bootstrap_servers)
 
 
 def taken_over(known: Mapping[int, RedriveProgress]) -> list[str]:
     return [
-        f"takes over from {replay}: what that one has in open transactions is aborted, and sent by this one"
-        for replay in sorted({*_unfinished(known).values()})
+        f"takes over from {replay}: what that one has in open transactions is aborted, and sent by this one" for replay in _under_way(known)
     ]
 
 
-def _unfinished(known: Mapping[int, RedriveProgress]) -> dict[int, str]:
-    """Return the redrives that have dead letters left to send, by partition of the dead-letter topic."""
-    return {number: one.replay for number, one in known.items() if one.replay}
+def _under_way(known: Mapping[int, RedriveProgress]) -> list[str]:
+    """Return the names of the redrives that have dead letters left to send."""
+    return sorted({one.replay for one in known.values() if one.replay})

@@ -95,7 +95,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
     arguments = _arguments(services, request, found.topic, chosen_master(services, request.master))
     work = Work(services, arguments)
     work.begin()
-    groups, chosen, total = _read(work, found, done, request)
+    groups, chosen = _read(work, found, done, request)
     _refuse_scattered(found.topic, noted, chosen)
     sent = [group for group in groups if group.fate in ("send", "parked")]
     topics = sorted({str(group.topic) for group in sent})
@@ -112,8 +112,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
         error.details["histogram"] = causes_json(groups)
         raise
     by, said = _placement(sent, targets, request.changes)
-    claims = {number: chosen[number] for number in sorted(chosen)}
-    whole = sum(group.count for group in groups) == total
+    claims = dict(sorted(chosen.items()))
     return Plan(
         operation=OPERATION,
         summary=_summary(sent, found.topic, topics),
@@ -128,7 +127,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
             partition_by=by,
             ranges={number: (some[0][0], some[-1][1]) for number, some in claims.items()},
             claims=claims,
-            without_records=_without_records(found, done, claims) if whole and len(sent) == len(groups) else {},
+            without_records=_without_records(found, done, claims) if len(sent) == len(groups) else {},
             histogram=causes_json(groups),
         ),
         warnings=tuple(_warnings(found.topic, targets)),
@@ -145,8 +144,8 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
 
 def _read(
     work: Work[RedriveArguments], found: Range, done: Mapping[int, RedriveProgress], request: RedriveRequest
-) -> tuple[list[Group], dict[int, Intervals], int]:
-    """Return what was found by cause, the offsets to send, and how many records were read."""
+) -> tuple[list[Group], dict[int, Intervals]]:
+    """Return what was found by cause, and the offsets to send."""
     session = work.engine.session  # must have started before anything else imports pyspark
     from kops.spark.driver.failures import explained
     from kops.spark.replay.jobs import PartitionRange
@@ -159,13 +158,13 @@ def _read(
         if start < some.end:
             parts.append(PartitionRange(number, start, some.end))
     if not parts:
-        return [], {}, 0
+        return [], {}
     work.services.progress.step(f"reading the dead letters of {found.topic}")
     letters = letters_of(work, parts, {number: one.done for number, one in done.items()}, inside=False, where=request.changes.where)
     with explained(f"read the dead letters of {found.topic}"):
         groups = grouped(letters)
         chosen = offsets_chosen(letters) if any(group.fate in ("send", "parked") for group in groups) else {}
-    return groups, {number: joined(some) for number, some in chosen.items()}, sum(group.count for group in groups)
+    return groups, {number: joined(some) for number, some in chosen.items()}
 
 
 def _arguments(services: Services, request: RedriveRequest, topic: str, master: str) -> RedriveArguments:
