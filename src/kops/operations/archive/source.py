@@ -19,14 +19,10 @@ from kops.operations.services import Services
 
 @dataclass(frozen=True)
 class Source:
-    """Where records come from.
-
-    :param context: its name, when it is not the session's
-    """
+    """Where records come from."""
 
     connection: Connection
     kafka: Kafka
-    context: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def source_of(services: Services, context: str | None) -> Source:
 
     environ = {name: value for name, value in os.environ.items() if not name.startswith("KOPS_")}
     connection = resolve(services.directories, environ, context=context)
-    return Source(connection, Kafka(connection), context)
+    return Source(connection, Kafka(connection))
 
 
 def settings_of(connection: Connection, what: str) -> dict[str, str]:
@@ -122,11 +118,11 @@ def _committed(source: Source, group: str | None, partitions: tuple[TopicPartiti
     return offsets
 
 
-def older_than(source: Source, found: Range, milliseconds: int) -> list[int]:
-    """Return the partitions whose range begins with records before a time."""
+def has_older(source: Source, found: Range, milliseconds: int) -> bool:
+    """Whether the range of a partition begins with records before a time."""
     places = [TopicPartition(found.topic, number) for number, some in found.ranges.items() if not some.empty]
-    first = source.kafka.offsets.at_time(places, milliseconds)
-    return [place.partition for place in places if (at := first[place]) is None or at > found.ranges[place.partition].start]
+    first = source.kafka.offsets.at_time(places, milliseconds) if places else {}
+    return any((at := first[place]) is None or at > found.ranges[place.partition].start for place in places)
 
 
 def refuse_lost_records(source: Source, topic: str, starts: Mapping[int, int]) -> None:

@@ -14,7 +14,7 @@ from kops.core.records.models import OffsetRange
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
 from kops.formats.base import as_text_or_base64
-from kops.operations.archive.source import Range, Source, older_than, range_of, settings_of, source_of
+from kops.operations.archive.source import Range, Source, has_older, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.arguments import ReplayArguments, new_name
 from kops.operations.replay.progress import ProgressTopic, find_progress_topic, progress_notes
@@ -51,7 +51,7 @@ def plan_replay(services: Services, request: ReplayRequest, *, look: bool = Fals
     if not topics:
         raise Refused("no record says where it goes: the range is empty", hint="--declare names the topics")
     targets = targets_of(services, topics, request)
-    where, said = placement(request, found.partitions, targets, changed=bool(request.changes.some and _moves(request)))
+    where, said = placement(request, found.partitions, targets, changed=_moves(request))
     progress_topic = (
         find_progress_topic(services)
         if request.guarantee == EXACTLY_ONCE
@@ -159,7 +159,7 @@ def _undo(targets: Targets) -> list[str]:
 
 def _warnings(services: Services, source: Source, found: Range, request: ReplayRequest, targets: Targets) -> list[str]:
     now = to_milliseconds(services.now())
-    warnings = warnings_of(targets, lambda kept: not request.accept_new_times and _has_older(source, found, now - kept))
+    warnings = warnings_of(targets, lambda kept: not request.accept_new_times and has_older(source, found, max(0, now - kept)))
     if found.topic in targets.counts and request.source_context is None:
         warnings.append(f"{found.topic} is source and target: what is sent comes after the range, and every reader gets it again")
     return [*warnings, *(_other_partitions(found, topic, count) for topic, count in targets.counts.items() if count != found.partitions)]
@@ -172,10 +172,6 @@ def _other_partitions(found: Range, topic: str, count: int) -> str:
         f" application joins topics only if they have equally many, and one that is to read {topic} instead of {found.topic} needs its"
         f" state moved first: kops state repartition FILE --partitions {count} --input {found.topic}={topic}"
     )
-
-
-def _has_older(source: Source, found: Range, milliseconds: int) -> bool:
-    return bool(found.offsets and older_than(source, found, max(0, milliseconds)))
 
 
 SAMPLES = 5
@@ -206,16 +202,14 @@ def topics_by_reading(work: Work[ReplayArguments], parts: Sequence[PartitionRang
 def preview(work: Work[ReplayArguments], source: Source, parts: Sequence[PartitionRange]) -> tuple[dict[str, Any], list[str]]:
     work.services.progress.step(f"reading {work.arguments.source}")
     counts, samples = _of_rows(work, parts) if work.changes.some else _of_batches(work, source, parts)
-    limit = work.arguments.limit
     total = sum(counts.values())
-    shown = [f"{record['topic']}: {sample_text(record['key'])} = {sample_text(record['value'])}" for record in samples]
     places = "; ".join(f"{place} {count:,}" for place, count in list(counts.items())[:SAMPLES])
-    read, sent = sum(part.end - part.start for part in parts), min(total, limit or total)
+    read, sent = sum(part.end - part.start for part in parts), min(total, work.arguments.limit or total)
     notes = [
         f"read: {counted(read, 'offset')}; to be sent: {counted(sent, 'record')} ({places})",
-        *(f"sample: {line}" for line in shown),
+        *(f"sample: {record['topic']}: {sample_text(record['key'])} = {sample_text(record['value'])}" for record in samples),
     ]
-    return {"records": min(total, limit or total), "counts": counts, "samples": samples}, notes
+    return {"records": sent, "counts": counts, "samples": samples}, notes
 
 
 def _of_rows(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> tuple[dict[str, int], list[dict[str, Any]]]:
