@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,7 +16,7 @@ from kops.operations.archive.manifest import Archive
 from kops.operations.archive.place import Place
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.checks import group_or_none
-from kops.operations.offsets.items import not_as_written, offset_of
+from kops.operations.offsets.items import not_as_written, offset_of, partition_of
 from kops.operations.protocol.mutation import failed
 from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
 from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
@@ -41,15 +41,14 @@ class Restore(Replay[RestoreArguments]):
     def check(self, services: Services, plan: Plan[RestoreArguments]) -> None:
         """Refuse when the target has changed, a group has members, or this was carried out before."""
         given = plan.arguments
-        resumed = given.resumed
-        if given.create and not resumed and services.kafka.topics.existing([given.anchor]):
+        if given.create and not given.resumed and services.kafka.topics.existing([given.anchor]):
             raise StateMoved(f"{given.anchor} was made since the plan was", hint="run the command again")
-        done = progress_of(services, given.replay, list(plan.arguments.ranges), stable=False, settled=resumed)
-        if resumed:
+        done = progress_of(services, given.replay, given.ranges, stable=False, settled=given.resumed)
+        if given.resumed:
             refuse_forgotten(services, plan, done)
         elif done:
             raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` continues")
-        refuse_active_groups(services, list(given.groups))
+        refuse_active_groups(services, given.groups)
         super().check(services, replace(plan, arguments=replace(given, ranges={})))
 
     def apply(self, services: Services, plan: Plan[RestoreArguments]) -> Iterator[ItemResult]:
@@ -80,7 +79,7 @@ class Restore(Replay[RestoreArguments]):
             *verified_groups(services, plan, [result for result in results if actions[result.target] == MOVE]),
         )
         if all(result.status is Status.DONE for result in found):
-            forget_progress(services, plan.arguments.replay, list(plan.arguments.ranges))
+            forget_progress(services, plan.arguments.replay, plan.arguments.ranges)
         return found
 
     def resume(self, services: Services, plan: Plan[RestoreArguments]) -> Plan:
@@ -189,7 +188,7 @@ def group_items(archive: Archive, target: str, found: Mapping[str, Mapping[int, 
             yield Item(f"{group} {target}:{number}", MOVE, offset, f"after {before:,} of {counted(records, 'record')}", said)
 
 
-def refuse_active_groups(services: Services, groups: Sequence[str]) -> None:
+def refuse_active_groups(services: Services, groups: Iterable[str]) -> None:
     """Refuse while a group has members.
 
     :raises GroupActive: naming it
@@ -228,8 +227,7 @@ def verified_groups(services: Services, plan: Plan[RestoreArguments], results: S
         if result.status is not Status.DONE:
             return result
         group, _, where = result.target.rpartition(" ")
-        topic, _, number = where.rpartition(":")
-        error = not_as_written(result.target, CommittedOffset(result.value), found[group].get(TopicPartition(topic, int(number))))
+        error = not_as_written(result.target, CommittedOffset(result.value), found[group].get(partition_of(where)))
         return result if error is None else ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
 
     return tuple(judged(result) for result in results)

@@ -52,7 +52,7 @@ def plan_restore(
     targets = _new_targets(created, request) if created else targets_of(services, [target], request)
     _, said = placement(request, archive.partitions, targets, changed=False)
     chosen = groups_wanted(archive, groups)
-    refuse_active_groups(services, list(chosen))
+    refuse_active_groups(services, chosen)
     places = translated(archive, rows_compared(engine, place, archive), chosen)
     ranges = {number: archive.span(number) or (0, 0) for number in archive.held_partitions}
     progress_topic = find_progress_topic(services)

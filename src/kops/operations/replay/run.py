@@ -17,7 +17,7 @@ from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.replay.arguments import Given, ReplayArguments
 from kops.operations.replay.progress import begin_progress, finished_by, forget_progress, known_producers, progress_of, refuse_forgotten
 from kops.operations.replay.proof import OTHERS, TargetContents, proven, read_targets
-from kops.operations.replay.work import Work, ranges_left
+from kops.operations.replay.work import Work, ranges_left, reached
 from kops.operations.services import Services
 from kops.operations.topics.plan import recreated
 from kops.operations.topics.truncate import TruncateTopics, Truncation, below_of_json, plan_truncate_at
@@ -50,38 +50,40 @@ class Replay(Mutation[Given]):
         finished = finished_by(services, plan)
         if finished is not None:
             raise StateMoved(f"this replay was finished by {finished.id}", hint="run the command again to send everything again")
-        resumed = given.resumed
-        done = progress_of(services, given.replay, list(plan.arguments.ranges), stable=False, settled=resumed)
-        if resumed:
+        done = progress_of(services, given.replay, given.ranges, stable=False, settled=given.resumed)
+        if given.resumed:
             refuse_forgotten(services, plan, done)
         else:
             if done:
                 raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` continues")
             _refuse_filled(services, plan.guard["empty_ends"])
-        left = ranges_left(given, {number: sent.offset for number, sent in done.items()})
+        left = ranges_left(given, done)
         refuse_lost_records(
-            source, given.source, {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left}
+            source, given.source, {part.partition: max(part.start, reached(done, part.partition, part.start)) for part in left}
         )
 
     def apply(self, services: Services, plan: Plan[Given]) -> Iterator[ItemResult]:
         given = plan.arguments
-        done = progress_of(services, given.replay, list(plan.arguments.ranges), stable=False) if given.resumed else {}
-        begin_progress(services, plan, [number for number in list(plan.arguments.ranges) if number not in done])
-        parts = ranges_left(given, {number: sent.offset for number, sent in done.items()})
+        done = progress_of(services, given.replay, given.ranges, stable=False) if given.resumed else {}
+        begin_progress(services, plan, [number for number in given.ranges if number not in done])
+        parts = ranges_left(given, done)
         failure: KopsError | None = None
         outcomes: list[Outcome] = []
         if parts:
             work = Work(services, given)
             services.progress.step(f"sending {given.source}")
-            ends = {partition_of(place): end for place, end in _ends(services, plan).items()}
-            total = sum(part.end - _reached(done, part.partition, part.start) for part in parts)
+            places = [TopicPartition(topic, number) for topic, count in given.targets.items() for number in range(count)]
+            ends = {place: bound.log_end_offset for place, bound in services.kafka.offsets.bounds(places).items()}
+            total = sum(part.end - reached(done, part.partition, part.start) for part in parts)
             try:
                 with work.sending(ends, total):
                     outcomes = work.send(parts, done)
             except KopsError as broken:
                 failure = broken
         # While no broker answers, it is asked again: what was sent is there and has to be reported.
-        after = patiently(lambda: progress_of(services, given.replay, list(plan.arguments.ranges)), again=_is_unreachable)
+        after = patiently(
+            lambda: progress_of(services, given.replay, given.ranges), again=lambda error: isinstance(error, (Unreachable, TimedOut))
+        )
         by_partition = {outcome.partition: outcome for outcome in outcomes}
         after |= _reported(plan, after, outcomes)
         full = given.limit is not None and sum(sent.records for sent in after.values()) >= given.limit
@@ -92,7 +94,7 @@ class Replay(Mutation[Given]):
     def verify(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         found = proven(services, plan, results)
         if all(result.status is Status.DONE for result in found):
-            forget_progress(services, plan.arguments.replay, list(plan.arguments.ranges))
+            forget_progress(services, plan.arguments.replay, plan.arguments.ranges)
         return found
 
     def invert(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> Plan:
@@ -108,7 +110,7 @@ class Replay(Mutation[Given]):
 
     def resume(self, services: Services, plan: Plan[Given]) -> Plan:
         """Return the plan for what is left, from where the records in the target show that it stopped."""
-        done = progress_of(services, plan.arguments.replay, list(plan.arguments.ranges), stable=False)
+        done = progress_of(services, plan.arguments.replay, plan.arguments.ranges, stable=False)
         refuse_forgotten(services, plan, done)
         items = tuple(_left(item, done.get(partition_of(item.target).partition)) for item in plan.items)
         sent = sum(each.records for each in done.values())
@@ -139,21 +141,8 @@ def _reported(plan: Plan[Given], after: Mapping[int, PartitionProgress], outcome
     return {
         each.partition: PartitionProgress(each.reached, each.records, each.fingerprint, each.producers)
         for each in outcomes
-        if each.reached > _reached(after, each.partition, starts[each.partition])
+        if each.reached > reached(after, each.partition, starts[each.partition])
     }
-
-
-def _is_unreachable(error: BaseException) -> bool:
-    return isinstance(error, (Unreachable, TimedOut))
-
-
-def _reached(done: Mapping[int, PartitionProgress], number: int, start: int) -> int:
-    return done[number].offset if number in done else start
-
-
-def _ends(services: Services, plan: Plan[Given]) -> dict[str, int]:
-    places = [TopicPartition(topic, number) for topic, count in plan.arguments.targets.items() for number in range(count)]
-    return {str(place): bound.log_end_offset for place, bound in services.kafka.offsets.bounds(places).items()}
 
 
 def _refuse_filled(services: Services, empty_ends: Mapping[str, int]) -> None:
@@ -232,8 +221,7 @@ def plan_undo(services: Services, plan: Plan[Given], results: Sequence[ItemResul
     :raises Refused: when the targets had records before, or have none of the replay
     """
     names = ", ".join(plan.arguments.targets)
-    partitions = list(plan.arguments.ranges)
-    done = progress_of(services, plan.arguments.replay, partitions, stable=False, settled=False)
+    done = progress_of(services, plan.arguments.replay, plan.arguments.ranges, stable=False, settled=False)
     producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
     producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
     _refuse_other_topics(services, plan)
@@ -251,7 +239,7 @@ def plan_undo(services: Services, plan: Plan[Given], results: Sequence[ItemResul
             producers=sorted(producers),
         )
     back = plan_truncate_at(services, seen.ends)  # records that arrived after the check stay
-    arguments = ReplayTruncation(back.arguments.below, plan.arguments.replay, tuple(partitions))
+    arguments = ReplayTruncation(back.arguments.below, plan.arguments.replay, tuple(plan.arguments.ranges))
     summary = f"undo the replay: {back.summary}"
     return replace(back, operation=UndoReplay.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
 

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
 from kops.core.errors import UsageProblem
-from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.core.statefile.sources import Form
 from kops.operations.archive.source import settings_of, source_of
@@ -75,9 +74,8 @@ class Work(Generic[Given]):
     def begin(self) -> None:
         """Begin to start Spark.
 
-        :raises MissingRequirement: without the extra ``state``, or Java
+        :raises MissingRequirement: without Java
         """
-        needs(STATE, "a replay needs")
         _ = self.engine
 
     @property
@@ -219,13 +217,17 @@ def _rows_of(arguments: ReplayArguments) -> Callable[[Work[Any], Sequence[Partit
     return found
 
 
-def ranges_left(arguments: ReplayArguments, done: Mapping[int, int]) -> list[PartitionRange]:
-    """Return the ranges of a plan that are not completely sent.
-
-    :param done: next offset to send, by partition
-    """
+def ranges_left(arguments: ReplayArguments, done: Mapping[int, PartitionProgress]) -> list[PartitionRange]:
+    """Return the ranges of a plan that are not completely sent."""
     from kops.spark.replay.jobs import PartitionRange
 
     return [
-        PartitionRange(number, start, end) for number, (start, end) in sorted(arguments.ranges.items()) if done.get(number, start) < end
+        PartitionRange(number, start, end)
+        for number, (start, end) in sorted(arguments.ranges.items())
+        if reached(done, number, start) < end
     ]
+
+
+def reached(done: Mapping[int, PartitionProgress], number: int, start: int) -> int:
+    """Return the next offset of a partition to send."""
+    return done[number].offset if number in done else start
