@@ -128,7 +128,8 @@ def _judged(result: ItemResult, sent: Totals | None, there: Totals | None, plan:
     """
     if result.status is not Status.DONE or sent is None or there is None:
         return result
-    same = sent == there if _keeps_content(plan) else sent.records == there.records
+    recompressed = plan.arguments.inflated and plan.arguments.new_times  # with new times, so that the content is another
+    same = sent.records == there.records if recompressed else sent == there
     value: Mapping[str, Any] = {key: each for key, each in result.value.items() if key != "producers"}
     if same:
         in_target = there if shown is None else shown
@@ -142,8 +143,3 @@ def _judged(result: ItemResult, sent: Totals | None, there: Totals | None, plan:
         in_target={"records": there.records, "fingerprint": f"{there.fingerprint:016x}"},
     )
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
-
-
-def _keeps_content(plan: Plan[Given]) -> bool:
-    """Whether batches keep their content: one that is recompressed with new times does not."""
-    return not (plan.arguments.inflated and plan.arguments.new_times)

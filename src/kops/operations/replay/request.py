@@ -14,7 +14,7 @@ _HEADER = re.compile(r"headers\[(?P<name>.+)\]")
 _FIELDS = ("key", "value", "timestamp")
 KEEP, BY_KEY = "keep", "key"
 """How the partition of a record is chosen: the one that it has, or that of its key; anything else is an expression."""
-EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
+EXACTLY_ONCE = "exactly-once"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
