@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -74,9 +74,6 @@ class Archive:
 
     def new_topic(self, name: str) -> NewTopic:
         return NewTopic(name, self.partitions, self.replication_factor, dict(self.settings))
-
-    def with_run(self, run: Run | None) -> Archive:
-        return self if run is None else replace(self, runs=(*self.runs, run))
 
 
 def archive_json(archive: Archive) -> dict[str, Any]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kops.core.errors import NotFound, Refused
-from kops.operations.archive.manifest import Archive, archive_of_json
+from kops.operations.archive.manifest import Archive, archive_of_json, held_json
 from kops.operations.archive.place import Place, place_of
 from kops.operations.engine.spark import Engine
 
@@ -56,7 +55,7 @@ def rows_compared(engine: Engine, place: Place, archive: Archive) -> DataFrame |
     engine.services.progress.step(f"reading the archive of {archive.topic}")
     with explained(f"read the archive {place.path}"):
         rows = read_archive(session, paths)
-        found = {number: asdict(held) for number, held in contents_of(rows).items()}
+        found = held_json(contents_of(rows))
     for number in archive.held_partitions:
         said = [run.contents[number] for run in archive.runs if number in run.contents]
         wanted = {name: sum(each[name] for each in said) for name in _ADDED}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import kops
@@ -15,7 +15,7 @@ from kops.core.own_names import is_own_group
 from kops.core.selection import parse_selection
 from kops.core.times import time_text, to_milliseconds
 from kops.core.topics.settings import own_settings
-from kops.operations.archive.manifest import Archive, Run, archive_json
+from kops.operations.archive.manifest import Archive, Run, archive_json, held_json
 from kops.operations.archive.place import Place, place_of, refuse_others
 from kops.operations.archive.read import read_archive_of
 from kops.operations.archive.source import Range, range_of, settings_of, source_of
@@ -61,7 +61,8 @@ def take_archive(
         place.make()
         now = replace(now, groups=groups)
         run = _written(engine, place, now, settings, ranges) if any(start < end for start, end in ranges.values()) else None
-        after = now.with_run(run or (_empty_run(services, ranges) if not now.runs else None))
+        added = run if run or now.runs else Run("", now.taken, ranges, {})  # records where the archive of an empty topic begins
+        after = replace(now, runs=(*now.runs, added)) if added else now
         place.write(engine, archive_json(after))
     said = tuple(note.replace(" is sent", " is archived") for note in found.notes)
     return after, run, (*said, *notes, *unread, *(_left_out(run) if run else ()))
@@ -142,12 +143,7 @@ def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[s
     if held:
         place.require_seen(engine, name)
         place.make_durable(name)
-    return Run(name, archive.taken, dict(ranges), {number: asdict(one) for number, one in held.items()})
-
-
-def _empty_run(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run:
-    """Return a run without records: it records where the archive of an empty topic begins."""
-    return Run("", time_text(to_milliseconds(services.now())), dict(ranges), {})
+    return Run(name, archive.taken, dict(ranges), held_json(held))
 
 
 def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, CommittedOffset]], list[str]]:
