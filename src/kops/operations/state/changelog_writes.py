@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import OperationFailed, Refused, VerificationFailed
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Status
+from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import Engine, write_progress
 from kops.operations.engine.stable import own_transactions, wait_until_stable
 from kops.operations.protocol.mutation import failed
@@ -113,12 +115,9 @@ def _staged(engine: Engine, store: StoreWrite) -> DataFrame:
 
 
 def contents_backwards(engine: Engine, store: StoreWrite) -> Contents:
-    from dataclasses import asdict, replace
-
     from kops.spark.staging.stage import contents_of
 
-    found = contents_of(_staged(engine, replace(store, backwards=not store.backwards)))
-    return {number: asdict(content) for number, content in found.items()}
+    return held_json(contents_of(_staged(engine, replace(store, backwards=not store.backwards))))
 
 
 def fingerprints(contents: Contents) -> dict[int, list[int]]:

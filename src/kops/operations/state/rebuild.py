@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from kops.core.errors import Refused
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import to_milliseconds
+from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import drop_stage, start_engine
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
@@ -101,7 +101,7 @@ def store_write(found: ComputedStore) -> StoreWrite:
     return StoreWrite(
         changelog=found.facts.store.changelog,
         stage=found.stage,
-        contents={number: asdict(content) for number, content in found.contents.items()} if found.must_write else {},
+        contents=held_json(found.contents) if found.must_write else {},
         in_order=found.facts.store.type == VERSIONED,
         staged_headers=found.counts.headers,
         facts={

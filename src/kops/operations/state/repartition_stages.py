@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from kops.core.plan import Item
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION
 from kops.core.streams.capture import Capture
+from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage
 from kops.operations.protocol.journal import Journal
 from kops.operations.services import Services
@@ -68,11 +69,11 @@ class MovedChangelog:
         return StoreWrite(
             changelog=self.store.changelog,
             stage=self.stage,
-            contents={number: asdict(found) for number, found in self.done.after.items()},
+            contents=held_json(self.done.after),
             in_order=self.store.history_ms is not None,
             with_headers=bool(self.done.with_headers),
             prior_stage=self.prior_stage,
-            prior_contents={number: asdict(found) for number, found in self.done.before.items()},
+            prior_contents=held_json(self.done.before),
         )
 
     def items(self) -> list[Item]:

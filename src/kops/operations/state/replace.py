@@ -8,7 +8,7 @@ staged: so a replacement that was killed at any point is finished from the journ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
@@ -19,11 +19,12 @@ from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Stor
 from kops.core.streams.local_state import delete_local_state
 from kops.core.times import to_milliseconds
 from kops.core.topics.settings import as_new
+from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
 from kops.operations.protocol.journal import Journal
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
-from kops.operations.state.arguments import StateArguments, StoreWrite, arguments_of
+from kops.operations.state.arguments import Contents, StateArguments, StoreWrite, arguments_of
 from kops.operations.state.change import REPLACE
 from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
@@ -45,7 +46,6 @@ class Replacement:
     """A changelog to be recreated.
 
     :param stage: what it is to hold; ``prior_stage``: what it holds
-    :param in_order: its records are written in timestamp order
     """
 
     found: ComputedStore
@@ -53,23 +53,19 @@ class Replacement:
     stage: str
     staged: StagedPartitions
     prior_stage: str
-    prior: StagedPartitions | None
+    prior_contents: Contents
     with_headers: int
-
-    @property
-    def in_order(self) -> bool:
-        return self.found.facts.store.type == VERSIONED
 
     @property
     def write(self) -> StoreWrite:
         return StoreWrite(
             changelog=self.found.facts.store.changelog,
             stage=self.stage,
-            contents={number: asdict(content) for number, content in self.staged.contents.items()},
-            in_order=self.in_order,
+            contents=held_json(self.staged.contents),
+            in_order=self.found.facts.store.type == VERSIONED,
             staged_headers=self.found.counts.headers,
             prior_stage=self.prior_stage,
-            prior_contents={number: asdict(content) for number, content in self.prior.contents.items()} if self.prior else {},
+            prior_contents=self.prior_contents,
             facts=self.found.reported,
         )
 
@@ -167,15 +163,15 @@ def _replacement(
         if whole is None:
             (whole,) = compute_whole(engine, state_file, [facts], cut, skip_undecodable=skip_undecodable)
         stage, staged = whole.stage, whole.counts.staged
-    prior_stage, prior, with_headers = "", None, 0
+    prior_stage, prior_contents, with_headers = "", {}, 0
     if unfinished is not None:
-        prior_stage, prior = unfinished.write.prior_stage, _contents_before(unfinished)
+        prior_stage, prior_contents = unfinished.write.prior_stage, unfinished.write.prior_contents
     elif change.before:
-        prior_stage, prior, with_headers = _prior(engine, state_file, facts)
-    return Replacement(found, change, stage, staged, prior_stage, prior, with_headers)
+        prior_stage, prior_contents, with_headers = _prior(engine, state_file, facts)
+    return Replacement(found, change, stage, staged, prior_stage, prior_contents, with_headers)
 
 
-def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, StagedPartitions, int]:
+def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, Contents, int]:
     """Stage what a changelog holds, and count its records with headers, which a stage does not keep."""
     from kops.spark.driver.failures import explained
     from kops.spark.stores.versioned import stage_held
@@ -184,16 +180,7 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
     engine.services.progress.step(f"keeping {changelog.records:,} records of {changelog.topic}")
     with explained(f"read {changelog.topic}"), engine.reading(changelog):
         staged, with_headers = stage_held(engine.kafka(), changelog, facts.store.history_ms, path)
-    return path, staged, with_headers
-
-
-def _contents_before(unfinished: _Unfinished) -> StagedPartitions | None:
-    """Return what is staged of a changelog that an earlier attempt deleted."""
-    from kops.spark.reading.snapshot import Content
-    from kops.spark.staging.stage import StagedPartitions
-
-    contents = {number: Content(**content) for number, content in unfinished.write.prior_contents.items()}
-    return StagedPartitions(contents, {}) if contents else None
+    return path, held_json(staged.contents), with_headers
 
 
 @dataclass(frozen=True)
@@ -204,7 +191,6 @@ class _Unfinished:
     :param write: what was written to it, and what it held before
     """
 
-    entry: str
     change: TopicChange
     write: StoreWrite
 
@@ -219,7 +205,7 @@ def _unfinished_change(services: Services, changelog: str) -> _Unfinished | None
             for change in arguments_of(plan).topics:
                 if change.after and change.name == changelog:
                     known = (store for store in arguments_of(plan).stores.values() if store.changelog == changelog)
-                    return _Unfinished(entry.id, change, next(known, StoreWrite(changelog, "")))
+                    return _Unfinished(change, next(known, StoreWrite(changelog, "")))
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -209,7 +209,7 @@ class StagedStore:
     def write(self) -> StoreWrite:
         """What the plan writes; for a store with headers all of it, as stored in the snapshot."""
         staged = self.staged
-        contents = self.store.contents if staged is None else {number: asdict(content) for number, content in staged.contents.items()}
+        contents = self.store.contents if staged is None else held_json(staged.contents)
         return StoreWrite(self.store.topic.name, self.stage, contents, in_order=self.store.is_versioned, with_headers=staged is None)
 
     def items(self) -> list[Item]:
