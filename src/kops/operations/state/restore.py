@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kops.core.errors import ConfigError, Refused, UsageProblem
+from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Bounds, CommittedOffset, Topic, TopicPartition, isolation_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile.fields import nearest
@@ -23,7 +23,7 @@ from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.input_offsets import refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import state_plan
-from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder, view_of
+from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder, view_of, whole_view
 from kops.operations.topics.plan import on_this_cluster, prepare_creation
 
 if TYPE_CHECKING:
@@ -250,15 +250,10 @@ def stage_stores(engine: Engine, folder: Path, original: Manifest, manifest: Man
 def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> StagedStore:
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
-    from kops.spark.reading.snapshot import read_snapshot, snapshot_contents
     from kops.spark.staging.stage import stage_view
 
     engine.services.progress.step(f"checking {store.name}: {store.records:,} records")
-    view = read_snapshot(engine.session, str(folder))
-    with explained(f"read the snapshot of {store.name}"):
-        found = held_json(snapshot_contents(view))
-    if found != _contents(store):
-        raise ConfigError(f"{folder} is not what was written there: counts or hashes differ", hint="use another copy")
+    view = whole_view(engine, store, folder)
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
     changelog = TopicRange(store.topic.name, ranges, read_committed=manifest.exactly_once, headers=True) if ranges else None
     with_headers = any(kept["with_headers"] for kept in store.contents.values())
@@ -275,10 +270,6 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
     return StagedStore(store, bounds, stage, staged)
 
 
-def _contents(store: SnapshotStore) -> dict[int, dict[str, int]]:
-    return {number: dict(kept) for number, kept in store.contents.items()}
-
-
 def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int, Bounds], changelog: TopicRange) -> StagedStore:
     """Return a store whose changelog holds the snapshot already: versions and headers can only be written into a new one.
 
@@ -291,7 +282,7 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
         found = held_json(snapshot_contents(view_of(engine, store, changelog)))
-    if found == _contents(store):
+    if found == store.contents:
         return StagedStore(store, bounds, "", StagedPartitions({}, {}))
     what = f"{store.topic.name} does not hold what the snapshot does, and is"
     raise Refused(

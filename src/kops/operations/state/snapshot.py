@@ -28,10 +28,12 @@ from kops.operations.state.snapshot_topics import own_topics, stopped_applicatio
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
+    from kops.spark.types import DataFrame
 
 VERSION = 1
 FILE = "manifest.json"
 STORES = "stores"
+_FIELDS = ("application", "guarantee", "streams_version", "cluster_id", "taken", "kops")
 _WINDOWED = (WINDOW, SLIDING, SESSION, "windowed")
 """Types of stores that lose old records as they should; the last is a guess from the topic's settings."""
 
@@ -128,7 +130,7 @@ def own_name(topic: str, old: str, new: str) -> str:
 def manifest_json(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": VERSION,
-        **{name: getattr(manifest, name) for name in ("application", "guarantee", "streams_version", "cluster_id", "taken", "kops")},
+        **{name: getattr(manifest, name) for name in _FIELDS},
         "stores": [_store_json(store) for store in manifest.stores],
         "repartitions": [new_topic_json(topic) for topic in manifest.repartitions],
         "inputs": dict(sorted(manifest.inputs.items())),
@@ -154,7 +156,7 @@ def read_manifest(path: Path) -> Manifest:
         raise ConfigError(f"{path / FILE} is not of a snapshot of version {VERSION}", hint="use the version of kops that took it")
     try:
         return Manifest(
-            **{name: body[name] for name in ("application", "guarantee", "streams_version", "cluster_id", "taken", "kops")},
+            **{name: body[name] for name in _FIELDS},
             stores=tuple(_store_of_json(store) for store in body["stores"]),
             repartitions=tuple(NewTopic(**topic) for topic in body["repartitions"]),
             inputs=body["inputs"],
@@ -284,9 +286,10 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
 
 def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part: Path) -> dict[int, dict[str, int]]:
     from kops.spark.driver.failures import explained
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.snapshot import write_snapshot
 
-    wanted = changelog_of(manifest, store.topic, store.cut)
+    wanted = TopicRange(store.topic.name, store.cut, read_committed=manifest.exactly_once, headers=True)
     engine.services.progress.step(f"reading {wanted.records:,} records of {store.topic.name}")
     with explained(f"read {store.topic.name}"), engine.reading(wanted):
         held = write_snapshot(view_of(engine, store, wanted), str(store_folder(part, store)))
@@ -298,17 +301,28 @@ def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part:
     return held_json(held)
 
 
-def view_of(engine: Engine, store: SnapshotStore, changelog: TopicRange) -> Any:
-    """Return, as a DataFrame, what a snapshot has, or would have, of a changelog."""
+def view_of(engine: Engine, store: SnapshotStore, changelog: TopicRange) -> DataFrame:
+    """Return what a snapshot has, or would have, of a changelog."""
     from kops.spark.stores.versioned import restorable
 
     return restorable(engine.kafka().read(changelog), store.history_ms, versioned=store.is_versioned)
 
 
-def changelog_of(manifest: Manifest, topic: NewTopic, cut: Mapping[int, tuple[int, int]]) -> TopicRange:
-    from kops.spark.reading.ranges import TopicRange
+def whole_view(engine: Engine, store: SnapshotStore, folder: Path) -> DataFrame:
+    """Return what a snapshot has of a store, after comparing it with what was written.
 
-    return TopicRange(topic.name, dict(cut), read_committed=manifest.exactly_once, headers=True)
+    :raises ConfigError: when it is something else
+    """
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.snapshot import read_snapshot, snapshot_contents
+
+    session = engine.session  # must have started before anything else imports pyspark
+    with explained(f"read the snapshot of {store.name}"):
+        view = read_snapshot(session, str(folder))
+        found = held_json(snapshot_contents(view))
+    if found != store.contents:
+        raise ConfigError(f"{folder} is not what was written there: counts or hashes differ", hint="use another copy")
+    return view
 
 
 def described(manifest: Manifest, path: str) -> dict[str, Any]:
