@@ -26,7 +26,7 @@ from kops.operations.state.input_offsets import (
     InputOffsets,
     application_group,
     begins,
-    cut_of_snapshot,
+    cut_at_committed,
     find_cut,
     first_offsets,
     refuse_alive,
@@ -241,7 +241,7 @@ def _cut(
     if then is None:
         return facts, find_cut(services, state_file, facts, options.at)
     facts = [then.as_changelog(found) for found in facts]
-    return facts, replace(cut_of_snapshot(state_file, facts, then.manifest.committed), taken=then.manifest.taken)
+    return facts, replace(cut_at_committed(state_file, facts, then.manifest.committed), taken=then.manifest.taken)
 
 
 def _refuse_all(computed: Sequence[ComputedStore], refuse: Callable[[ComputedStore], None]) -> None:

@@ -157,27 +157,20 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
     :raises Refused: when the application has committed nothing at all
     """
     committed = services.kafka.groups.committed([state_file.application], stable=True)[state_file.application]
-    bounds = {partition: bound for found in facts for partition, bound in found.input_bounds.items()}
+    bounds = _input_bounds(facts)
     if at.kind == "end":
         return InputOffsets({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed, is_new=True)
     if at.kind == "time":
         times = services.kafka.offsets.at_time(bounds, at.value)
-        found_at = {
-            partition: bound.log_end_offset if times[partition] is None else times[partition] for partition, bound in bounds.items()
+        offsets = {
+            partition: bound.log_end_offset if (offset := times[partition]) is None else offset for partition, bound in bounds.items()
         }
-        return InputOffsets({partition: offset or 0 for partition, offset in found_at.items()}, committed, is_new=True)
-    _refuse_before_start(facts, committed)
-    return _at_committed(state_file, bounds, committed)
+        return InputOffsets(offsets, committed, is_new=True)
+    return cut_at_committed(state_file, facts, committed)
 
 
-def cut_of_snapshot(state_file: StateFile, facts: list[StoreFacts], committed: Mapping[TopicPartition, CommittedOffset]) -> InputOffsets:
-    """Return where the input was cut when a snapshot was taken.
-
-    :param committed: of the snapshot
-    :raises Refused: when it has no offset of the input, or one that the topic does not have
-    """
-    _refuse_before_start(facts, committed)
-    return _at_committed(state_file, {partition: bound for found in facts for partition, bound in found.input_bounds.items()}, committed)
+def _input_bounds(facts: Iterable[StoreFacts]) -> dict[TopicPartition, Bounds]:
+    return {partition: bound for found in facts for partition, bound in found.input_bounds.items()}
 
 
 def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartition, CommittedOffset]) -> None:
@@ -191,9 +184,14 @@ def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartit
                 )
 
 
-def _at_committed(
-    state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], committed: Mapping[TopicPartition, CommittedOffset]
-) -> InputOffsets:
+def cut_at_committed(state_file: StateFile, facts: list[StoreFacts], committed: Mapping[TopicPartition, CommittedOffset]) -> InputOffsets:
+    """Return where committed offsets cut the input.
+
+    :param committed: now, or when a snapshot was taken
+    :raises Refused: when there is none of the input, or one that the topic does not have
+    """
+    _refuse_before_start(facts, committed)
+    bounds = _input_bounds(facts)
     if not any(partition in committed for partition in bounds):
         topics = ", ".join(sorted({partition.topic for partition in bounds}))
         raise Refused(
