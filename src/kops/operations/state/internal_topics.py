@@ -16,14 +16,13 @@ from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.topics.changes import new_topic_json
+from kops.core.topics.names import LONGEST_NAME
 from kops.core.topics.settings import same_value
 from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
 
 CREATE, DELETE, REPLACE = "create", "delete", "replace"
 _NEEDED = ("DELETE", "WRITE")
-_LONGEST = 249
-"""The maximum length of a topic's name (``Topic.MAX_NAME_LENGTH``)."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def refuse_unless_recreatable(services: Services, changes: Iterable[TopicChange]
         if error is not None and error.details.get("kafka_error") != "TOPIC_ALREADY_EXISTS":
             raise _refusal(name, error)
     scratch = {_scratch_name(name): name for name in there}
-    trials = [_renamed(wanted[name], trial) for trial, name in scratch.items()]
+    trials = [replace(wanted[name], name=trial) for trial, name in scratch.items()]
     for trial, error in services.kafka.topics.create(trials, validate_only=True).items():
         if isinstance(error, AuthorizationFailed):
             error.hint = f"its settings are tried under another name: grant CREATE on topics that begin with {scratch[trial]}"
@@ -208,8 +207,4 @@ def _refusal(name: str, error: KopsError) -> Refused:
 
 def _scratch_name(name: str) -> str:
     suffix = f"-kops-{secrets.token_hex(4)}"
-    return f"{name[: _LONGEST - len(suffix)]}{suffix}"
-
-
-def _renamed(topic: NewTopic, name: str) -> NewTopic:
-    return replace(topic, name=name)
+    return f"{name[: LONGEST_NAME - len(suffix)]}{suffix}"
