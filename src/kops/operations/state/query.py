@@ -5,8 +5,7 @@ No instance of the application is queried: a changelog has the state of all of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -26,8 +25,8 @@ from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 from kops.operations.state.computation import compute_whole, with_history
 from kops.operations.state.compute import ComputedStore
-from kops.operations.state.facts import StoreFacts, read_facts
-from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, find_cut
+from kops.operations.state.facts import read_facts
+from kops.operations.state.input_offsets import COMMITTED, application_group, find_cut
 from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
 from kops.operations.state.own_code.start import ProgramRun
@@ -184,57 +183,6 @@ def _end(bounds: Bounds, at: Position, offset_at_time: int | None) -> int:
 
 
 @dataclass(frozen=True)
-class ComputedViews:
-    """Computed stores; the stage of each has all of its keys.
-
-    :param cut: up to where the input counted
-    """
-
-    engine: Engine
-    cut: InputOffsets
-    computed: list[ComputedStore]
-
-    def records(self, found: ComputedStore) -> Iterator[Record]:
-        from kops.spark.staging.difference import to_append
-        from kops.spark.staging.stage import read_stage
-
-        topic = found.facts.store.changelog
-        rows = to_append(read_stage(self.engine.session, found.stage)).where("value is not null").toLocalIterator(prefetchPartitions=True)
-        of_store = version_of if found.facts.store.type == VERSIONED else _as_it_is
-        for row in rows:
-            key, value = of_store(bytes(row.key), bytes(row.value))
-            yield Record(topic, row.partition, NO_OFFSET, row.timestamp, key, value)
-
-
-def _as_it_is(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
-    return key, value
-
-
-@contextmanager
-def computed_views(
-    services: Services,
-    state_file: StateFile,
-    cut_of: Callable[[list[StoreFacts]], InputOffsets],
-    *,
-    skip_undecodable: bool = False,
-    master: str | None = None,
-    program: ProgramRun | None = None,
-) -> Iterator[ComputedViews]:
-    """Compute all stores, judged by what was done to the application, and discard them at the end."""
-    engine = start_engine(services, master)
-    facts = read_facts(services, state_file)
-    cut = cut_of(facts)
-    past, commits, facts = with_history(services, state_file, facts, cut, capture=None if program is None else program.capture)
-    computed = compute_whole(engine, state_file, facts, cut, skip_undecodable=skip_undecodable, program=program)
-    try:
-        yield ComputedViews(
-            engine, cut, [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
-        )
-    finally:
-        drop_stage(*(found.stage for found in computed))
-
-
-@dataclass(frozen=True)
 class Answer:
     """The rows found.
 
@@ -324,19 +272,35 @@ def _from_input(
 ) -> Answer:
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
+    engine = start_engine(services, master)
+    facts = read_facts(services, state_file)
+    cut = find_cut(services, state_file, facts, at)
+    past, commits, facts = with_history(services, state_file, facts, cut, capture=None if program is None else program.capture)
+    computed = compute_whole(engine, state_file, facts, cut, skip_undecodable=skip_undecodable, program=program)
     rows: list[dict[str, Any]] = []
-
-    def cut_of(facts: list[StoreFacts]) -> InputOffsets:
-        return find_cut(services, state_file, facts, at)
-
-    views_of = computed_views(services, state_file, cut_of, skip_undecodable=skip_undecodable, master=master, program=program)
-    with views_of as views:
-        notes = [*views.cut.notes, *(note for found in views.computed for note in (found.summary, *found.warnings))]
-        for found in views.computed:
+    notes = list(cut.notes)
+    try:
+        for found in [judged_by_evidence(engine, state_file, each, past, commits=commits, cut=cut) for each in computed]:
             question = by_store[found.facts.store.name]
-            records: Iterable[Record] = (record for record in views.records(found) if question.has(record))
+            records: Iterable[Record] = (record for record in _computed_records(engine, found) if question.has(record))
             rows += _sorted(question, newest_versions(records, at) if question.store.type == VERSIONED else records)
+            notes += [found.summary, *found.warnings]
+    finally:
+        drop_stage(*(found.stage for found in computed))
     return Answer(rows, notes)
+
+
+def _computed_records(engine: Engine, found: ComputedStore) -> Iterator[Record]:
+    """Yield the records of a computed store, whose stage has all of its keys."""
+    from kops.spark.staging.difference import to_append
+    from kops.spark.staging.stage import read_stage
+
+    store = found.facts.store
+    rows = to_append(read_stage(engine.session, found.stage)).where("value is not null").toLocalIterator(prefetchPartitions=True)
+    for row in rows:
+        stored = bytes(row.key), bytes(row.value)
+        key, value = version_of(*stored) if store.type == VERSIONED else stored
+        yield Record(store.changelog, row.partition, NO_OFFSET, row.timestamp, key, value)
 
 
 def _sorted(question: Question, records: Iterable[Record]) -> list[dict[str, Any]]:
