@@ -278,7 +278,7 @@ UNKNOWN = -1
 
 
 def of_places(
-    session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]], damaged: Collection[int] = ()
+    session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]], damaged: Collection[int]
 ) -> Exactness:
     """Judge by keys that the changelog holds where the state file would not place them.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.sources import LATEST, TIME, Source
+from kops.core.statefile.sources import LATEST, TIME, Start
 from kops.core.times import time_text
 from kops.operations.services import Services
 from kops.operations.state.exactness import Exactness, worst
@@ -51,7 +51,7 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
             offsets |= found
             judged.append(doubt)
         else:
-            offsets |= _at_offsets(state_file, store, source, here)
+            offsets |= _at_offsets(state_file, store, source.topic, source.start, here)
     return InputStarts(offsets, worst(judged))
 
 
@@ -63,17 +63,16 @@ def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartitio
     return InputStarts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
 
 
-def _at_offsets(state_file: StateFile, store: Store, source: Source, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
-    start = source.start
-    if start is None:
-        return {}
+def _at_offsets(
+    state_file: StateFile, store: Store, topic: str, start: Start, bounds: Mapping[TopicPartition, Bounds]
+) -> dict[TopicPartition, int]:
     named = dict(start.offsets) or {place.partition: start.value for place in bounds}
     there = {place.partition for place in bounds}
     if set(named) != there:
         missing, unknown = sorted(there - set(named)), sorted(set(named) - there)
         what = f"has no offset of partition {missing[0]}" if missing else f"names partition {unknown[0]}, which the topic does not have"
         raise ConfigError(
-            f"{state_file.path}: stores.{store.name}.from.start {what}: {source.topic} has {len(there)} partitions",
+            f"{state_file.path}: stores.{store.name}.from.start {what}: {topic} has {len(there)} partitions",
             hint="name each of them; 0 where it was read from the beginning",
             file=state_file.path,
             field=f"stores.{store.name}.from.start",
@@ -83,9 +82,9 @@ def _at_offsets(state_file: StateFile, store: Store, source: Source, bounds: Map
             raise Refused(
                 f"{place} ends at {bound.log_end_offset}, but by the file the application began at {named[place.partition]}: the topic"
                 " was recreated, or `start` is wrong",
-                hint=f"see `start` of {source.topic} in {state_file.path}",
+                hint=f"see `start` of {topic} in {state_file.path}",
             )
-    return {TopicPartition(source.topic, number): offset for number, offset in named.items()}
+    return {TopicPartition(topic, number): offset for number, offset in named.items()}
 
 
 def _at_time(

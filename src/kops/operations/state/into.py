@@ -250,10 +250,6 @@ class _Delegate:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    def _split(self, partitions: Iterable[TopicPartition]) -> tuple[list[TopicPartition], list[TopicPartition]]:
-        found = list(partitions)
-        return [at for at in found if at.topic not in self._planned], [at for at in found if at.topic in self._planned]
-
 
 class _Topics(_Delegate):
     def existing(self, names: Iterable[str]) -> dict[str, Topic]:
@@ -271,9 +267,10 @@ class _Topics(_Delegate):
 
 class _Offsets(_Delegate):
     def bounds(self, partitions: Iterable[TopicPartition], **options: Any) -> dict[TopicPartition, Bounds]:
-        there, planned = self._split(partitions)
+        wanted = list(partitions)
+        there = [at for at in wanted if at.topic not in self._planned]
         found: dict[TopicPartition, Bounds] = self._real.bounds(there, **options) if there else {}
-        return found | dict.fromkeys(planned, Bounds(0, 0))
+        return found | {at: Bounds(0, 0) for at in wanted if at.topic in self._planned}
 
 
 class _Kafka(_Delegate):

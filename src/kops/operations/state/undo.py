@@ -42,7 +42,12 @@ def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[
     )
     refuse_unless_recreatable(services, topics)
     replaces = any(change.before for change in topics)
-    warnings = [_processed_again(arguments)] if arguments.committed_before else []
+    warnings = []
+    if arguments.committed_before:
+        warnings.append(
+            f"what {arguments.application} has processed since is removed from its state; from the earlier offsets it is processed, and its"
+            " results are sent, again"
+        )
     if topics:
         warnings.append(delete_local_state(arguments.application))
     back = replace(
@@ -133,13 +138,6 @@ def _commits_back(
             known = arguments.committed_before.get(TopicPartition(name, number))
             back[TopicPartition(name, number)] = CommittedOffset(0, (known.metadata if known else "") or "")
     return back
-
-
-def _processed_again(arguments: StateArguments) -> str:
-    return (
-        f"what {arguments.application} has processed since is removed from its state; from the earlier offsets it is processed, and its"
-        " results are sent, again"
-    )
 
 
 def _topic_items(services: Services, topics: Sequence[TopicChange]) -> list[Item]:
