@@ -159,7 +159,7 @@ def _left(item: Item, sent: PartitionProgress | None) -> Item:
         return item
     if sent.offset >= item.after:
         return Item(item.target, "prove", sent.offset, item.after, "sent before: read back")
-    return Item(item.target, item.action, sent.offset, item.after, item.reason)
+    return replace(item, before=sent.offset)
 
 
 def _result(

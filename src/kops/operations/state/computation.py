@@ -115,7 +115,8 @@ def compute_all(
             replace(found, base=base.path(found.store), exactness=worst([found.exactness, base.judged(found.store)])) for found in facts
         ]
     facts, cut = _cut(services, state_file, facts, options, then)
-    refuse_older(base, facts, cut)
+    if base is not None:
+        refuse_older(base, facts, cut)
     since_then, capture = "" if base is None else base.manifest.taken, None if options.program is None else options.program.capture
     past, commits, facts = with_history(services, state_file, facts, cut, capture=capture, since=since_then)
     for found in facts:
@@ -188,7 +189,7 @@ def _opened(services: Services, state_file: StateFile, options: ComputeOptions) 
 
 
 def _check(engine: Engine, state_file: StateFile, options: ComputeOptions, base: BaseSnapshot | None, then: BaseSnapshot | None) -> None:
-    for used in (base, then):
+    for used in filter(None, (base, then)):
         check_base(engine, state_file, used)
     if options.program is not None and base is not None:
         check_start(engine, options.program.capture, state_file, base)

@@ -142,23 +142,21 @@ def _refuse_moved(services: Services, state_file: StateFile, base: BaseSnapshot)
             )
 
 
-def refuse_older(base: BaseSnapshot | None, facts: Sequence[StoreFacts], cut: InputOffsets) -> None:
+def refuse_older(base: BaseSnapshot, facts: Sequence[StoreFacts], cut: InputOffsets) -> None:
     """Refuse a snapshot that has more of the input than counts."""
-    for place in sorted({place for found in facts for place in found.input_bounds} if base else ()):
-        if base and base.offsets.get(place, 0) > cut.offsets[place]:
+    for place in sorted({place for found in facts for place in found.input_bounds}):
+        if base.offsets.get(place, 0) > cut.offsets[place]:
             raise Refused(
                 f"{base.folder} has {place} up to offset {base.offsets[place]}, and only what lies before {cut.offsets[place]} counts",
                 hint="use an older snapshot; a state cannot go back from a later one",
             )
 
 
-def check_base(engine: Engine, state_file: StateFile, base: BaseSnapshot | None) -> None:
+def check_base(engine: Engine, state_file: StateFile, base: BaseSnapshot) -> None:
     """Read what is used of a snapshot, and compare it with what was written.
 
     :raises ConfigError: when files are not what was written, or not in the formats of the state file
     """
-    if base is None:
-        return
     from kops.spark.driver.failures import explained
     from kops.spark.stores.base import wrong_in_base
 

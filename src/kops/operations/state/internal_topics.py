@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut, VerificationFailed
+from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.topics.changes import new_topic_json
@@ -20,6 +20,7 @@ from kops.core.topics.names import LONGEST_NAME
 from kops.core.topics.settings import same_value
 from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
+from kops.operations.topics.read_back import not_as_planned
 
 CREATE, DELETE, REPLACE = "create", "delete", "replace"
 _NEEDED = ("DELETE", "WRITE")
@@ -179,8 +180,7 @@ def verified_topic(services: Services, change: TopicChange, result: ItemResult) 
         return ItemResult(result.target, Status.DONE, value={"topic_id": found.topic_id if found else change.topic_id})
     if result.status is Status.UNKNOWN:
         return result
-    error = VerificationFailed(f"topic {change.name} is not as planned: {wrong}", hint="`kops topics describe` shows it")
-    return ItemResult(result.target, Status.FAILED, error=error.as_json())
+    return not_as_planned(result, wrong)
 
 
 def _wrong(services: Services, change: TopicChange, found: Topic | None) -> str:

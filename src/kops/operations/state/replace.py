@@ -15,6 +15,7 @@ from kops.core.errors import Refused
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
+from kops.core.statefile.draft import DAY_MS
 from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
 from kops.core.streams.local_state import delete_local_state
 from kops.core.times import to_milliseconds
@@ -36,9 +37,6 @@ from kops.operations.state.plans import plan_computed
 
 if TYPE_CHECKING:
     from kops.spark.staging.stage import StagedPartitions
-
-_DAY_MS = 86_400_000
-"""What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``), and to a history."""
 
 
 @dataclass(frozen=True)
@@ -247,9 +245,9 @@ def streams_settings(store: Store) -> dict[str, str]:
         return dict(store.changelog_settings)
     settings = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
     if store.type == VERSIONED and store.history_ms is not None:
-        return settings | {"min.compaction.lag.ms": str(store.history_ms + _DAY_MS)}
+        return settings | {"min.compaction.lag.ms": str(store.history_ms + DAY_MS)}
     if store.type in (WINDOW, SLIDING, SESSION) and store.window is not None:
-        return settings | {"cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + _DAY_MS)}
+        return settings | {"cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + DAY_MS)}
     return settings
 
 
