@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, Unreachable
 from kops.core.findings import counted
@@ -98,11 +98,32 @@ class Replay(Mutation[Given]):
         return found
 
     def invert(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that deletes what was sent, where nothing else is.
+        """Return the plan that deletes what was sent.
 
-        :raises Refused: when it cannot be removed
+        :raises Refused: when the targets had records before, or have none of the replay
         """
-        return plan_undo(services, plan, results)
+        given, names = plan.arguments, ", ".join(plan.arguments.targets)
+        done = progress_of(services, given.replay, given.ranges, stable=False, settled=False)
+        producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
+        producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
+        _refuse_other_topics(services, plan)
+        seen = read_targets(services, plan, sorted(producers))
+        ours, others = (sum(getattr(each, name) for each in seen.found.values()) for name in ("records", "others"))
+        if not ours and (others or not given.own):
+            raise Refused(f"nothing of the replay is in {names}: there is nothing to undo", records=0, producers=sorted(producers))
+        if not given.own:
+            since = given.no_undo or "it had records before"
+            sent = f"the {counted(ours, 'record')} that the replay sent to {names}"
+            raise Refused(
+                f"{sent} cannot be taken out: {since}, and Kafka deletes from the start only",
+                hint="readers have to leave them out; `kops journal show ID` says which producers wrote them",
+                records=ours,
+                producers=sorted(producers),
+            )
+        back = plan_truncate_at(services, seen.ends)  # records that arrived after the check stay
+        arguments = ReplayTruncation(back.arguments.below, given.replay, tuple(given.ranges))
+        summary = f"undo the replay: {back.summary}"
+        return replace(back, operation=UndoReplay.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
 
     def can_be_undone(self, plan: Plan[Given]) -> bool:
         """Whether the targets were empty before, and allow records to be deleted."""
@@ -165,13 +186,16 @@ def _left(item: Item, sent: PartitionProgress | None) -> Item:
 def _result(
     item: Item, sent: PartitionProgress | None, outcome: Outcome | None, failure: KopsError | None, plan: Plan[Given], *, full: bool
 ) -> ItemResult:
-    value: dict[str, Any] = {
-        "records": sent.records if sent else 0,
-        "next_offset": sent.offset if sent else item.before,
-        "fingerprint": f"{sent.fingerprint:016x}" if sent else "0" * 16,
-        "producers": list(sent.producers) if sent else [],
+    from kops.spark.replay.sender import PartitionProgress
+
+    sent = sent or PartitionProgress(item.before)
+    value = {
+        "records": sent.records,
+        "next_offset": sent.offset,
+        "fingerprint": f"{sent.fingerprint:016x}",
+        "producers": list(sent.producers),
     }
-    if value["next_offset"] >= item.after or full:
+    if sent.offset >= item.after or full:
         return ItemResult(item.target, Status.DONE, value=value)
     if outcome is not None and outcome.at is not None:
         why = f"the target does not take {plan.arguments.source}:{outcome.partition} at offset {outcome.at}: {outcome.error}"
@@ -182,7 +206,7 @@ def _result(
     else:
         reason = outcome.error if outcome and outcome.error else "it was not begun"
         hint = _NO_TRANSACTIONS if "TransactionalIdAuthorization" in reason else "`kops replay resume ID`"
-        error = OperationFailed(f"{item.target} is sent up to offset {value['next_offset']} only: {reason}", hint=hint)
+        error = OperationFailed(f"{item.target} is sent up to offset {sent.offset} only: {reason}", hint=hint)
     return failed(item, error)._replace(value=value)
 
 
@@ -213,35 +237,6 @@ class UndoReplay(TruncateTopics[ReplayTruncation]):
 
 
 UNDO = UndoReplay()
-
-
-def plan_undo(services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> Plan:
-    """Return the plan that deletes a replay's records.
-
-    :raises Refused: when the targets had records before, or have none of the replay
-    """
-    names = ", ".join(plan.arguments.targets)
-    done = progress_of(services, plan.arguments.replay, plan.arguments.ranges, stable=False, settled=False)
-    producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
-    producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
-    _refuse_other_topics(services, plan)
-    seen = read_targets(services, plan, sorted(producers))
-    ours, others = (sum(getattr(each, name) for each in seen.found.values()) for name in ("records", "others"))
-    if not ours and (others or not plan.arguments.own):
-        raise Refused(f"nothing of the replay is in {names}: there is nothing to undo", records=0, producers=sorted(producers))
-    if not plan.arguments.own:
-        since = plan.arguments.no_undo or "it had records before"
-        sent = f"the {counted(ours, 'record')} that the replay sent to {names}"
-        raise Refused(
-            f"{sent} cannot be taken out: {since}, and Kafka deletes from the start only",
-            hint="readers have to leave them out; `kops journal show ID` says which producers wrote them",
-            records=ours,
-            producers=sorted(producers),
-        )
-    back = plan_truncate_at(services, seen.ends)  # records that arrived after the check stay
-    arguments = ReplayTruncation(back.arguments.below, plan.arguments.replay, tuple(plan.arguments.ranges))
-    summary = f"undo the replay: {back.summary}"
-    return replace(back, operation=UndoReplay.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
 
 
 def _losses(seen: TargetContents) -> Iterator[str]:
