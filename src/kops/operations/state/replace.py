@@ -149,7 +149,7 @@ def _replacement(
     :param whole: all of its keys, if they are computed already
     :param changed: what ``_change`` says of it
     """
-    services, facts, (change, unfinished) = engine.services, found.facts, changed
+    services, facts, (change, earlier) = engine.services, found.facts, changed
     if whole is None and facts.store.type == VERSIONED:
         stage = new_stage(services, state_file.application)
         from kops.spark.driver.failures import explained
@@ -161,9 +161,10 @@ def _replacement(
         if whole is None:
             (whole,) = compute_whole(engine, state_file, [facts], cut, skip_undecodable=skip_undecodable)
         stage, staged = whole.stage, whole.counts.staged
-    prior_stage, prior_contents, with_headers = "", {}, 0
-    if unfinished is not None:
-        prior_stage, prior_contents = unfinished.write.prior_stage, unfinished.write.prior_contents
+    prior_stage, with_headers = "", 0
+    prior_contents: Contents = {}
+    if earlier is not None:
+        prior_stage, prior_contents = earlier.write.prior_stage, earlier.write.prior_contents
     elif change.before:
         prior_stage, prior_contents, with_headers = _prior(engine, state_file, facts)
     return Replacement(found, change, stage, staged, prior_stage, prior_contents, with_headers)
@@ -214,29 +215,26 @@ def _change(services: Services, computed: ComputedStore) -> tuple[TopicChange, _
     """
     facts, name = computed.facts, computed.facts.store.changelog
     there = services.kafka.topics.existing([name]).get(name)
+    earlier = _unfinished_change(services, name)
     if there is not None:
-        begun = _begun(services, computed, there)
-        if begun is not None:
-            return replace(begun.change, topic_id=there.topic_id, done=True), begun
+        if earlier is not None and _lacks_only_the_rest(computed, there, earlier.change):
+            return replace(earlier.change, topic_id=there.topic_id, done=True), earlier
         before = as_new(there, services.kafka.topics.settings([name])[name])
         found = TopicChange(before, replace(before, partitions=facts.partitions), topic_ids(services, [TopicChange(before, before)])[name])
         refuse_unless_recreatable(services, [found])
         return found, None
-    unfinished = _unfinished_change(services, name)
-    if unfinished is not None and unfinished.change.after is not None:
-        known = unfinished.change.after
-        return TopicChange(unfinished.change.before, replace(known, partitions=max(known.partitions or 0, facts.partitions))), unfinished
+    if earlier is not None and earlier.change.after is not None:
+        known = earlier.change.after
+        return TopicChange(earlier.change.before, replace(known, partitions=max(known.partitions or 0, facts.partitions))), earlier
     return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store))), None
 
 
-def _begun(services: Services, computed: ComputedStore, there: Topic) -> _Unfinished | None:
-    """Return the earlier attempt that made a changelog and wrote a part of it, which lacks nothing but the rest."""
-    found = _unfinished_change(services, there.name)
-    if found is None or found.change.after is None or there.topic_id in (None, found.change.topic_id):
-        return None
-    fits = len(there.partitions) == found.change.after.partitions == computed.facts.partitions
-    is_part = not any(count for actions in computed.actions.values() for name, count in actions.items() if name != "added")
-    return found if fits and is_part else None
+def _lacks_only_the_rest(computed: ComputedStore, there: Topic, change: TopicChange) -> bool:
+    """Whether an earlier attempt made a changelog and wrote a part of it, which lacks nothing but the rest."""
+    if change.after is None or there.topic_id in (None, change.topic_id):
+        return False
+    fits = len(there.partitions) == change.after.partitions == computed.facts.partitions
+    return fits and not any(count for actions in computed.actions.values() for name, count in actions.items() if name != "added")
 
 
 def streams_settings(store: Store) -> dict[str, str]:
