@@ -43,7 +43,7 @@ class Inputs:
     grow: Mapping[str, int]
     commits: Mapping[TopicPartition, CommittedOffset]
     warnings: tuple[str, ...]
-    kept: frozenset[str] = frozenset()
+    kept: frozenset[str]
 
 
 def parse_replaced_inputs(texts: Sequence[str]) -> dict[str, str]:
@@ -121,10 +121,10 @@ def plan_inputs(
 
 def keyed_inputs(state_file: StateFile) -> dict[str, bool]:
     """Return the input topics, and whether a store takes the keys of their records."""
-    keyed = {source.topic: False for store in state_file.stores for source in store.inputs}
+    keyed: dict[str, bool] = {}
     for store in state_file.stores:
         for source in store.inputs:
-            keyed[source.topic] = keyed[source.topic] or not store.moves
+            keyed[source.topic] = keyed.get(source.topic, False) or not store.moves
     return keyed
 
 

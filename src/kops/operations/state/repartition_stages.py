@@ -59,7 +59,6 @@ def movables(state_file: StateFile) -> Iterator[MovableChangelog]:
 @dataclass(frozen=True)
 class MovedChangelog:
     store: MovableChangelog
-    change: TopicChange
     stage: str
     prior_stage: str
     done: RepartitionedStore
@@ -91,20 +90,20 @@ def stage_changelogs(
     bounds: Mapping[TopicPartition, Bounds],
     partitions: int,
     *,
-    capture: Capture | None = None,
+    capture: Capture | None,
 ) -> list[MovedChangelog]:
     """Stage every changelog that is recreated.
 
     :param capture: of the program that fills them; None: a state file describes them
     :raises Refused: when its keys are where no default partitioner puts them
     """
-    by_topic = {change.name: change for change in changes}
+    recreated = {change.name for change in changes}
     done: list[MovedChangelog] = []
     try:
         for store in movables(state_file):
-            if store.changelog in by_topic:
+            if store.changelog in recreated:
                 here = {at.partition: bound for at, bound in bounds.items() if at.topic == store.changelog}
-                done.append(_stage(engine, state_file, store, by_topic[store.changelog], here, partitions=partitions))
+                done.append(_stage(engine, state_file, store, here, partitions=partitions))
                 _refuse_unmovable(engine, state_file, done[-1], capture)
     except BaseException:
         drop_stage(*(stage for found in done for stage in (found.stage, found.prior_stage)))
@@ -113,7 +112,7 @@ def stage_changelogs(
 
 
 def _stage(
-    engine: Engine, state_file: StateFile, store: MovableChangelog, change: TopicChange, bounds: Mapping[int, Bounds], *, partitions: int
+    engine: Engine, state_file: StateFile, store: MovableChangelog, bounds: Mapping[int, Bounds], *, partitions: int
 ) -> MovedChangelog:
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
@@ -127,7 +126,7 @@ def _stage(
         done = stage_repartitioned(
             engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=store.suffix, history_ms=store.history_ms
         )
-    return MovedChangelog(store, change, stage, prior, done)
+    return MovedChangelog(store, stage, prior, done)
 
 
 def _refuse_unmovable(engine: Engine, state_file: StateFile, found: MovedChangelog, capture: Capture | None) -> None:
