@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kops.core.cluster.models import sizes_by_replica
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, UsageProblem
@@ -74,10 +74,6 @@ class InputOffsets:
     @property
     def origins(self) -> tuple[str, ...]:
         return (*((self.base,) if self.base else ()), *(share.text for share in self.archived))
-
-    @property
-    def archives_json(self) -> list[dict[str, Any]]:
-        return [asdict(share) for share in self.archived]
 
     @property
     def moves(self) -> dict[TopicPartition, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Item, Plan, Severity
@@ -70,7 +70,7 @@ def computed_arguments(
         topics=tuple(topics),
         stores=stores,
         question=question_of(done.computed),
-        facts={"archives": done.cut.archives_json},
+        facts={"archives": [asdict(share) for share in done.cut.archived]},
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import Bounds, CommittedOffset, Topic, TopicPartition, isolation_of
+from kops.core.models import Bounds, CommittedOffset, Topic, TopicPartition, isolation_of, value_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile.fields import nearest
 from kops.core.streams.local_state import delete_local_state
@@ -105,8 +105,7 @@ def _refuse_unfit(services: Services, manifest: Manifest, existing: Mapping[str,
                 f"{topic.name} has {len(found.partitions)} partitions here, and the snapshot has {topic.partitions}",
                 hint="restore it into another application with --application, then `kops state repartition` moves that",
             )
-        kind = settings[topic.name].get("message.timestamp.type")
-        if kind is not None and kind.value == "LogAppendTime":
+        if value_of(settings[topic.name], "message.timestamp.type") == "LogAppendTime":
             raise Refused(
                 f"{topic.name} has message.timestamp.type=LogAppendTime: the broker would replace the timestamps, which are state",
                 hint=f"set it to CreateTime: kops topics alter {topic.name} --config message.timestamp.type=CreateTime",
@@ -237,8 +236,7 @@ def stage_stores(engine: Engine, folder: Path, original: Manifest, manifest: Man
     done: list[StagedStore] = []
     try:
         for before, store in zip(original.stores, manifest.stores, strict=True):
-            numbers = range(len(existing[store.topic.name].partitions)) if store.topic.name in existing else ()
-            partitions = [TopicPartition(store.topic.name, number) for number in numbers]
+            partitions = existing[store.topic.name].places if store.topic.name in existing else ()
             found = bounds_of_application(engine.services, partitions, isolation=isolation, writer=own_transactions(manifest.application))
             done.append(_stage(engine, store_folder(folder, before), store, {at.partition: bound for at, bound in found.items()}, manifest))
     except BaseException:

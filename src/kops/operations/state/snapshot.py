@@ -270,10 +270,7 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
         (part / STORES).mkdir()
         stores = tuple(replace(store, contents=_write_store(engine, manifest, store, part)) for store in manifest.stores)
         done = replace(manifest, stores=stores)
-        with (part / FILE).open("w", encoding="utf-8") as file:
-            json.dump(manifest_json(done), file, indent=2, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
+        (part / FILE).write_text(json.dumps(manifest_json(done), indent=2, ensure_ascii=False), encoding="utf-8")
         refuse_existing(target)
         sync_tree(part, private=engine.is_local)
         part.rename(target)
