@@ -15,7 +15,6 @@ _FIELDS = ("key", "value", "timestamp")
 KEEP, BY_KEY = "keep", "key"
 """How the partition of a record is chosen: the one that it has, or that of its key; anything else is an expression."""
 EXACTLY_ONCE = "exactly-once"
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from kops.core.statefile.sources import Form
 from kops.operations.archive.source import settings_of, source_of
 from kops.operations.engine.spark import Engine, report_folder, start_engine, write_progress
 from kops.operations.replay.arguments import Given, RedriveArguments, ReplayArguments, RestoreArguments
-from kops.operations.replay.request import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, parse_form
+from kops.operations.replay.request import BY_KEY, EXACTLY_ONCE, KEEP, Changes, parse_form
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from kops.spark.replay.sender import PartitionProgress
     from kops.spark.types import DataFrame
 
-_LARGEST_BATCH = 900_000
 ROWS: Mapping[type[ReplayArguments], str] = {
     RestoreArguments: "kops.operations.replay.restore:rows_of_archive",
     RedriveArguments: "kops.operations.replay.redrive_letters:rows_of_dead_letters",
@@ -86,6 +85,8 @@ class Work(Generic[Given]):
         return settings_of(source_of(self.services, self.arguments.source_context).connection, "source")
 
     def job(self, parts: int) -> Job:
+        from kops.formats.batches.compression import CODECS
+        from kops.formats.batches.encode import MAX_BATCH_BYTES
         from kops.spark.replay.jobs import Job
         from kops.spark.replay.slices import Destinations
 
@@ -94,8 +95,8 @@ class Work(Generic[Given]):
             given.anchor,
             given.targets,
             by_key=given.partition_by == BY_KEY,
-            most=min(_LARGEST_BATCH, given.largest),
-            codec=CODECS.index(given.compression),
+            most=min(MAX_BATCH_BYTES, given.largest),
+            codec=CODECS[given.compression],
         )
         return Job(
             source=given.source,
