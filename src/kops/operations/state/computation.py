@@ -17,7 +17,7 @@ from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_commits import Commits, read_commits
 from kops.operations.state.evidence_journal import OwnHistory, read_past
 from kops.operations.state.evidence_layout import doubts_of_layout
-from kops.operations.state.exactness import MEANINGS, SURE, worst
+from kops.operations.state.exactness import MEANINGS, SURE, Exactness, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.from_snapshot import BaseSnapshot, check_base, open_base, refuse_older
@@ -119,9 +119,9 @@ def compute_all(
         refuse_older(base, facts, cut)
     since_then, capture = "" if base is None else base.manifest.taken, None if options.program is None else options.program.capture
     past, commits, facts = with_history(services, state_file, facts, cut, capture=capture, since=since_then)
-    for found in facts:
-        if not options.accept_inexact and found.exactness.grade > "B":
-            raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
+    if not options.accept_inexact:
+        for found in facts:
+            _refuse_inexact(found.store.name, found.exactness)
     memory = memory_for(engine, facts) if options.program is not None and options.program.shadow is None else None
     with started_ahead(engine, None if options.program is None else replace(options.program, memory=memory)) as program:
         cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
@@ -144,10 +144,8 @@ def compute_all(
     computed = [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
-    for done in computed:
-        if not options.accept_inexact and done.exactness.grade > "B":
-            drop_stage(*(other.stage for other in computed))
-            raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons, proof=done.proof)
+    if not options.accept_inexact:
+        _refuse_all(computed, lambda done: _refuse_inexact(done.facts.store.name, done.exactness, done.proof))
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
     heap = max((found.heap for found in computed), default=0)
@@ -254,9 +252,12 @@ def _refuse_all(computed: Sequence[ComputedStore], refuse: Callable[[ComputedSto
         raise
 
 
-def _inexact(store: str, grade: str, reasons: Sequence[str], proof: Proof | None = None) -> Refused:
+def _refuse_inexact(store: str, exactness: Exactness, proof: Proof | None = None) -> None:
+    grade, reasons = exactness.grade, exactness.reasons
+    if grade <= "B":
+        return
     damaged = f"if these keys are the damage, pass --damaged {store} or --damaged {store}:PARTITION,...; "
-    return Refused(
+    raise Refused(
         f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
         hint=f"{damaged if proof and proof.differing else ''}pass --accept-inexact to proceed anyway",
         store=store,
