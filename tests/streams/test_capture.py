@@ -78,7 +78,7 @@ def captured_many(many_file):
 
 
 @pytest.mark.parametrize("version", [*VERSIONS, *MORE_VERSIONS])
-def test_stores_of_every_kind(captured_many, version):
+def test_stores_of_every_kind(captured_many, many_file, version):
     found = captured_many(version)
     stores = {store.name: store for store in (*found.stores, *found.global_stores)}
     expected = {
@@ -96,23 +96,28 @@ def test_stores_of_every_kind(captured_many, version):
         "pairs-this-join-store": "timestamped-window" if version == NEWEST else "window",
     }
     assert {name: stores[name].kind for name in expected} == expected
-    assert (found.application, found.streams_version, found.clients_version, found.unknown) == ("many", version, version, ())
+    assert (found.application, found.streams_version, found.unknown) == ("many", version, ())
+    body = json.loads(many_file(version))
+    assert body["library"]["clients"] == version
     windows, recent = stores["windows"], stores["recent"]
     # 2.8 keeps what has a grace of its own for a day at least
     assert (windows.retention_ms, windows.window_size_ms) == (86_400_000 if version == "2.8.2" else 360_000, 300_000)
-    assert (recent.retention_ms, recent.window_size_ms, recent.segment_interval_ms) == (7_200_000, 3_600_000, 3_600_000)
-    assert (recent.retain_duplicates, recent.logging, recent.changelog) == (True, False, None)
+    assert (recent.retention_ms, recent.window_size_ms) == (7_200_000, 3_600_000)
+    assert (recent.retain_duplicates, recent.changelog) == (True, None)
     assert (stores["seen"].capacity, stores["seen"].changelog) == (100, "many-seen-changelog")
     assert (stores["counts"].caching, stores["lengths"].caching, stores["lengths"].persistent) == (True, False, False)
     assert stores["pairs-this-join-store"].headers == (version == NEWEST)
-    assert stores["lengths"].log_config["segment.bytes"] == "1000000"
-    serde = stores["lengths"].value_serde
-    assert serde.serializer.inner["valueSerializer"].name == "org.apache.kafka.common.serialization.LongSerializer"
-    assert stores["counts"].key_serde is None  # of default.key.serde
+    assert stores["lengths"].value.inner["valueDeserializer"].name == "org.apache.kafka.common.serialization.LongDeserializer"
+    assert stores["counts"].key is None  # of default.key.serde
+    written = {store["name"]: store for store in body["stores"]}
+    assert (written["recent"]["segment_interval_ms"], written["recent"]["logging"]) == (3_600_000, False)
+    assert written["lengths"]["log_config"]["segment.bytes"] == "1000000"
+    serializer = written["lengths"]["value_serde"]["serializer"]
+    assert serializer["inner"]["valueSerializer"]["class"] == "org.apache.kafka.common.serialization.LongSerializer"
 
 
 @pytest.mark.parametrize("version", [*VERSIONS, *MORE_VERSIONS])
-def test_nodes_topics_and_settings(captured_many, version):
+def test_nodes_topics_and_settings(captured_many, many_file, version):
     found = captured_many(version)
     clicks = next(node for node in found.nodes if getattr(node, "topics", ()) == ("clicks",))
     assert (clicks.reset, clicks.timestamp_extractor) == ({"clicks": "latest"}, "ManyStores$ByOffset")
@@ -121,14 +126,17 @@ def test_nodes_topics_and_settings(captured_many, version):
         for node in found.nodes
         if isinstance(node, Processor) and node.windows
         for store in node.stores
-        if store in ("windows", "sessions", "pairs-this-join-store")
+        if store in ("windows", "sessions")
     }
     kstream = "org.apache.kafka.streams.kstream"
     assert windows["windows"] == (Windows(f"{kstream}.TimeWindows", size_ms=300_000, advance_ms=300_000, grace_ms=60_000),)
     assert windows["sessions"] == (Windows(f"{kstream}.SessionWindows", gap_ms=1_800_000, grace_ms=120_000),)
-    assert (windows["pairs-this-join-store"][0].before_ms, windows["pairs-this-join-store"][0].after_ms) == (10_000, 10_000)
-    final = found.node("final")
-    assert (final.suppress.until_window_closes, final.suppress.wait_ms, final.suppress.when_full) == (True, 60_000, "SHUT_DOWN")
+    assert found.node("final").suppresses
+    written = json.loads(many_file(version))["nodes"]
+    *_, join = (node["windows"][0] for node in written if node.get("windows") and "pairs-this-join-store" in node["stores"])
+    assert (join["before_ms"], join["after_ms"]) == (10_000, 10_000)
+    (suppress,) = (node["suppress"] for node in written if node["name"] == "final")
+    assert (suppress["until_window_closes"], suppress["wait_ms"], suppress["when_full"]) == (True, 60_000, "SHUT_DOWN")
     assert [(node.name, node.processor, node.mentions) for node in found.program_processors] == [
         ("dedup", "ManyStores$Dedup", ("WALL_CLOCK_TIME",))
     ]
@@ -162,12 +170,14 @@ def test_the_keys_of_the_file_are_pinned(many_file):
 
 
 @pytest.mark.parametrize("version", [NEWEST, *MORE_VERSIONS[1:]])
-def test_versioned_tables_buffers_patterns_and_optimized_tables(captured, version):
+def test_versioned_tables_buffers_patterns_and_optimized_tables(captured, tmp_path, version):
     library, classes = programs(version)
     found = captured(*java("-cp", f"{library}{os.pathsep}{classes}", "Versions"))
     stores = {store.name: store for store in found.stores}
     history = stores["price-history"]
-    assert (history.kind, history.history_retention_ms, history.segment_interval_ms) == ("versioned", 21_600_000, 3_600_000)
+    assert (history.kind, history.history_retention_ms) == ("versioned", 21_600_000)
+    written = {store["name"]: store for store in json.loads((tmp_path / "capture.json").read_text())["stores"]}
+    assert written["price-history"]["segment_interval_ms"] == 3_600_000
     assert (history.changelog, history.retention_ms) == ("prices", None)
     assert (stores["priced-Buffer"].kind, stores["priced-Buffer"].grace_ms) == ("buffer", 180_000)
     assert (stores["people-store"].changelog, stores["people-store"].caching) == ("people", False)

@@ -140,7 +140,7 @@ def _store(capture: Capture, store: Store, sampled: StoreFacts, reused: Iterable
         retention_ms=None if retention is None else retention + DAY_MS,
         step_ms=sampled.step_ms,
         alignment_ms=sampled.alignment_ms,
-        key=_format(capture, store.key_serde.deserializer if store.key_serde else None, "key", sampled.key),
+        key=_format(capture, store.key, "key", sampled.key),
         value=_format(capture, _value(store), "value", sampled.value),
         answers=answers,
         extra=(
@@ -148,7 +148,7 @@ def _store(capture: Capture, store: Store, sampled: StoreFacts, reused: Iterable
             *([] if store.is_timestamped else [Entry("timestamped", False, "its supplier is of stores without timestamps")]),
         ),
         beyond=_beyond(store),
-        suppresses=any(node.suppress for node in users),
+        suppresses=any(node.suppresses for node in users),
         code=tuple(dict.fromkeys(_named(name) for node in users for name in _own_code(node))),
         join=_join(capture, users),
     )
@@ -211,16 +211,15 @@ def _join(capture: Capture, users: Iterable[Processor]) -> str | None:
 
 def _value(store: Store) -> Coder | None:
     """Return what reads the values of a store, without their timestamps; None: the program's default."""
-    coder = store.value_serde.deserializer if store.value_serde else None
+    coder = store.value
     return coder.inner["valueDeserializer"] if coder and "valueDeserializer" in coder.inner else coder
 
 
 def known_formats(capture: Capture, store: Store) -> tuple[str, str]:
     """Return the formats of a store's keys and values; bytes where only the program, or a registry, can read them."""
-    key = store.key_serde.deserializer if store.key_serde else None
     names = (
         coder.name if coder else capture.settings.effective.get(f"default.{part}.serde")
-        for part, coder in (("key", key), ("value", _value(store)))
+        for part, coder in (("key", store.key), ("value", _value(store)))
     )
     found = [_known_format(name) if isinstance(name, str) else None for name in names]
     key_format, value_format = (each if each in _FORMATS.values() else None for each in found)

@@ -42,13 +42,6 @@ class Coder:
 
 
 @dataclass(frozen=True)
-class Serde:
-    name: str
-    serializer: Coder | None
-    deserializer: Coder | None
-
-
-@dataclass(frozen=True)
 class InternalTopic:
     """A changelog or repartition topic, as the program's library makes it.
 
@@ -88,27 +81,9 @@ class Windows:
     name: str
     size_ms: int | None = None
     advance_ms: int | None = None
-    before_ms: int | None = None
-    after_ms: int | None = None
     gap_ms: int | None = None
     difference_ms: int | None = None
     grace_ms: int | None = None
-
-
-@dataclass(frozen=True)
-class Suppression:
-    """A suppression of results.
-
-    :param until_window_closes: whether it gives one result a window, when it closes
-    :param when_full: EMIT or SHUT_DOWN
-    """
-
-    name: str | None
-    until_window_closes: bool
-    wait_ms: int
-    max_records: int
-    max_bytes: int
-    when_full: str
 
 
 @dataclass(frozen=True)
@@ -132,7 +107,7 @@ class Source:
 class Sink:
     """A sink node.
 
-    :param topic: None: ``topic_extractor`` chooses one for each record
+    :param topic: None: the program chooses one for each record
     :param internal: whether it is a repartition topic
     :param partitioner: its class; None: the default one
     """
@@ -141,7 +116,6 @@ class Sink:
     predecessors: tuple[str, ...]
     topic: str | None
     internal: bool
-    topic_extractor: str | None
     partitioner: str | None
     key: Coder | None
     value: Coder | None
@@ -154,6 +128,7 @@ class Processor:
     :param processor: class of the processor itself
     :param program_class: whether that class is not the library's
     :param mentions: telling names that its class file holds, such as WALL_CLOCK_TIME; they may be unused
+    :param suppresses: whether it suppresses results
     :param functions: classes of the functions that the library's processor was given, by its field; of a lambda the class that holds it
     :param left_join: of a join whose processors are the same for inner and left joins, as by a foreign key: whether it is a left one
     """
@@ -166,7 +141,7 @@ class Processor:
     mentions: tuple[str, ...]
     stores: tuple[str, ...]
     windows: tuple[Windows, ...]
-    suppress: Suppression | None
+    suppresses: bool
     emit: str | None
     functions: Mapping[str, str]
     left_join: bool | None = None
@@ -190,7 +165,7 @@ class Store:
     :param caching: whether it caches, the program's cache size considered
     :param changelog: None: it has none
     :param headers: whether it keeps the headers of records
-    :param key_serde: None: the program leaves it to its defaults
+    :param key: what reads its keys; None: the program leaves it to its defaults
     :param capacity: of a store that keeps only the newest keys
     :param processors: that use it; None of a global store
     """
@@ -198,19 +173,15 @@ class Store:
     name: str
     kind: str | None
     builder: str | None
-    supplier: str | None
     layers: tuple[str, ...]
     persistent: bool | None
     caching: bool | None
-    logging: bool
-    log_config: Mapping[str, str]
     changelog: str | None
     headers: bool
-    key_serde: Serde | None
-    value_serde: Serde | None
+    key: Coder | None
+    value: Coder | None
     retention_ms: int | None = None
     window_size_ms: int | None = None
-    segment_interval_ms: int | None = None
     retain_duplicates: bool | None = None
     history_retention_ms: int | None = None
     grace_ms: int | None = None
@@ -236,7 +207,6 @@ class ClassPathEntry:
     """
 
     path: str
-    kind: str
     sha256: str | None
 
 
@@ -282,9 +252,6 @@ class Capture:
 
     application: str
     streams_version: str | None
-    clients_version: str | None
-    java_version: str
-    captured_at: str
     command: tuple[str, ...]
     description: str
     subtopologies: tuple[Subtopology, ...]

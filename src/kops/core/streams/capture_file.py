@@ -16,13 +16,11 @@ from kops.core.streams.capture import (
     Node,
     Processor,
     RocksDBSetter,
-    Serde,
     Settings,
     Sink,
     Source,
     Store,
     Subtopology,
-    Suppression,
     Windows,
 )
 
@@ -46,13 +44,10 @@ def read_capture(body: Any, path: str) -> Capture:
     if version != VERSION:
         age = "a newer" if version > VERSION else "an older"
         raise ConfigError(f"{path} was captured by {age} kops: it is of version {version}, not {VERSION}", hint=_AGAIN)
-    library, config, class_path = top.at("library"), top.at("config"), top.at("class_path")
+    config, class_path = top.at("config"), top.at("class_path")
     return Capture(
         application=top.get("application_id", str),
-        streams_version=library.maybe("streams", str),
-        clients_version=library.maybe("clients", str),
-        java_version=top.at("java").get("version", str),
-        captured_at=top.get("captured_at", str),
+        streams_version=top.at("library").maybe("streams", str),
         command=top.texts("command"),
         description=top.get("description", str),
         subtopologies=tuple(map(_subtopology, top.each("subtopologies"))),
@@ -62,10 +57,7 @@ def read_capture(body: Any, path: str) -> Capture:
         settings=Settings(
             config.get("given", dict), config.get("effective", dict), config.maybe("main_consumer", dict), config.maybe("producer", dict)
         ),
-        class_path=tuple(
-            ClassPathEntry(entry.get("path", str), entry.get("kind", str), entry.maybe("sha256", str))
-            for entry in class_path.each("entries")
-        ),
+        class_path=tuple(ClassPathEntry(entry.get("path", str), entry.maybe("sha256", str)) for entry in class_path.each("entries")),
         class_path_sha256=class_path.get("sha256", str),
         unknown=tuple((each.get("what", str), each.get("why", str)) for each in top.each("unknown")),
         folder=top.at("java").maybe("folder", str),
@@ -169,7 +161,6 @@ def _node(found: _At) -> Node:
             predecessors=found.texts("predecessors"),
             topic=found.maybe("topic", str),
             internal=found.get("internal", bool),
-            topic_extractor=found.maybe("topic_extractor", str),
             partitioner=found.maybe("partitioner", str),
             key=found.one("key_serializer", _coder),
             value=found.one("value_serializer", _coder),
@@ -185,7 +176,7 @@ def _node(found: _At) -> Node:
         mentions=found.maybe_texts("mentions") or (),
         stores=found.texts("stores"),
         windows=tuple(_named(Windows, each) for each in found.each("windows")),
-        suppress=found.one("suppress", _suppression),
+        suppresses=found.maybe("suppress", dict) is not None,
         emit=found.maybe("emit", str),
         functions=found.maybe("functions", dict) or {},
         left_join=found.maybe("left_join", bool),
@@ -197,35 +188,20 @@ def _named(kind: type[Windows], found: _At) -> Windows:
     return kind(found.get("class", str), **numbers)
 
 
-def _suppression(found: _At) -> Suppression:
-    return Suppression(
-        found.maybe("name", str),
-        found.get("until_window_closes", bool),
-        found.get("wait_ms", int),
-        found.get("max_records", int),
-        found.get("max_bytes", int),
-        found.get("when_full", str),
-    )
-
-
 def _store(found: _At) -> Store:
     return Store(
         name=found.get("name", str),
         kind=found.maybe("kind", str),
         builder=found.maybe("builder", str),
-        supplier=found.maybe("supplier", str),
         layers=found.texts("layers"),
         persistent=found.maybe("persistent", bool),
         caching=found.maybe("caching", bool),
-        logging=found.get("logging", bool),
-        log_config=found.get("log_config", dict),
         changelog=found.maybe("changelog", str),
         headers=found.get("headers", bool),
-        key_serde=found.one("key_serde", _serde),
-        value_serde=found.one("value_serde", _serde),
+        key=found.one("key_serde", _deserializer),
+        value=found.one("value_serde", _deserializer),
         retention_ms=found.maybe("retention_ms", int),
         window_size_ms=found.maybe("window_size_ms", int),
-        segment_interval_ms=found.maybe("segment_interval_ms", int),
         retain_duplicates=found.maybe("retain_duplicates", bool),
         history_retention_ms=found.maybe("history_retention_ms", int),
         grace_ms=found.maybe("grace_ms", int),
@@ -234,8 +210,8 @@ def _store(found: _At) -> Store:
     )
 
 
-def _serde(found: _At) -> Serde:
-    return Serde(found.get("class", str), found.one("serializer", _coder), found.one("deserializer", _coder))
+def _deserializer(found: _At) -> Coder | None:
+    return found.one("deserializer", _coder)
 
 
 def _coder(found: _At) -> Coder:

@@ -303,7 +303,7 @@ def _of_what_waits(capture: Capture, store: Store) -> list[str]:
         return ["what found no partner is sent, and leaves the store, when the time of day says so: once a second"]
     if store.kind != BUFFER:
         return []
-    if not any(isinstance(node, Processor) and store.name in node.stores and node.suppress for node in capture.nodes):
+    if not any(isinstance(node, Processor) and store.name in node.stores and node.suppresses for node in capture.nodes):
         return ["its keys hold a number that counts from 0 again each time an instance of the application starts"]
     found = capture.subtopology_of(store.name)
     names = ", ".join(topic.name for topic in found.repartition_topics) if found else ""

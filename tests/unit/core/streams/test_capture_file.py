@@ -24,14 +24,14 @@ def test_a_capture_is_read(body):
     assert (found.application, found.streams_version, found.unknown) == ("many", "4.3.1", ())
     stores = {store.name: store for store in found.stores}
     assert (stores["windows"].kind, stores["windows"].retention_ms, stores["windows"].caching) == ("timestamped-window", 360_000, True)
-    assert (stores["seen"].kind, stores["seen"].capacity, stores["seen"].key_serde.serializer.name) == (
+    assert (stores["seen"].kind, stores["seen"].capacity, stores["seen"].key.name) == (
         "key-value",
         100,
-        "org.apache.kafka.common.serialization.StringSerializer",
+        "org.apache.kafka.common.serialization.StringDeserializer",
     )
-    assert stores["counts"].key_serde is None
-    assert stores["counts"].value_serde.serializer.inner["valueSerializer"].name == "org.apache.kafka.common.serialization.LongSerializer"
-    assert (stores["recent"].logging, stores["recent"].changelog, stores["recent"].retain_duplicates) == (False, None, True)
+    assert stores["counts"].key is None
+    assert stores["counts"].value.inner["valueDeserializer"].name == "org.apache.kafka.common.serialization.LongDeserializer"
+    assert (stores["recent"].changelog, stores["recent"].retain_duplicates) == (None, True)
     assert stores["pairs-left-shared-join-store"].kind == "list"
     assert stores["final-store"].kind == "buffer"
     assert [store.name for store in found.global_stores] == ["settings-store"]
@@ -47,10 +47,10 @@ def test_nodes_are_read_by_their_type(body):
     assert isinstance(aggregate, Processor)
     kind = "org.apache.kafka.streams.kstream.TimeWindows"
     assert aggregate.windows == (Windows(kind, size_ms=300_000, advance_ms=300_000, grace_ms=60_000),)
-    assert found.node("final").suppress.until_window_closes
+    assert found.node("final").suppresses
     chosen = found.node("chosen")
     assert isinstance(chosen, Sink)
-    assert (chosen.topic, chosen.topic_extractor) == (None, "ManyStores$$Lambda")
+    assert chosen.topic is None
     assert [each.name for each in found.program_processors] == ["dedup"]
     assert [each.topic for each in found.custom_partitioners] == ["many-apart-repartition"]
 
@@ -70,8 +70,8 @@ def test_stores_are_found_in_their_subtopologies(body):
         (("version",), 2, "c.json was captured by a newer kops: it is of version 2, not 1"),
         (("version",), True, "c.json: version is bool, not int"),
         (("application_id",), None, "c.json has no application_id"),
-        (("stores", 0, "logging"), "yes", "c.json: stores: KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000031: logging is str, not bool"),
-        (("stores", 1, "value_serde", "class"), None, "c.json: stores: counts: value_serde has no class"),
+        (("stores", 0, "headers"), "yes", "c.json: stores: KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000031: headers is str, not bool"),
+        (("stores", 1, "value_serde", "deserializer", "class"), None, "c.json: stores: counts: value_serde: deserializer has no class"),
         (("nodes", 0, "type"), "sauce", "c.json: nodes: KSTREAM-SOURCE-0000000000: type is 'sauce', and not source, processor or sink"),
         (("nodes", 0, "topics"), [1], "c.json: nodes: KSTREAM-SOURCE-0000000000: topics holds 1, which is not text"),
         (("nodes", 0), "text", "c.json: nodes: 0 is not an object"),

@@ -22,15 +22,15 @@ def source(name, *topics):
 
 
 def sink(name, topic, *before):
-    return Sink(name, before, topic, True, None, None, None, None)
+    return Sink(name, before, topic, True, None, None, None)
 
 
 def processor(name, supplier, *before, stores=()):
-    return Processor(name, before, supplier, None, False, (), stores, (), None, None, {})
+    return Processor(name, before, supplier, None, False, (), stores, (), False, None, {})
 
 
 def store(name, *processors):
-    return Store(name, "key-value", None, None, (), True, False, True, {}, f"app-{name}", False, None, None, processors=processors)
+    return Store(name, "key-value", None, (), True, False, f"app-{name}", False, None, None, processors=processors)
 
 
 def part(number, nodes, topics, repartition, stores, sinks):

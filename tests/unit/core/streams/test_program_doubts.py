@@ -84,7 +84,7 @@ def test_a_suppression_holds_offsets(sure):
     direct = lambda each: replace(each, source_topics=("clicks",), repartition_topics=()) if each.number == 1 else each  # noqa: E731
     uncached = altered(replace(sure, subtopologies=tuple(map(direct, sure.subtopologies))), "windows", caching=False)
     assert doubts(uncached, "final-store") == []
-    (numbered,) = doubts(altered(uncached, "final", suppress=None), "final-store")
+    (numbered,) = doubts(altered(uncached, "final", suppresses=False), "final-store")
     assert "its keys hold a number" in numbered  # that of a join with grace
 
 
