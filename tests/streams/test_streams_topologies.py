@@ -21,14 +21,10 @@ def described(request, jdk):
 
 def nodes(topology: Topology):
     return [
-        [part.number, node.kind, node.name, sorted(node.topics), node.pattern, sorted(node.stores), *map(sorted, arrows(node))]
+        [part.number, node.kind, node.name, sorted(node.topics), node.pattern, sorted(node.stores), sorted(node.predecessors)]
         for part in sorted(topology.parts, key=lambda part: part.number)
         for node in sorted(part.nodes, key=lambda node: node.name)
     ]
-
-
-def arrows(node):
-    return node.successors, node.predecessors
 
 
 def said(one):
@@ -40,7 +36,6 @@ def said(one):
             node.get("topics") or [topic for topic in [node.get("topic")] if topic],
             node.get("pattern"),
             node.get("stores", []),
-            node["successors"],
             node["predecessors"],
         ]
         for node in sorted(one["nodes"], key=lambda node: (node.get("subtopology", node.get("global")), node["name"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kops.core.errors import ConfigError
 from kops.core.streams.topics import is_internal_name
@@ -17,7 +17,6 @@ SOURCE, PROCESSOR, SINK = "source", "processor", "sink"
 
 _PART = re.compile(r"\s*Sub-topology:\s*(\d+)(\s+for global store.*)?\s*")
 _NODE = re.compile(r"\s*(Source|Processor|Sink):\s*(\S+)\s+\((topics?|stores|extractor class):\s*(.*)\)\s*")
-_TO = re.compile(r"\s*-->\s*(.*?)\s*")
 _FROM = re.compile(r"\s*<--\s*(.*?)\s*")
 _NOT_FOUND = "no line in it says `Sub-topology: 0`"
 
@@ -36,7 +35,6 @@ class Node:
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     stores: tuple[str, ...] = ()
-    successors: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
 
 
@@ -140,10 +138,8 @@ def parse_topology(text: str, path: str = "the topology") -> Topology:
             continue
         elif node := _NODE.fullmatch(line):
             drafts[-1].nodes.append(_node(node[1].lower(), node[2], node[3], node[4].strip()))
-        elif (arrow := _TO.fullmatch(line)) and drafts[-1].nodes:
-            drafts[-1].nodes[-1] = _with(drafts[-1].nodes[-1], successors=_names(arrow[1]))
         elif (arrow := _FROM.fullmatch(line)) and drafts[-1].nodes:
-            drafts[-1].nodes[-1] = _with(drafts[-1].nodes[-1], predecessors=_names(arrow[1]))
+            drafts[-1].nodes[-1] = replace(drafts[-1].nodes[-1], predecessors=() if arrow[1] == "none" else _listed(arrow[1]))
         elif line.lstrip().startswith(("Source:", "Processor:", "Sink:")):
             raise ConfigError(f"{path}: line {number} is not as Topology.describe() prints it: {line.strip()[:60]}", hint="give all of it")
     if not any(draft.nodes for draft in drafts):
@@ -161,21 +157,5 @@ def _node(kind: str, name: str, what: str, content: str) -> Node:
     return Node(kind, name, pattern=content)
 
 
-def _with(node: Node, *, successors: tuple[str, ...] = (), predecessors: tuple[str, ...] = ()) -> Node:
-    return Node(
-        node.kind,
-        node.name,
-        node.topics,
-        node.pattern,
-        node.stores,
-        successors or node.successors,
-        predecessors or node.predecessors,
-    )
-
-
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part for part in (one.strip() for one in text.strip("[]").split(",")) if part)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return () if text == "none" else _listed(text)
