@@ -35,7 +35,6 @@ class Progress:
     :param records: how many its tasks were given
     :param skipped: how many the library dropped, such as late ones
     :param without_key: its repartition topics with records whose partition is any
-    :param suppressed: records that it would have sent to other topics, by topic
     :param calls: of clocks, random numbers and the network; known when it was closed, as what follows
     :param initial_calls: those of constructors and static initializers outside of its threads, whatever they are of
     :param kept: fields of the functions given to its topology that changed while it ran
@@ -50,7 +49,6 @@ class Progress:
     records: int = 0
     skipped: int = 0
     without_key: tuple[str, ...] = ()
-    suppressed: Mapping[str, int] | None = None
     calls: tuple[str, ...] = ()
     initial_calls: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -61,7 +59,7 @@ class Progress:
 
 def progress_of(seen: Mapping[str, str]) -> Progress:
     """Read what the agent says."""
-    positions, after, suppressed = {}, {}, {}
+    positions, after = {}, {}
     schedules: dict[str, dict[int, int]] = {_STREAM_TIME: {}, _WALL_CLOCK_TIME: {}}
     for name, value in seen.items():
         kind, _, what = name.partition(".")
@@ -70,8 +68,6 @@ def progress_of(seen: Mapping[str, str]) -> Progress:
             place = TopicPartition(topic, int(number))
             position, _, given = value.partition(",")
             positions[place], after[place] = int(position), int(given)
-        elif kind == "suppressed":
-            suppressed[what] = int(value)
         elif kind == "schedules":
             time, _, subtopology = what.partition(".")
             schedules[time][int(subtopology)] = int(value)
@@ -82,7 +78,6 @@ def progress_of(seen: Mapping[str, str]) -> Progress:
         records=int(seen["records"]),
         skipped=int(seen["skipped"]),
         without_key=tuple(filter(None, seen["without_key"].split(","))),
-        suppressed=suppressed,
         calls=tuple(seen.get("calls", "").splitlines()),
         initial_calls=tuple(seen.get("initial_calls", "").splitlines()),
         kept=tuple(seen.get("kept", "").splitlines()),

@@ -24,7 +24,6 @@ def test_what_the_agent_tells():
         {
             "state": "RUNNING",
             "place.a.b-c:12": "7,5",
-            "suppressed.out": "3",
             "records": "9",
             "skipped": "1",
             "without_key": "x,y",
@@ -39,9 +38,9 @@ def test_what_the_agent_tells():
     )
     place = TopicPartition("a.b-c", 12)
     seen = (("one", "two"), ("three",), ("com.acme.Sum.total",), {0: 4, 12: 1}, {0: 2}, 5)
-    assert reported == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), {"out": 3}, *seen)
+    assert reported == Progress("RUNNING", {place: 7}, {place: 5}, 9, 1, ("x", "y"), *seen)
     empty = progress_of({"state": "REBALANCING", "records": "0", "skipped": "0", "without_key": "", "again": "0"})
-    assert empty == Progress("REBALANCING", {}, {}, suppressed={})
+    assert empty == Progress("REBALANCING", {}, {})
 
 
 @pytest.mark.parametrize(
