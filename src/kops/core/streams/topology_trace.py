@@ -143,12 +143,12 @@ def _kind(node: Node, store: str) -> str:
 def _of_kind(topology: Topology, part: Part, store: str, writers: Sequence[Node], kind: str) -> Trace:
     walk, writer = _Walk(topology), writers[0]
     for each in writers if kind in (STREAM, COGROUPED, OTHER) else writers[:1]:
-        walk.back(part, each)
+        walk.back(part, each, first=True)
     tables: tuple[str, ...] = ()
     if kind == JOINED:
-        tables = _joined_tables(part, writer) or walk.tables
+        tables = _joined_tables(part, writer) or tuple(dict.fromkeys(walk.tables))
     elif kind in (GROUPED, DERIVED):
-        tables = walk.tables[:1]
+        tables = tuple(walk.tables[:1])
     return Trace(
         store,
         kind,
@@ -184,19 +184,15 @@ class _Walk:
         self.patterns: list[str] = []
         self.operators: list[Node] = []
         self.through: list[str] = []
-        self._tables: list[str] = []
+        self.tables: list[str] = []
         self.repartition: str | None = None
 
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The first table met on each way back."""
-        return tuple(dict.fromkeys(self._tables))
+    def back(self, part: Part, node: Node, *, first: bool = False, automatic: bool = False) -> None:
+        """Visit a node and everything before it.
 
-    def back(self, part: Part, start: Node) -> None:
-        """Visit everything before a processor."""
-        self._visit(part, start, first=True, automatic=False)
-
-    def _visit(self, part: Part, node: Node, *, first: bool, automatic: bool) -> None:
+        :param first: whether it is where the walk begins
+        :param automatic: whether Kafka Streams added it itself
+        """
         if (part.number, node.name) in self._seen:
             return
         self._seen.add((part.number, node.name))
@@ -208,7 +204,7 @@ class _Walk:
         for before in node.predecessors:
             found = part.node(before)
             if found is not None:
-                self._visit(part, found, first=False, automatic=False)
+                self.back(part, found)
 
     def _source(self, node: Node) -> None:
         if node.pattern is not None:
@@ -231,12 +227,12 @@ class _Walk:
             node = part.node(name)
             if node is not None:
                 own = name.endswith("-repartition-filter") or operator_of(node) in FILTER
-                self._visit(part, node, first=False, automatic=own)
+                self.back(part, node, automatic=own)
 
     def _note(self, node: Node, *, automatic: bool) -> None:
         operator = operator_of(node) or ""
         if node.kind == PROCESSOR and operator.startswith("KTABLE-") and not operator.startswith(_NO_TABLES):
-            self._tables.append(node.name)
+            self.tables.append(node.name)
         self.through += node.stores
         if (not automatic and operator not in _HARMLESS and not operator.startswith("KTABLE-")) or operator == "KTABLE-SELECT":
             self.operators.append(node)
