@@ -125,7 +125,7 @@ def _of_windows(capture: Capture, store: Store, theirs: captured.Store, users: l
             yield from ((what, _time(mine), _time(other)) for what, mine, other in pairs if other is not None and mine != other)
     if theirs.retention_ms is not None and theirs.retention_ms != ours.retention_ms:
         yield "window.retention", _time(ours.retention_ms), _time(theirs.retention_ms)
-    on_close = any(node.emit == "ON_WINDOW_CLOSE" for node in users)
+    on_close = any(node.emits_on_close for node in users)
     if on_close != ours.emits_on_close:
         yield "window.emit", "on-close" if ours.emits_on_close else None, "on-close" if on_close else None
     buffers = [each.changelog for each in capture.stores if each.kind == captured.BUFFER]

@@ -144,7 +144,7 @@ def _store(capture: Capture, store: Store, sampled: StoreFacts, reused: Iterable
         value=_format(capture, _value(store), "value", sampled.value),
         answers=answers,
         extra=(
-            *([Entry("emit", "on-close")] if any(node.emit == "ON_WINDOW_CLOSE" for node in users) else []),
+            *([Entry("emit", "on-close")] if any(node.emits_on_close for node in users) else []),
             *([] if store.is_timestamped else [Entry("timestamped", False, "its supplier is of stores without timestamps")]),
         ),
         beyond=_beyond(store),

@@ -127,6 +127,7 @@ class Processor:
 
     :param processor: class of the processor itself
     :param program_class: whether that class is not the library's
+    :param emits_on_close: whether it gives one result a window, when that closes
     :param mentions: telling names that its class file holds, such as WALL_CLOCK_TIME; they may be unused
     :param suppresses: whether it suppresses results
     :param functions: classes of the functions that the library's processor was given, by its field; of a lambda the class that holds it
@@ -142,7 +143,7 @@ class Processor:
     stores: tuple[str, ...]
     windows: tuple[Windows, ...]
     suppresses: bool
-    emit: str | None
+    emits_on_close: bool
     functions: Mapping[str, str]
     left_join: bool | None = None
 

@@ -177,7 +177,7 @@ def _node(found: _At) -> Node:
         stores=found.texts("stores"),
         windows=tuple(_named(Windows, each) for each in found.each("windows")),
         suppresses=found.maybe("suppress", dict) is not None,
-        emit=found.maybe("emit", str),
+        emits_on_close=found.maybe("emit", str) == "ON_WINDOW_CLOSE",
         functions=found.maybe("functions", dict) or {},
         left_join=found.maybe("left_join", bool),
     )

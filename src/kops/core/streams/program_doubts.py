@@ -38,7 +38,6 @@ All keep the order of each partition of each topic, which is what Kafka guarante
 _STREAM_TIME, _ESTIMATE = "STREAM_TIME", "approximateNumEntries"
 _DEFAULT_PARTITIONER = "org.apache.kafka.clients.producer.internals.DefaultPartitioner"
 _IGNORES_KEYS = "partitioner.ignore.keys"
-_ON_CLOSE = "ON_WINDOW_CLOSE"
 _INTERCEPTORS, _WRAPPER = "interceptor.classes", "processor.wrapper.class"
 _ONLY_WATCH = ("io.confluent.monitoring.clients.interceptor.", "io.opentelemetry.instrumentation.kafkaclients.", "brave.kafka.")
 """With what the names of interceptors begin that measure and trace, and change no record but for its headers."""
@@ -221,7 +220,7 @@ def _caches(capture: Capture, sending: set[str]) -> list[Store]:
 def _of_time_of_day(capture: Capture, sending: set[str]) -> list[str]:
     """Name what holds results back until the time of day says so."""
     lists = {user for store in capture.stores if store.kind == LIST for user in store.processors or ()}
-    closing = {node.name for node in capture.nodes if isinstance(node, Processor) and node.emit == _ON_CLOSE}
+    closing = {node.name for node in capture.nodes if isinstance(node, Processor) and node.emits_on_close}
     timed = sorted((lists | closing) & sending)
     return [f"results are sent when the time of day says so, not by each record, which nothing has: {', '.join(timed)}"] if timed else []
 

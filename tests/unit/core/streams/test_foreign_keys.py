@@ -26,7 +26,7 @@ def sink(name, topic, *before):
 
 
 def processor(name, supplier, *before, stores=()):
-    return Processor(name, before, supplier, None, False, (), stores, (), False, None, {})
+    return Processor(name, before, supplier, None, False, (), stores, (), False, False, {})
 
 
 def store(name, *processors):

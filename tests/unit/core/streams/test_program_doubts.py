@@ -159,7 +159,7 @@ def test_what_windows_send_when_they_close(sure):
     both = altered(behind(sure, "sessions", "counts"), "sessions", caching=False)
     (sends,) = store(both, "sessions").processors
     assert doubts(both, "counts") == []
-    (said,) = doubts(altered(both, sends, emit="ON_WINDOW_CLOSE"), "counts")
+    (said,) = doubts(altered(both, sends, emits_on_close=True), "counts")
     assert said == f"results are sent when the time of day says so, not by each record, which nothing has: {sends}"
 
 
