@@ -73,6 +73,11 @@ class Subtopology:
     repartition_topics: tuple[InternalTopic, ...]
     changelogs: tuple[InternalTopic, ...]
 
+    @property
+    def read_topics(self) -> tuple[str, ...]:
+        """The topics that it reads, as far as they are known."""
+        return (*(self.source_topics or ()), *(topic.name for topic in self.repartition_topics))
+
 
 @dataclass(frozen=True)
 class Windows:

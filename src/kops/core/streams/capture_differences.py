@@ -61,7 +61,7 @@ def _tasks(part: Subtopology, partitions: Mapping[str, int]) -> int | None:
     """Return the number of tasks of a sub-topology, and so of the partitions of its changelogs; None if it is unknown."""
     if part.source_topics is None:
         return None
-    counts = [partitions.get(topic) for topic in (*part.source_topics, *(topic.name for topic in part.repartition_topics))]
+    counts = [partitions.get(topic) for topic in part.read_topics]
     known = [count for count in counts if count is not None]
     return max(known) if known and len(known) == len(counts) else None
 

@@ -15,6 +15,7 @@ from kops.core.streams.capture import (
     VERSIONED,
     WINDOW,
     Capture,
+    Node,
     Sink,
     Source,
     Store,
@@ -82,6 +83,12 @@ def _in_python(pattern: str) -> str:
 def tasks_of(capture: Capture) -> dict[int, Subtopology]:
     """Return the sub-topologies that have tasks, by number."""
     return {each.number: each for each in capture.subtopologies if not each.is_global}
+
+
+def nodes_of(capture: Capture, numbers: Collection[int]) -> list[Node]:
+    """Return the nodes of some sub-topologies that have tasks."""
+    names = {name for number in numbers for name in tasks_of(capture)[number].nodes}
+    return [node for node in capture.nodes if node.name in names]
 
 
 def writers(capture: Capture, topic: str) -> list[int]:
@@ -193,10 +200,9 @@ def topology_facts(capture: Capture) -> dict[str, str]:
     for number, each in tasks_of(capture).items():
         if each.source_topics is None:
             continue
-        repartition = [topic.name for topic in each.repartition_topics]
         for what, topics in (
-            ("sources", [*each.source_topics, *repartition]),
-            ("repartition", repartition),
+            ("sources", each.read_topics),
+            ("repartition", [topic.name for topic in each.repartition_topics]),
             ("changelogs", [topic.name for topic in each.changelogs]),
             ("sinks", each.sink_topics or ()),
         ):
@@ -238,6 +244,4 @@ def _reason_against_order(capture: Capture, concerned: Collection[int]) -> str:
 
 def count_of(capture: Capture, number: int, partitions: Mapping[str, int]) -> int:
     """Return how many tasks a sub-topology has."""
-    here = tasks_of(capture)[number]
-    topics = [*(here.source_topics or ()), *(topic.name for topic in here.repartition_topics)]
-    return max((partitions.get(topic, 0) for topic in topics), default=0)
+    return max((partitions.get(topic, 0) for topic in tasks_of(capture)[number].read_topics), default=0)

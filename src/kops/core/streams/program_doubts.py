@@ -23,7 +23,7 @@ from kops.core.streams.capture import (
     Store,
 )
 from kops.core.streams.foreign_keys import is_of_tables, left_joins, mixes_up_foreign_keys, question_topics, ranks_of, supplier_of
-from kops.core.streams.program import count_of, tasks_of, topics_of, writers
+from kops.core.streams.program import count_of, nodes_of, tasks_of, topics_of, writers
 
 TIMES_OF_SESSIONS = (3, 3)
 """From here on cached sessions are known to have their own times; ``CachingSessionStore`` of 2.8 takes that of the record at a flush."""
@@ -202,7 +202,7 @@ def _of_order(capture: Capture, number: int, partitions: Mapping[str, int], seen
 def _meeting(capture: Capture, number: int, partitions: Mapping[str, int]) -> list[str]:
     """Name what meets in the tasks of a sub-topology."""
     here = tasks_of(capture)[number]
-    several = [*(here.source_topics or ()), *(topic.name for topic in here.repartition_topics)]
+    several = here.read_topics
     reasons = []
     if len(several) > 1:
         reasons.append(f"each task of sub-topology {number} reads {' and '.join(several)}, and in which order they met is not known")
@@ -280,13 +280,11 @@ def _may_read_global(node: Processor) -> bool:
 
 
 def _processors(capture: Capture, concerned: Collection[int]) -> list[Processor]:
-    nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
-    return [node for node in capture.nodes if isinstance(node, Processor) and node.name in nodes]
+    return [node for node in nodes_of(capture, concerned) if isinstance(node, Processor)]
 
 
 def _of_patterns(capture: Capture, concerned: Sequence[int]) -> list[str]:
-    nodes = {name for number in concerned for name in tasks_of(capture)[number].nodes}
-    found = [node.pattern for node in capture.nodes if isinstance(node, Source) and node.name in nodes and node.pattern]
+    found = [node.pattern for node in nodes_of(capture, concerned) if isinstance(node, Source) and node.pattern]
     return [f"the program reads what {' and '.join(found)} matches, and topics that did may have been deleted"] if found else []
 
 
@@ -374,11 +372,8 @@ def _of_hidden(capture: Capture, own: Sequence[Processor]) -> list[str]:
 
 def _classes(capture: Capture, concerned: Collection[int]) -> frozenset[str]:
     """Return the classes of the program that nodes are made of: processors, suppliers, functions, and extractors of timestamps."""
-    names = {name for number in concerned for name in tasks_of(capture)[number].nodes}
     found = set[str | None]()
-    for node in capture.nodes:
-        if node.name not in names:
-            continue
+    for node in nodes_of(capture, concerned):
         if isinstance(node, Processor):
             found |= {node.processor, node.supplier, *node.functions.values()}
         elif isinstance(node, Source):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
-from kops.core.streams.capture import BUFFER, VERSIONED, Capture, Source, Store
-from kops.core.streams.program import tasks_of, topics_of, topology_facts
+from kops.core.streams.capture import BUFFER, VERSIONED, Capture, Processor, Source, Store
+from kops.core.streams.program import nodes_of, topics_of, topology_facts
 
 _NAMED = 3
 _STREAM_TIME, _WALL_CLOCK_TIME = "STREAM_TIME", "WALL_CLOCK_TIME"
@@ -157,9 +157,9 @@ def wall_clock_doubts(capture: Capture, store: Store, seen: Progress) -> tuple[s
     found = capture.subtopology_of(store.name)
     if found is None:
         return ()
-    tasks, numbers = tasks_of(capture), (found.number, *topics_of(capture, found.number).upstream)
-    nodes = {name for number in numbers for name in tasks[number].nodes}
-    named = [each.name for each in capture.program_processors if each.name in nodes and each.may_act_on_wall_clock]
+    numbers = (found.number, *topics_of(capture, found.number).upstream)
+    own = [node for node in nodes_of(capture, numbers) if isinstance(node, Processor) and node.program_class]
+    named = [node.name for node in own if node.may_act_on_wall_clock]
     another = "wall-clock time, which was another when the shadow ran"
     scheduled = sum(seen.wall_clock_schedules.get(number, 0) for number in numbers)
     if named:
