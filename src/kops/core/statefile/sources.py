@@ -100,7 +100,7 @@ def read_starts(fields: Fields, topics: Sequence[str]) -> Mapping[str, Start | N
     """Read ``start`` for several topics: one value for all, or a mapping by topic."""
     given = fields.body.get("start")
     if not isinstance(given, Mapping):
-        return dict.fromkeys(topics, None if given is None else _start(fields, "start", given))
+        return dict.fromkeys(topics, read_start(fields))
     unknown = [str(name) for name in given if name not in topics]
     if unknown:
         raise fields.wrong(
@@ -196,6 +196,11 @@ def read_name(fields: Fields, name: str, what: str) -> str:
 
 def read_optional_name(fields: Fields, name: str) -> str | None:
     return None if fields.body.get(name) is None else read_name(fields, name, "")
+
+
+def read_internal_name(fields: Fields, name: str, application: str, store: str) -> str:
+    """Read the name of a ``changelog`` or ``repartition`` topic; by default the one that Kafka Streams gives it."""
+    return read_optional_name(fields, name) or f"{application}-{store}-{name}"
 
 
 def read_duration(fields: Fields, name: str, default: int | None) -> int:

@@ -9,6 +9,8 @@ from kops.core.statefile.fields import Fields
 from kops.core.statefile.models import (
     CUSTOM,
     DEFAULT,
+    FLOATING,
+    INTEGRAL,
     KEY_VALUE,
     KINDS,
     PARTITIONERS,
@@ -28,6 +30,7 @@ from kops.core.statefile.sources import (
     Source,
     read_duration,
     read_form,
+    read_internal_name,
     read_name,
     read_optional_name,
     read_start,
@@ -81,13 +84,11 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
         source=source,
         aggregate=aggregate,
         key_form=read_form(fields, "key_as", "string") if key_by else source.key,
-        changelog=read_optional_name(fields, "changelog") or f"{application}-{name}-changelog",
+        changelog=read_internal_name(fields, "changelog", application, name),
         where=where,
         explode=explode,
         key_by=key_by,
-        repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition")
-        if key_by and not in_place
-        else None,
+        repartition_topic=read_internal_name(fields, "repartition", application, name) if key_by and not in_place else None,
         type=kind,
         window=read_windows(fields, kind, application, version) if windowed else None,
         others=others,
@@ -219,7 +220,7 @@ def read_aggregate(fields: Fields, source: Source) -> Aggregation:
     form = read_form(inner, "as", read_only=True)
     if form.is_only_read and (kind not in ("last", "first") or expression != "value" or form.name != source.value.name):
         raise inner.wrong("as", f"is {form}, which kops keeps as it was read and does not write", "last or first: value, of such a topic")
-    numbers = ("long", "int", "short", "double", "float")
+    numbers = (*INTEGRAL, *FLOATING)
     if kind == "sum" and form.name not in numbers:
         raise inner.wrong("as", f"is {form}, and a sum is a number", f"one of: {', '.join(numbers)}")
     if kind in ("min", "max") and form.name == "string" and _NUMBER.fullmatch(expression):

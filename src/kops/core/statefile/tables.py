@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kops.core.statefile.fields import Fields, nearest
 from kops.core.statefile.models import INNER, JOINS, KEY_VALUE, LEFT, TABLE, TABLES, VERSIONED, Aggregation, Join, Store, Table
-from kops.core.statefile.sources import FORMATS, Source, read_duration, read_form, read_optional_name
+from kops.core.statefile.sources import FORMATS, Source, read_duration, read_form, read_internal_name
 from kops.core.statefile.stores import read_aggregate, read_partitioner, read_source, read_timestamped
 from kops.core.statefile.versions import VERSIONED_STORES, Version, line_of
 
@@ -122,9 +122,9 @@ def read_table_store(tables: Tables, stores: Fields, name: str, application: str
         others=tuple(others),
         aggregate=_aggregate(fields, table) if grouped else Aggregation(TABLE, table.form),
         key_form=read_form(fields, "key_as", "string") if key_by else table.key,
-        changelog=read_optional_name(fields, "changelog") or f"{application}-{name}-changelog",
+        changelog=read_internal_name(fields, "changelog", application, name),
         key_by=key_by,
-        repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
+        repartition_topic=read_internal_name(fields, "repartition", application, name) if key_by else None,
         type=TABLES,
         table=table,
         custom_partitioner=read_partitioner(fields),
@@ -159,7 +159,7 @@ def read_versioned_store(stores: Fields, name: str, kind: str, application: str,
         source=source,
         aggregate=Aggregation(TABLE, source.value),
         key_form=source.key,
-        changelog=read_optional_name(fields, "changelog") or f"{application}-{name}-changelog",
+        changelog=read_internal_name(fields, "changelog", application, name),
         type=kind,
         history_ms=table.history_ms,
     )
