@@ -5,8 +5,9 @@ import yaml
 
 from kops.core.records.format_guess import FormatGuess
 from kops.core.statefile import parse_state_file
-from kops.core.statefile.draft import KEY_VALUE, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft import Facts, StoreFacts, TopicFacts
 from kops.core.statefile.draft_stores import drafted
+from kops.core.statefile.models import KEY_VALUE, SESSION, VERSIONED, WINDOW
 from kops.core.streams.topology import Topology, parse_topology
 from kops.core.streams.topology_trace import table_trace, traces
 from support.streams_instances import described_topologies

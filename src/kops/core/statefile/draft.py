@@ -11,8 +11,8 @@ from typing import Any
 
 from kops.core.errors import ConfigError
 from kops.core.records.format_guess import FormatGuess
+from kops.core.statefile.models import KEY_VALUE
 
-WINDOW, SESSION, VERSIONED, KEY_VALUE = "window", "session", "versioned", "key-value"
 DAY_MS = 86_400_000
 """Kafka Streams adds this to the retention of windows and versions in changelogs, unless set otherwise."""
 

@@ -8,18 +8,8 @@ from dataclasses import replace
 from kops.core.durations import duration_text
 from kops.core.models import READ_COMMITTED
 from kops.core.records.format_guess import FormatGuess
-from kops.core.statefile.draft import (
-    DAY_MS,
-    KEY_VALUE,
-    SESSION,
-    VERSIONED,
-    WINDOW,
-    Entry,
-    Facts,
-    StoreFacts,
-    TopicFacts,
-    open_entry,
-)
+from kops.core.statefile.draft import DAY_MS, Entry, Facts, StoreFacts, TopicFacts, open_entry
+from kops.core.statefile.models import KEY_VALUE, SESSION, VERSIONED, WINDOW
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture, Coder, Processor, Source, Store, Windows
 
@@ -217,19 +207,22 @@ def _value(store: Store) -> Coder | None:
 
 def known_formats(capture: Capture, store: Store) -> tuple[str, str]:
     """Return the formats of a store's keys and values; bytes where only the program, or a registry, can read them."""
-    names = (
-        coder.name if coder else capture.settings.effective.get(f"default.{part}.serde")
-        for part, coder in (("key", store.key), ("value", _value(store)))
-    )
-    found = [_known_format(name) if isinstance(name, str) else None for name in names]
-    key_format, value_format = (each if each in _FORMATS.values() else None for each in found)
-    return key_format or "bytes", value_format or "bytes"
+    names = (_class_of(capture, store.key, "key"), _class_of(capture, _value(store), "value"))
+    found = (_known_format(name) if name else None for name in names)
+    key, value = (each if each and each in _FORMATS.values() else "bytes" for each in found)
+    return key, value
+
+
+def _class_of(capture: Capture, coder: Coder | None, part: str) -> str | None:
+    """Return the class that reads keys or values, the program's default where there is no coder; None where that is not known."""
+    name = coder.name if coder else capture.settings.effective.get(f"default.{part}.serde")
+    return name if isinstance(name, str) else None
 
 
 def _format(capture: Capture, coder: Coder | None, part: str, sampled: FormatGuess) -> FormatGuess:
     """Return the format of what a deserializer reads; of the program's own classes, what the records look like."""
-    name = coder.name if coder else capture.settings.effective.get(f"default.{part}.serde")
-    if not isinstance(name, str):
+    name = _class_of(capture, coder, part)
+    if name is None:
         return sampled
     found = _known_format(name)
     if found is None:

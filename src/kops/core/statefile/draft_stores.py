@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from kops.core.durations import duration_text
 from kops.core.records.format_guess import FormatGuess
-from kops.core.statefile.draft import DAY_MS, SESSION, VERSIONED, WINDOW, Draft, Entry, Facts, StoreFacts, TopicFacts, open_entry
+from kops.core.statefile.draft import DAY_MS, Draft, Entry, Facts, StoreFacts, TopicFacts, open_entry
+from kops.core.statefile.models import SESSION, VERSIONED, WINDOW
 from kops.core.streams.topics import CHANGELOG
 from kops.core.streams.topology_trace import (
     CHANGE_VALUE,
     COGROUPED,
     DERIVED,
     EXPLODE,
+    FILTER,
     GROUPED,
     JOINED,
     OTHER,
@@ -115,9 +117,9 @@ class DraftBuilder:
         if trace.kind == OTHER and trace.known and not windowed:
             entries.append(open_entry("type", processor_says(trace)))
         entries.append(self._from(trace, timed=windowed))
-        if "KSTREAM-FILTER" in _operators(trace):
+        if trace.has(FILTER):
             entries.append(open_entry("where", "Spark SQL of what the filters before it keep, such as value.price is not null"))
-        if "KSTREAM-FLATMAPVALUES" in _operators(trace):
+        if trace.has(EXPLODE):
             entries.append(open_entry("explode", "Spark SQL of the array that flatMapValues makes, such as java_split(value, ' ')"))
         entries += self._repartition(trace, facts, new_key=_new_key(trace))
         if windowed:
@@ -126,7 +128,7 @@ class DraftBuilder:
                 entries.append(Entry("suppress", self._buffers[trace.store], "the buffer of suppress() behind it"))
         entries += to_table_entries(trace, facts) if to_table else [aggregate_entry(trace, facts)]
         comments = [f"written by {trace.writer.name}"]
-        if "KSTREAM-MAPVALUES" in _operators(trace):
+        if trace.has(CHANGE_VALUE):
             comments.append("a mapValues stands before it: the expressions below take the value of the topic")
         if trace.unclear:
             comments.append(f"what {', '.join(trace.unclear)} does before it, a description does not tell")
@@ -208,13 +210,8 @@ def _guarantee(facts: Facts) -> Entry:
     return Entry("guarantee", "at_least_once", "guessed: its changelogs do not end in the marks of transactions")
 
 
-def _operators(trace: Trace) -> set[str]:
-    return {node.name.rpartition("-")[0] for node in trace.operators}
-
-
 def _new_key(trace: Trace) -> bool:
-    changing = {"KSTREAM-KEY-SELECT", "KSTREAM-MAP", "KSTREAM-FLATMAP"}
-    return bool(changing & _operators(trace)) or bool(trace.unclear) or not trace.known
+    return trace.has(("KSTREAM-KEY-SELECT", "KSTREAM-MAP", "KSTREAM-FLATMAP")) or bool(trace.unclear) or not trace.known
 
 
 def drafted(application: str, traces: Mapping[str, Trace], hidden: Sequence[Trace], facts: Facts) -> Draft:

@@ -10,9 +10,10 @@ from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.records.format_guess import Registered, guess_format
 from kops.core.records.models import Record
-from kops.core.statefile.draft import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Draft, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft import NOTHING, Draft, Facts, StoreFacts, TopicFacts
 from kops.core.statefile.draft_program import with_program
 from kops.core.statefile.draft_stores import drafted
+from kops.core.statefile.models import KEY_VALUE, SESSION, VERSIONED, WINDOW
 from kops.core.streams.capture import Capture
 from kops.core.streams.models import Part
 from kops.core.streams.topics import CHANGELOG, REPARTITION

@@ -6,8 +6,9 @@ import yaml
 from kops.core.errors import ConfigError
 from kops.core.records.format_guess import FormatGuess
 from kops.core.statefile import parse_state_file
-from kops.core.statefile.draft import DAY_MS, SESSION, WINDOW, Facts, StoreFacts, TopicFacts, refuse_open
+from kops.core.statefile.draft import DAY_MS, Facts, StoreFacts, TopicFacts, refuse_open
 from kops.core.statefile.draft_stores import drafted
+from kops.core.statefile.models import SESSION, WINDOW
 from kops.core.streams.topology import parse_topology
 from kops.core.streams.topology_trace import traces
 
