@@ -9,7 +9,7 @@ from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.core.models import READ_UNCOMMITTED, TopicPartition
 from kops.core.records.models import OffsetRange, Record
 from kops.core.statefile import Store
-from kops.formats.streams import detection, session_keys, store_types, suppression, window_keys
+from kops.formats.streams import detection, session_keys, suppression, window_keys
 from kops.formats.streams import store_types as types
 from kops.formats.streams.detection import NAMED, Guess
 from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, SUPPRESSED_SESSIONS, SUPPRESSED_WINDOWS, Layout
@@ -58,13 +58,11 @@ def detect(services: Services, target: Target, named: str | None) -> Detection:
 
 def detect_by(target: Target, records: Sequence[Record], named: str | None) -> Detection:
     settings = {name: setting.value or "" for name, setting in target.settings.items()}
-    type_name = (
-        None if named is None else named.removesuffix("-window").removesuffix("-session") if named not in store_types.ALL_TYPES else named
-    )
+    type_name = types.SUPPRESS if named in (SUPPRESSED_WINDOWS, SUPPRESSED_SESSIONS) else named
     guess = detection.detect(target.topic, settings, records, named=type_name)
     if named is not None:
         layout = LAYOUTS[named]
-    elif guess.type == store_types.SUPPRESS:
+    elif guess.type == types.SUPPRESS:
         layout = LAYOUTS[_suppressed(records)]
     else:
         layout = LAYOUTS.get(guess.type, KEY_VALUE)
@@ -95,7 +93,7 @@ def _suppressed(records: Sequence[Record]) -> str:
         return SUPPRESSED_SESSIONS
     if times and all(_in_window(key, time) for key, time in times):
         return SUPPRESSED_WINDOWS
-    return store_types.SUPPRESS
+    return types.SUPPRESS
 
 
 def _time_of(record: Record) -> int | None:

@@ -150,7 +150,9 @@ def read_view(services: Services, target: Target, layout: Layout, wanted: RowFil
             yield keyed if everything else [record for record in keyed if fits(record.key or b"")]
 
     latest = compacted(batches(), versions=layout.versions, refuse=lambda keys: too_much(target, keys, _NARROWER))
-    return View(target, layout, in_times(latest, wanted.times), unkeyed, reader.records, reader.stable_until)
+    if wanted.times != Times():
+        latest = tuple(record for record in latest if wanted.times.include(record.timestamp))
+    return View(target, layout, latest, unkeyed, reader.records, reader.stable_until)
 
 
 def compacted(batches: Iterable[Iterable[Record]], *, versions: bool, refuse: Callable[[int], Refused]) -> tuple[Record, ...]:
@@ -179,10 +181,6 @@ def require_times(layout: Layout, windows: Times) -> None:
     """
     if windows != Times() and not layout.has_time:
         raise UsageProblem(f"the keys of a {layout.name} store have no window", hint="leave --window out, or name another --type")
-
-
-def in_times(latest: tuple[Record, ...], times: Times) -> tuple[Record, ...]:
-    return latest if times == Times() else tuple(record for record in latest if times.include(record.timestamp))
 
 
 def too_much(target: Target, keys: int, hint: str) -> Refused:
