@@ -11,7 +11,7 @@ from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, 
 from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
-    from kops.operations.changelog.find import Answer
+    from kops.operations.changelog.rows import Answer
 
 
 def key_options(command: Any) -> Any:

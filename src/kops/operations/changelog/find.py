@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kops.core.changelog.filters import Times
@@ -15,7 +15,7 @@ from kops.core.records.models import OffsetRange, Record, timestamp_text
 from kops.formats.base import Format, readable_text
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.rows import NamedFormats, SkippedRecords, choose_shape, key_bytes, key_format, rows_of
+from kops.operations.changelog.rows import Answer, NamedFormats, SkippedRecords, choose_format, choose_shape, key_bytes, rows_of
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, KeyQuery, Version, Versions, compacted, require_times
 from kops.operations.records.rows import unstable_notes
@@ -43,7 +43,7 @@ def seek(
 
 def _seen_format(detected: Detection, typed: str) -> Format:
     inner = [detected.layout.inner(record.key) for record in detected.sample if record.key is not None]
-    form, sentence = key_format(inner)
+    form, sentence = choose_format("key", inner, None)
     if form.name == "bytes" and not typed.startswith("base64:") and not any(key == typed.encode() for key in inner):
         readable = sum(key is not None and readable_text(key) is not None for key in inner)
         if readable * 2 < len(inner):
@@ -109,14 +109,6 @@ def current(versions: Iterable[Version], layout: Layout) -> list[Record]:
                 newest[record.partition] = record
         return list(newest.values())
     return list(latest)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Rows about a key, and sentences about them."""
-
-    rows: list[dict[str, Any]]
-    notes: list[str]
 
 
 def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> Answer:

@@ -11,7 +11,9 @@ from kops.core.errors import KopsError, NotFound
 from kops.core.models import Setting, TopicPartition
 from kops.core.streams.topics import doubts, is_internal_name, is_named_of, owner_of, store_of
 from kops.core.topics.settings import POLICY, RETENTION, own_settings, readable_value, same_value
+from kops.formats.streams.detection import Guess
 from kops.operations.changelog.detect import detect_by, samples
+from kops.operations.changelog.rows import Answer
 from kops.operations.changelog.target import Target, frozen
 from kops.operations.groups.matching import similar
 from kops.operations.services import Services
@@ -85,16 +87,8 @@ there are closed segments and the first record is at the log start; all may be i
 """
 
 
-@dataclass(frozen=True)
-class Listing:
-    """Rows, one per topic, and sentences about them."""
-
-    rows: list[dict[str, Any]]
-    notes: list[str]
-
-
-def list_changelogs(services: Services, application: str | None) -> Listing:
-    """Return the internal topics of an application, or of all applications when None.
+def list_changelogs(services: Services, application: str | None) -> Answer:
+    """Return the internal topics of an application, or of all applications when None: a row per topic.
 
     :raises NotFound: when no topic is named as an internal topic of the application
     """
@@ -112,7 +106,7 @@ def list_changelogs(services: Services, application: str | None) -> Listing:
     for row in rows:
         notes += [f"note: {row['topic']}, read as {row['type']}: {Difference(**each)}" for each in row["differences"]]
     rows.sort(key=lambda row: (row["application"] is None, row["application"] or "", row["kind"] != "changelog", row["topic"]))
-    return Listing(rows, notes)
+    return Answer(rows, notes)
 
 
 def _group_ids(services: Services) -> tuple[list[str], list[str]]:
@@ -145,12 +139,12 @@ def _owned(application: str, names: Sequence[str], ids: Iterable[str]) -> tuple[
 class _Facts:
     """What the cluster reports about some topics besides their settings and bounds.
 
-    :param types: store type and confidence by topic
+    :param guesses: types of stores, by topic
     :param first: offset of the first record that still exists; None where there is none
     :param sizes: bytes of the largest replica, by partition
     """
 
-    types: Mapping[str, tuple[str, str, tuple[str, ...]]]
+    guesses: Mapping[str, Guess]
     first: Mapping[TopicPartition, int | None]
     sizes: Mapping[TopicPartition, int]
     problems: list[str]
@@ -158,14 +152,11 @@ class _Facts:
     @classmethod
     def of(cls, services: Services, targets: Mapping[str, Target]) -> _Facts:
         found = samples(services, dict(targets))
-        types = {}
-        for name, target in targets.items():
-            guess = detect_by(target, found.get(name, []), None).guess
-            types[name] = (guess.type, guess.confidence, guess.reasons)
+        guesses = {name: detect_by(target, found.get(name, []), None).guess for name, target in targets.items()}
         places = [place for target in targets.values() for place in target.ranges]
         first = services.kafka.offsets.at_time(places, 0) if places else {}
         sizes, problems = _sizes(services, places)
-        return cls(types, first, sizes, problems)
+        return cls(guesses, first, sizes, problems)
 
 
 def _sizes(services: Services, places: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, int], list[str]]:
@@ -181,7 +172,7 @@ def _sizes(services: Services, places: Sequence[TopicPartition]) -> tuple[dict[T
 
 
 def _row(target: Target, owner: str | None, found: _Facts) -> dict[str, Any]:
-    store_type, confidence, reasons = found.types[target.topic]
+    guess = found.guesses[target.topic]
     sizes = [found.sizes.get(place) for place in target.ranges]
     known = [size for size in sizes if size is not None]
     store = store_of(target.topic, owner) if owner else None
@@ -190,16 +181,16 @@ def _row(target: Target, owner: str | None, found: _Facts) -> dict[str, Any]:
         "store": store,
         "topic": target.topic,
         "kind": "changelog" if target.topic.endswith("-changelog") else "repartition" if target.topic.endswith("-repartition") else "other",
-        "type": store_type,
-        "type_confidence": confidence,
-        "type_reasons": list(reasons),
+        "type": guess.type,
+        "type_confidence": guess.confidence,
+        "type_reasons": list(guess.reasons),
         "partitions": target.partitions,
         "offsets": target.offsets,
         "size_bytes": sum(known) if len(known) == len(sizes) else None,
         "cleanup_policy": target.setting("cleanup.policy"),
         "cleaning": _cleaning(target, found),
         "min_cleanable_dirty_ratio": _number(target.setting("min.cleanable.dirty.ratio")),
-        "differences": [each.as_json() for each in differences(store_type, target.settings)],
+        "differences": [each.as_json() for each in differences(guess.type, target.settings)],
         "logs": [
             {
                 "partition": place.partition,

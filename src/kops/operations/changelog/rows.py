@@ -20,6 +20,14 @@ _LAST = ("value", "value_encoding", "headers", "tombstone")
 
 
 @dataclass(frozen=True)
+class Answer:
+    """Rows, and sentences about them."""
+
+    rows: list[dict[str, Any]]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
 class NamedFormats:
     """How records are to be shown, as given; None where nothing was given."""
 
@@ -132,14 +140,14 @@ def choose_shape(records: Sequence[Record], detected: Detection, named: NamedFor
     Without a given format, it is string when all keys or values are readable UTF-8, otherwise bytes.
     """
     layout = detected.layout
-    key, about_keys = _choose("key", [layout.inner(record.key) for record in records if record.key is not None], named.key)
+    key, about_keys = choose_format("key", [layout.inner(record.key) for record in records if record.key is not None], named.key)
     left: list[bytes] = []
     right: list[bytes] = []
     if named.value is None or named.right is None:
         for found in _values(records, layout):
             (right if found.right else left).extend((*found.samples, *filter(None, found.also.values())))
-    value, about_values = _choose("value", left, named.value)
-    other, about_right = _choose("right-value", right, named.right)
+    value, about_values = choose_format("value", left, named.value)
+    other, about_right = choose_format("right-value", right, named.right)
     size = named.window_size if named.window_size is not None else detected.window_size
     ends = "their windows' ends are not in the topic: --window-size or --state-file says them" if layout.needs_size and size is None else ""
     return Shape(layout, key, value, other, size), "; ".join(filter(None, (about_keys, about_values, about_right, ends)))
@@ -149,11 +157,6 @@ def key_bytes(form: Format, typed: str) -> bytes:
     return form.encode(form.parse(typed)) or b""
 
 
-def key_format(keys: Iterable[bytes | None]) -> tuple[Format, str]:
-    """Return the format that keys appear to have, and a sentence about it."""
-    return _choose("key", keys, None)
-
-
 def _values(records: Iterable[Record], layout: Layout) -> Iterator[Value]:
     for record in records:
         if record.key is not None and record.value is not None:
@@ -161,7 +164,8 @@ def _values(records: Iterable[Record], layout: Layout) -> Iterator[Value]:
                 yield layout.value(record.key, record.value, record.headers)
 
 
-def _choose(part: str, samples: Iterable[bytes | None], named: Format | None) -> tuple[Format, str]:
+def choose_format(part: str, samples: Iterable[bytes | None], named: Format | None) -> tuple[Format, str]:
+    """Return the format that was given, or else the one that keys or values appear to have, and a sentence about it."""
     data = [sample for sample in samples if sample is not None]
     if named is not None or not data:
         return named or FORMATS["string"], ""
