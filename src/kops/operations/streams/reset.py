@@ -107,7 +107,7 @@ def compose(
     The offsets come first: if a member has joined the group, the broker refuses them, and nothing is deleted.
     """
     deleted = len(topics.changes)
-    done = [f"move {places(_moved(offsets))}"] if offsets.has_changes else []
+    done = [f"move {places(partition_of(item.target) for item in offsets.changes)}"] if offsets.has_changes else []
     done += [f"delete {deleted} internal topic{'s' if deleted > 1 else ''}"] if deleted else []
     return Plan(
         operation=NAME,
@@ -121,10 +121,6 @@ def compose(
         arguments=ResetArguments(name, offsets.arguments, tuple(item.target for item in topics.changes)),
         warnings=(*offsets.warnings, *topics.warnings),
     )
-
-
-def _moved(plan: Plan[OneMove]) -> list[TopicPartition]:
-    return [TopicPartition(topic, int(number)) for topic, _, number in (item.target.rpartition(":") for item in plan.changes)]
 
 
 def _plan_offsets(services: Services, look: Inspection, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan[OneMove]:
@@ -308,11 +304,7 @@ def _unprocessed(services: Services, look: Inspection, deleted: Sequence[Any]) -
 
 def _trimmed(services: Services, plan: Plan[ResetArguments]) -> list[str]:
     """Return the input topics that cannot go back to their beginning, one sentence each."""
-    moved = {}
-    for item in plan.changes:
-        topic, colon, number = item.target.rpartition(":")
-        if colon and isinstance(item.after, int):
-            moved[TopicPartition(topic, int(number))] = item.after
+    moved = {partition_of(item.target): item.after for item in plan.changes if ":" in item.target and isinstance(item.after, int)}
     gone: dict[str, int] = {}
     try:
         found = services.kafka.offsets.bounds_or_errors(moved)
