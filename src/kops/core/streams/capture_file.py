@@ -105,16 +105,14 @@ class _At:
         return found
 
     def texts(self, key: str) -> tuple[str, ...]:
-        return tuple(self._all(key, self.get(key, list)))
-
-    def maybe_texts(self, key: str) -> tuple[str, ...] | None:
-        return None if self.maybe(key, list) is None else self.texts(key)
-
-    def _all(self, key: str, found: list[Any]) -> Iterator[str]:
+        found = self.get(key, list)
         for each in found:
             if not isinstance(each, str):
                 raise ConfigError(f"{self.place}: {key} holds {each!r}, which is not text", hint=_AGAIN)
-            yield each
+        return tuple(found)
+
+    def maybe_texts(self, key: str) -> tuple[str, ...] | None:
+        return None if self.maybe(key, list) is None else self.texts(key)
 
     def each(self, key: str) -> Iterator[_At]:
         for number, body in enumerate(self.maybe(key, list) or ()):
@@ -175,7 +173,7 @@ def _node(found: _At) -> Node:
         program_class=found.get("program_class", bool),
         mentions=found.maybe_texts("mentions") or (),
         stores=found.texts("stores"),
-        windows=tuple(_named(Windows, each) for each in found.each("windows")),
+        windows=tuple(map(_windows, found.each("windows"))),
         suppresses=found.maybe("suppress", dict) is not None,
         emits_on_close=found.maybe("emit", str) == "ON_WINDOW_CLOSE",
         functions=found.maybe("functions", dict) or {},
@@ -183,9 +181,9 @@ def _node(found: _At) -> Node:
     )
 
 
-def _named(kind: type[Windows], found: _At) -> Windows:
-    numbers = {field.name: found.maybe(field.name, int) for field in fields(kind) if field.name != "name"}
-    return kind(found.get("class", str), **numbers)
+def _windows(found: _At) -> Windows:
+    numbers = {field.name: found.maybe(field.name, int) for field in fields(Windows) if field.name != "name"}
+    return Windows(found.get("class", str), **numbers)
 
 
 def _store(found: _At) -> Store:

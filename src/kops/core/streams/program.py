@@ -21,6 +21,7 @@ from kops.core.streams.capture import (
     Store,
     Subtopology,
 )
+from kops.core.streams.capture_differences import internal_topics
 from kops.core.streams.foreign_keys import Ranks, late_topics, rounds_of
 
 _WITH_TIMES = (WINDOW, TIMESTAMPED_WINDOW, SESSION)
@@ -47,7 +48,7 @@ def with_pattern_topics(capture: Capture, topics: Collection[str]) -> Capture:
     patterns = {node.name: node.pattern for node in capture.nodes if isinstance(node, Source) and node.pattern}
     if not patterns:
         return capture
-    own = {topic.name for each in capture.subtopologies for topic in (*each.repartition_topics, *each.changelogs)}
+    own = set(internal_topics(capture))
     found: dict[str, set[str]] = {}
     for name, pattern in patterns.items():
         try:
