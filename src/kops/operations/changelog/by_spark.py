@@ -136,13 +136,12 @@ def versions_by_spark(read: SparkRead, layout: Layout, query: KeyQuery, limit: i
 def count_by_spark(read: SparkRead, shape: Shape) -> Stats:
     """Return what ``stats.count`` does."""
     layout = shape.layout
-    names = (shape.key.name, shape.value.name, shape.right.name)
     every = read.records()
     from kops.spark.frames import kept_on_disk
     from kops.spark.stores.changelog import as_record, per_key, per_partition, with_home, with_wrong
 
     forms = _forms(every, shape)
-    records = with_wrong(every, wrong_sql(layout, *names), partial(checker_named, layout.name, *forms))
+    records = with_wrong(every, wrong_sql(layout, shape.key.name, shape.value.name), partial(checker_named, layout.name, *forms))
     with kept_on_disk(with_home(per_key(records, versions=layout.versions), layout.inner_sql(), read.target.partitions)) as keys:
         with read.reading():
             sums = {row.partition: row for row in per_partition(keys).collect()}

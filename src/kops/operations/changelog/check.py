@@ -70,7 +70,7 @@ def ids_seen(layout: str, registered: Sequence[bool], records: Iterable[tuple[by
     return [one.seen for one in ids]
 
 
-def wrong_sql(layout: Layout, key_format: str, value_format: str, _right_format: str) -> str | None:
+def wrong_sql(layout: Layout, key_format: str, value_format: str) -> str | None:
     """Return a Spark SQL condition that is true if a record is wrong; None where only :func:`checker` can decide."""
     if layout.name not in (types.KEY_VALUE, types.VERSIONED, *_TIMED):
         return None
