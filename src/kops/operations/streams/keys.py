@@ -72,10 +72,9 @@ def _row(look: Inspection, store: StoreLook, key: bytes, shown: str) -> dict[str
     return row | {"active": _instance(active)} if active else row | {"note": "no instance has its task: a rebalance is in progress"}
 
 
-def _holders(instances: Iterable[Instance], task: Task) -> tuple[Instance | None, tuple[Instance, ...]]:
-    some = list(instances)
-    active = next((one for one in some if task in one.active), None)
-    return active, tuple(one for one in some if task in one.standby)
+def _holders(instances: Sequence[Instance], task: Task) -> tuple[Instance | None, tuple[Instance, ...]]:
+    active = next((one for one in instances if task in one.active), None)
+    return active, tuple(one for one in instances if task in one.standby)
 
 
 def _label(instance: Instance | None) -> str:

@@ -187,8 +187,7 @@ def with_metadata(
     for item in plan.items:
         partition = partition_of(item.target)
         before, after = current.get(partition), wanted.get(item.target)
-        stays = not item.changes and before is not None and after is not None and before.offset == after.offset
-        if not stays or before is None or after is None or before.metadata == after.metadata:
+        if item.changes or before is None or after is None or before.offset != after.offset or before.metadata == after.metadata:
             items.append(item)
             continue
         items.append(Item(item.target, "move", before.offset, after.offset, reason))

@@ -82,15 +82,12 @@ def unassigned_tasks(look: Inspection, part: Part) -> list[Task]:
 
 
 def part_table(look: Inspection) -> list[dict[str, Any]]:
-    stores: dict[str, list[str]] = {}
-    for store in look.stores:
-        stores.setdefault(store.subtopology or "", []).append(store.store)
     return [
         {
             "part": part.subtopology,
             "reads": [*part.source_topics, *(f"/{pattern}/" for pattern in part.patterns), *_short(look, part.repartition_topics)],
             "writes": [*part.sink_topics, *_short(look, part.repartition_sinks)],
-            "stores": stores.get(part.subtopology, []),
+            "stores": [store.store for store in look.stores if store.subtopology == part.subtopology],
             "tasks": "global" if part.is_global else task_count(part, look.partitions),
         }
         for part in look.application.parts
