@@ -21,6 +21,8 @@ _BROKEN = (
     *(decimal.InvalidOperation, struct.error),
 )
 """What fastavro raises for bytes that do not match a schema."""
+_MARKS = ("__fastavro_parsed", "__named_schemas")
+"""With these fastavro takes a schema for one that it has parsed, which some producers register: its types would not be looked at."""
 
 
 class AvroSchema:
@@ -42,8 +44,8 @@ class AvroSchema:
         self._named: dict[str, Any] = {}
         try:
             for _, each in referenced:
-                fastavro.parse_schema(json.loads(each), named_schemas=self._named)
-            self._parsed = fastavro.parse_schema(json.loads(text), named_schemas=self._named)
+                fastavro.parse_schema(_unmarked(json.loads(each)), named_schemas=self._named)
+            self._parsed = fastavro.parse_schema(_unmarked(json.loads(text)), named_schemas=self._named)
             self._guarded = needs_guard(self._parsed, self._named)
         except UnknownType as wrong:
             raise OperationFailed(f"no Avro schema that can be read: unknown type {str(wrong.name)[:200]}") from wrong
@@ -90,6 +92,12 @@ class AvroSchema:
         except (SchemaMismatch, ValueError, TypeError, KeyError, OverflowError, RecursionError) as wrong:
             raise UsageProblem(f"not of its Avro schema: {wrong}") from wrong
         return stream.getvalue()
+
+
+def _unmarked(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_unmarked(each) for each in schema]
+    return {name: value for name, value in schema.items() if name not in _MARKS} if isinstance(schema, dict) else schema
 
 
 def shown(value: Any) -> Any:

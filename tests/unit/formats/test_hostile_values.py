@@ -100,6 +100,20 @@ def test_a_list_is_read_up_to_the_depth_that_can_be_shown():
             schema.decode(linked(length))
 
 
+@pytest.mark.parametrize("wrapped", [lambda schema: schema, lambda schema: ["null", schema]])
+def test_a_schema_that_says_it_was_parsed_is_parsed(wrapped):
+    marks = {"__fastavro_parsed": True, "__named_schemas": {}}
+    node = json.loads(LIST) | marks
+    branch = b"" if wrapped(node) is node else b"\2"
+    schema = AvroSchema(json.dumps(wrapped(node)))
+    assert json.dumps(shown(schema.decode(branch + linked(10)))).count('"id"') == 10
+    with pytest.raises(UndecodableRecord, match=f"nested deeper than {MOST_DEPTH} levels"):
+        schema.decode(branch + linked(1_000_000))
+    unresolved = json.loads(LIST.replace('"Node"]', '{"type": "Node"}]')) | marks
+    with pytest.raises(OperationFailed, match="unknown type"):
+        AvroSchema(json.dumps(wrapped(unresolved)))
+
+
 def test_a_record_of_itself_alone_has_no_end():
     with pytest.raises(UndecodableRecord, match="nested deeper"):
         AvroSchema(ENDLESS).decode(b"")
