@@ -64,7 +64,7 @@ def test_pruning_spares_what_is_not_owned_and_what_kafka_streams_made(topics, to
     refused = topics("apply", file(declared), "--prune", "--yes")
     assert refused.code == 2
     assert "owns: [shop-*]" in refused.err
-    path = file(declared, f"owns: [{prefix}-*]")
+    path = file(declared, f"owns: [{prefix}-*, {prefix}-not-there-yet]")
     assert topics("diff", path).code == 0
     shown = topics("diff", path, "--prune", "-o", "json")
     assert (shown.code, rows(shown)) == (1, [(extra, "(topic)", None, None, "delete")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -101,6 +101,11 @@ def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool
         else:
             raise NotFound(f"there is no {what} {pattern}", hint=f"`kops {what}s list` shows what there is", **{what: pattern})
     return [name for name in known if name in matched]
+
+
+def names_owned(owns: Iterable[str], names: Collection[str]) -> set[str]:
+    """Return the names that declarations own, by globs and plain names; one that does not exist (yet) owns nothing."""
+    return {name for each in owns if each in names or is_glob(each) for name in names_matching([each], names)}
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import TopicPartition
-from kops.core.selection import Selection, names_matching, parse_selection, partitions_selected
+from kops.core.selection import Selection, names_matching, names_owned, parse_selection, partitions_selected
 
 
 def partitions(topic, count):
@@ -90,3 +90,8 @@ def test_names():
         names_matching(["bill"], names, what="group")
     with pytest.raises(UsageProblem, match="not a valid regular expression"):
         names_matching(["("], names, regex=True)
+
+
+def test_a_name_that_is_owned_need_not_exist():
+    assert names_owned(["orders", "shop-*", "odd*name"], ["shop-1", "billing", "odd*name", "oddXname"]) == {"shop-1", "odd*name"}
+    assert names_owned(["orders"], []) == set()

@@ -13,7 +13,7 @@ from kops.core.connect.files import CLASS, Declaration, DeclaredConnector, parse
 from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
-from kops.core.selection import is_glob, names_matching
+from kops.core.selection import names_owned
 from kops.operations.connect.describe import password_settings
 from kops.operations.connect.select import by_name
 from kops.operations.services import Services
@@ -113,8 +113,7 @@ def _change(
 
 def _undeclared(declaration: Declaration, names: Sequence[str]) -> list[str]:
     declared = {one.name for one in declaration.connectors}
-    owned = {name for glob in declaration.owns if glob in names or is_glob(glob) for name in names_matching([glob], names)}
-    return sorted(owned - declared)
+    return sorted(names_owned(declaration.owns, names) - declared)
 
 
 def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:

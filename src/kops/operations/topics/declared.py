@@ -11,7 +11,7 @@ from kops.config.yaml_files import read_documents
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.models import NewTopic
 from kops.core.plan import Plan
-from kops.core.selection import names_matching
+from kops.core.selection import names_owned
 from kops.core.topics.changes import Changes
 from kops.core.topics.declaration import Declaration, Difference, Remedy, compare, parse_declaration
 from kops.core.topics.names import STREAMS_SUFFIXES
@@ -138,8 +138,7 @@ def _cannot(comparison: Comparison) -> list[str]:
 def _undeclared(services: Services, declaration: Declaration, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the topics that the files own and do not declare: those to delete, and those that Kafka Streams created."""
     declared = {topic.name for topic in declaration.topics}
-    owned = {name for glob in declaration.owns for name in names_matching([glob], names) if glob in names or set(glob) & set("*?[")}
-    extra = sorted(owned - declared)
+    extra = sorted(names_owned(declaration.owns, names) - declared)
     internal = {name for name, topic in services.kafka.topics.existing(extra).items() if topic.internal}
     spared = [name for name in extra if name.endswith(STREAMS_SUFFIXES)]
     return [name for name in extra if name not in internal and name not in spared], spared
