@@ -86,7 +86,7 @@ def shown(form: Format, data: Any) -> Any:
 
 
 def as_base64(data: Any) -> Any:
-    return {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
+    return None if data is None else {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
 
 
 def differing_keys(engine: Engine, store: Store, stage: str, limit: int, without: Collection[int]) -> list[str]:
