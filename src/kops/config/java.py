@@ -96,9 +96,12 @@ def write_private(path: Path, text: str) -> Path:
     """Write a file that only this user can read, replacing an existing one; create its directory if needed."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - mode at creation
-        file.write(text)
-    return temporary.replace(path)
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - mode at creation
+            file.write(text)
+        return temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _digest(text: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from javaproperties import dumps as format_properties
 
 from kops.config.connection import Connection
-from kops.config.java import ALLOWED_URLS, OAUTH_HANDLER, java_settings, java_system_properties, token_file, write_token
+from kops.config.java import ALLOWED_URLS, OAUTH_HANDLER, java_settings, java_system_properties, token_file, write_private, write_token
 from kops.core.errors import ConfigError
 
 from .conftest import JWT, KEY_PASSWORD
@@ -165,3 +165,9 @@ def test_a_token_is_written_again_in_the_same_file(connections, tmp_path):
     assert write_token(connections["oauth-command"], tmp_path) > 0
     assert file.read_text() == JWT
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_written_leaves_no_part_of_a_secret(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        write_private(tmp_path / "secret", "s" * 100_000 + "\ud800")
+    assert not list(tmp_path.iterdir())
