@@ -92,7 +92,8 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
     from kops.core.errors import ExitCode
     from kops.operations.topics.offsets import NO_RECORD, by_topic, offset_report, total_text
 
-    report = offset_report(session, required(patterns, more), at=at, regex=regex)
+    names = required(patterns, more)
+    report = offset_report(session, names, at=at, regex=regex)
     times = [Column("offset_at", "AT"), Column("offsets_since", "SINCE")] if at is not None else []
     if by == "topic":
         session.render(by_topic(report.rows), ["topic", "partitions", "offsets", *times[1:]])
@@ -104,7 +105,7 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
         elif any(row["note"] not in ("", NO_RECORD) for row in report.rows):
             columns.append("note")
         session.render(report.rows, columns)
-    session.note(total_text(report.rows) if report.rows else f"no topic matches {' '.join(patterns)}")
+    session.note(total_text(report.rows) if report.rows else f"no topic matches {' '.join(names)}")
     return int(ExitCode.PARTIAL if report.failed else ExitCode.DONE)
 
 

@@ -122,7 +122,7 @@ def read_logs(
 
 def _named_parts(sandbox: Sandbox, broker: int | None, worker: int | None, *, registry: bool) -> list[Part]:
     every = cluster.parts_of(sandbox)
-    wanted = {("broker", broker), ("worker", worker), ("registry", 1 if registry else None)}
+    wanted = (("broker", broker), ("worker", worker), ("registry", 1 if registry else None))
     asked = [(kind, number) for kind, number in wanted if number is not None]
     missing = [one for one in asked if one not in {(part.kind, part.id) for part in every}]
     if missing:
