@@ -82,12 +82,10 @@ class GroupHistory:
 
     :param commits: by partition, in log order
     :param members: in log order
-    :param since: the history is complete from this time on; None: as far back as the log goes
     """
 
     commits: Mapping[TopicPartition, Sequence[CommitEvent]] = field(default_factory=dict)
     members: Sequence[MembersEvent] = ()
-    since: int | None = None
 
     def standing_since(self, partition: TopicPartition) -> int | None:
         """Return since when a partition has stood at its offset; None if that began before the known history."""

@@ -79,13 +79,8 @@ def read_group_log(services: Services, group_ids: Sequence[str], *, since: int |
     kept = {place: length if longest is None else min(length, longest) for place, length in lengths.items()}
     ranges = {place: OffsetRange(found.log_end_offset - kept[place], found.log_end_offset) for place, found in bounds.items()}
     builders = _read(services, group_ids, ranges)
-    cut = {place for place in ranges if kept[place] < lengths[place]}
     histories = {
-        group: GroupHistory(
-            {partition: tuple(events) for partition, events in builder.commits.items()},
-            tuple(builder.members),
-            _first_time(builder) if homes[group] in cut else since,
-        )
+        group: GroupHistory({partition: tuple(events) for partition, events in builder.commits.items()}, tuple(builder.members))
         for group, builder in builders.items()
     }
     return GroupLog(histories, sum(lengths.values()) - sum(kept.values()))
@@ -125,11 +120,6 @@ def _take(builders: Mapping[str, _Builder], record: Record) -> None:
             builder.members_are(time, frozenset() if record.value is None else decode_classic_members(record.value))
     else:
         builder.member_is(time, key.member, there=record.value is not None)
-
-
-def _first_time(builder: _Builder) -> int | None:
-    times = [event.time for events in builder.commits.values() for event in events[:1]]
-    return min(times + [event.time for event in builder.members[:1]], default=None)
 
 
 def _cut(lengths: Sequence[int], most: int) -> int | None:
