@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import INTERNAL_TOPICS
-from kops.core.streams.topics import CHANGELOG, REPARTITION, owner_of
+from kops.core.streams.topics import CHANGELOG, REPARTITION
 
 LONGEST_NAME = 249
 _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
@@ -82,11 +82,3 @@ def refuse_kafkas_own(names: Iterable[str], they: str, verb: str) -> None:
     """
     for name in filter(is_kafkas_own, names):
         raise Refused(f"{name} belongs to the brokers, which {they}", hint=f"kops never {verb} it")
-
-
-def streams_application(name: str, group_ids: Iterable[str]) -> str | None:
-    """Return the Kafka Streams application whose internal topic this is: ``<application.id>-<store>-changelog``.
-
-    :param group_ids: the groups that exist; an application's group has its ``application.id``
-    """
-    return owner_of(name, group_ids)

@@ -9,8 +9,7 @@ from kops.core.findings import names_text
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
-from kops.core.streams.topics import CHANGELOG
-from kops.core.topics.names import streams_application
+from kops.core.streams.topics import CHANGELOG, owner_of
 from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence import partitions_text
@@ -51,7 +50,7 @@ def uncovered_changelogs(services: Services, state_file: StateFile) -> list[Unco
     names = [
         name
         for name in services.kafka.topics.names()
-        if name.endswith(CHANGELOG) and name not in covered and streams_application(name, groups) == application
+        if name.endswith(CHANGELOG) and name not in covered and owner_of(name, groups) == application
     ]
     described = services.kafka.topics.existing(names)
     bounds = services.kafka.offsets.bounds([at for topic in described.values() for at in topic.places])

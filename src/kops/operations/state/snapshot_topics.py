@@ -10,7 +10,7 @@ from kops.core.models import Bounds, CommittedOffset, NewTopic, Setting, TopicPa
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import CATCH_UP
-from kops.core.topics.names import streams_application
+from kops.core.streams.topics import owner_of
 from kops.core.topics.settings import as_new
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.groups.matching import find_group
@@ -45,9 +45,9 @@ def own_topics(services: Services, application: str, state_file: StateFile | Non
     changelogs = {
         name[len(application) + 1 : -len(CHANGELOG)]: name
         for name in names
-        if name.endswith(CHANGELOG) and streams_application(name, groups) == application
+        if name.endswith(CHANGELOG) and owner_of(name, groups) == application
     }
-    repartitions = {name for name in names if name.endswith(REPARTITION) and streams_application(name, groups) == application}
+    repartitions = {name for name in names if name.endswith(REPARTITION) and owner_of(name, groups) == application}
     for store in state_file.stores if state_file else ():
         named = {topic: name for name, topic in changelogs.items()}
         changelogs.pop(named.get(store.changelog, ""), None)

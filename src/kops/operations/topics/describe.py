@@ -8,7 +8,7 @@ from typing import Any
 from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError
 from kops.core.models import Setting, Topic, TopicPartition, value_of
-from kops.core.topics.names import streams_application
+from kops.core.streams.topics import owner_of
 from kops.core.topics.settings import POLICY
 from kops.operations.services import Services
 from kops.operations.topics.impact import Readers, readers_of
@@ -85,7 +85,7 @@ def _size(topic: Topic, sizes: Mapping[TopicPartition, Mapping[int, int]], *, wh
 def _readers(name: str, readers: Readers) -> dict[str, Any]:
     committed, active = set(readers.committed.get(name, ())), set(readers.active.get(name, ()))
     return {
-        "streams_application": streams_application(name, readers.group_ids),
+        "streams_application": owner_of(name, readers.group_ids),
         "readers": [{"group": group, "committed": group in committed, "active": group in active} for group in sorted(committed | active)],
     }
 

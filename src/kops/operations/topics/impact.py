@@ -13,8 +13,9 @@ from kops.core.findings import names_text
 from kops.core.models import Bounds, CommittedOffset, Group, Topic, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.sizes import size_text
+from kops.core.streams.topics import owner_of
 from kops.core.times import to_milliseconds
-from kops.core.topics.names import STREAMS_SUFFIXES, streams_application
+from kops.core.topics.names import STREAMS_SUFFIXES
 from kops.core.topics.settings import POLICY, RETENTION, readable_value
 from kops.core.topics.warnings import EffectiveSettings
 from kops.operations.groups.matching import is_streams
@@ -74,7 +75,7 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
 def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
     texts = []
     for topic in topics:
-        application = streams_application(topic, readers.group_ids)
+        application = owner_of(topic, readers.group_ids)
         if application:
             texts.append(f"{topic} is an internal topic of the Kafka Streams application {application}: deleting it destroys its state")
         if readers.active.get(topic):
@@ -102,13 +103,13 @@ def streams_uses(services: Services, topics: Collection[str], readers: Readers) 
     The group of an application is recognized by its type, by the assignor of its members, by internal topics that begin with its name, or
     by the metadata of its commits.
     """
-    owners = {streams_application(name, readers.group_ids) for name in services.kafka.topics.names()}
+    owners = {owner_of(name, readers.group_ids) for name in services.kafka.topics.names()}
     uses: dict[str, list[str]] = {topic: [] for topic in topics}
     readers_by_topic = {topic: readers.of(topic) for topic in topics}
     applications = _applications(services, {group for groups in readers_by_topic.values() for group in groups}, owners)
     for topic in topics:
         if topic.endswith(STREAMS_SUFFIXES):
-            owner = streams_application(topic, readers.group_ids)
+            owner = owner_of(topic, readers.group_ids)
             what = f"the Kafka Streams application {owner}" if owner else "a Kafka Streams application, by its name"
             uses[topic].append(f"is an internal topic of {what}")
         uses[topic] += [

@@ -9,8 +9,9 @@ from kops.core.errors import AlreadyExists, Refused, UsageProblem
 from kops.core.models import NewTopic, Setting, Topic, value_of
 from kops.core.plan import Plan
 from kops.core.selection import is_glob
+from kops.core.streams.topics import owner_of
 from kops.core.topics.changes import Changes, TopicRequest
-from kops.core.topics.names import is_kafkas_own, refuse_kafkas_own, require_names, streams_application
+from kops.core.topics.names import is_kafkas_own, refuse_kafkas_own, require_names
 from kops.core.topics.settings import POLICY, canonical_settings, own_settings, require_setting_names
 from kops.core.topics.warnings import grouped
 from kops.operations.services import Services
@@ -187,7 +188,7 @@ def _owners(services: Services, names: Sequence[str], target: Mapping[str, str |
     suspects = [name for name in names if name.endswith(("-changelog", "-repartition"))]
     group_ids = services.kafka.groups.ids() if suspects else []
     for name in suspects:
-        application = streams_application(name, group_ids)
+        application = owner_of(name, group_ids)
         if application:
             texts.append(
                 f"{name} is an internal topic of the Kafka Streams application {application}, which relies on how it keeps records"

@@ -13,8 +13,9 @@ from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.core.selection import Selection, parse_selection, partitions_selected
+from kops.core.streams.topics import owner_of
 from kops.core.times import Position, parse_position
-from kops.core.topics.names import refuse_kafkas_own, streams_application
+from kops.core.topics.names import refuse_kafkas_own
 from kops.core.topics.settings import POLICY
 from kops.operations.protocol.mutation import FinalMutation, failed
 from kops.operations.services import Services
@@ -227,7 +228,7 @@ def _refuse_compacted(settings: Mapping[str, Mapping[str, Setting]]) -> None:
 def _warnings(topics: Sequence[str], needs: Needs, readers: Readers) -> Iterator[str]:
     yield from need_warnings(needs)
     for topic in topics:
-        application = streams_application(topic, readers.group_ids)
+        application = owner_of(topic, readers.group_ids)
         if application:
             yield f"{topic} is an internal topic of the Kafka Streams application {application}, which truncates it by itself"
         if readers.active.get(topic):

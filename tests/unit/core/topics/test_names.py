@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.core.topics.names import colliding, name_problem, require_names, streams_application
+from kops.core.topics.names import colliding, name_problem, require_names
 
 
 @pytest.mark.parametrize("name", ["orders", "a", "A.b-c_9", "x" * 249, "...", "-", "_"])
@@ -29,11 +29,3 @@ def test_a_new_name_that_collides_with_an_existing_one():
     assert colliding("a.b", ["a.b"]) is None
     assert colliding("a-b", ["a.b", "a_b"]) is None
     assert colliding("a.b_c", ["a_b_c"]) == "a_b_c"
-
-
-def test_the_application_of_an_internal_topic_is_the_longest_group_that_fits():
-    groups = ["orders", "orders-v2", "", "other"]
-    assert streams_application("orders-v2-totals-changelog", groups) == "orders-v2"
-    assert streams_application("orders-totals-repartition", groups) == "orders"
-    assert streams_application("orders-totals", groups) is None
-    assert streams_application("billing-totals-changelog", groups) is None
