@@ -13,9 +13,6 @@ from kops.core.errors import ConfigError
 from kops.core.records.format_guess import FormatGuess
 from kops.core.statefile.models import KEY_VALUE
 
-DAY_MS = 86_400_000
-"""Kafka Streams adds this to the retention of windows and versions in changelogs, unless set otherwise."""
-
 NOTHING = FormatGuess(None, "no record to look at")
 
 

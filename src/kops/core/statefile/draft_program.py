@@ -8,10 +8,11 @@ from dataclasses import replace
 from kops.core.durations import duration_text
 from kops.core.models import READ_COMMITTED
 from kops.core.records.format_guess import FormatGuess
-from kops.core.statefile.draft import DAY_MS, Entry, Facts, StoreFacts, TopicFacts, open_entry
+from kops.core.statefile.draft import Entry, Facts, StoreFacts, TopicFacts, open_entry
 from kops.core.statefile.models import KEY_VALUE, SESSION, VERSIONED, WINDOW
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture, Coder, Processor, Source, Store, Windows
+from kops.core.streams.topics import ADDED_MS
 
 _OF_KAFKA = "org.apache.kafka.common.serialization."
 _OF_STREAMS = "org.apache.kafka.streams."
@@ -127,7 +128,7 @@ def _store(capture: Capture, store: Store, sampled: StoreFacts, reused: Iterable
     return StoreFacts(
         changelog=store.changelog is not None and store.changelog not in reused,
         type=kind,
-        retention_ms=None if retention is None else retention + DAY_MS,
+        retention_ms=None if retention is None else retention + ADDED_MS,
         step_ms=sampled.step_ms,
         alignment_ms=sampled.alignment_ms,
         key=_format(capture, store.key, "key", sampled.key),

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from kops.core.durations import duration_text
 from kops.core.records.format_guess import FormatGuess
-from kops.core.statefile.draft import DAY_MS, Draft, Entry, Facts, StoreFacts, TopicFacts, open_entry
+from kops.core.statefile.draft import Draft, Entry, Facts, StoreFacts, TopicFacts, open_entry
 from kops.core.statefile.models import SESSION, VERSIONED, WINDOW
-from kops.core.streams.topics import CHANGELOG
+from kops.core.streams.topics import ADDED_MS, CHANGELOG
 from kops.core.streams.topology_trace import (
     CHANGE_VALUE,
     COGROUPED,
@@ -234,12 +234,12 @@ def history_entry(facts: StoreFacts) -> Entry:
     if facts.history_ms is None:
         return open_entry("history_retention", "historyRetention of the versioned store")
     comment = "min.compaction.lag.ms of the changelog without the day that Kafka Streams adds"
-    return Entry("history_retention", duration_text(max(0, facts.history_ms - DAY_MS)), comment)
+    return Entry("history_retention", duration_text(max(0, facts.history_ms - ADDED_MS)), comment)
 
 
 def windows_entry(facts: StoreFacts) -> Entry:
     """Return the fields for the windows of a store; what its changelog does not show is open."""
-    kept = facts.retention_ms - DAY_MS if facts.retention_ms and facts.retention_ms > DAY_MS else None
+    kept = facts.retention_ms - ADDED_MS if facts.retention_ms and facts.retention_ms > ADDED_MS else None
     aligned: tuple[Entry, ...] = ()
     if facts.type != SESSION and facts.alignment_ms and facts.step_ms:
         start, step = duration_text(facts.alignment_ms), duration_text(facts.step_ms)

@@ -14,6 +14,8 @@ from kops.core.models import Group
 from kops.core.offsets.arithmetic import is_streams_metadata
 
 CHANGELOG, REPARTITION = "-changelog", "-repartition"
+ADDED_MS = 86_400_000
+"""What Kafka Streams adds to the retention of windows and versions in changelogs (``windowstore.changelog.additional.retention.ms``)."""
 
 _INTERNAL = re.compile(
     r".+-(?:changelog|repartition|subscription-registration-topic|subscription-response-topic)"

@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Setting, TopicPartition
-from kops.core.streams.topics import doubts, is_internal_name, is_named_of, owner_of, store_of
+from kops.core.streams.topics import ADDED_MS, doubts, is_internal_name, is_named_of, owner_of, store_of
 from kops.core.topics.settings import POLICY, RETENTION, own_settings, readable_value, same_value
 from kops.formats.streams.detection import Guess
 from kops.operations.changelog.detect import detect_by, samples
@@ -18,15 +18,14 @@ from kops.operations.changelog.target import Target, frozen
 from kops.operations.groups.matching import similar
 from kops.operations.services import Services
 
-DAY = 86_400_000
 """``windowstore.changelog.additional.retention.ms``; versioned stores add the same to their history."""
 LAG = "min.compaction.lag.ms"
 _TIME = {"message.timestamp.type": "CreateTime"}
 _COMPACTED = {POLICY: "compact", **_TIME}
-_WINDOWED = {POLICY: "compact,delete", RETENTION: f">={DAY}", **_TIME}
+_WINDOWED = {POLICY: "compact,delete", RETENTION: f">={ADDED_MS}", **_TIME}
 _JOIN = {**_WINDOWED, POLICY: "delete|compact,delete"}
 """``WindowStoreBuilder`` that retains duplicates: each record has its own key, so compaction removes nothing and does no harm."""
-_VERSIONED = {POLICY: "compact", LAG: f">={DAY}", **_TIME}
+_VERSIONED = {POLICY: "compact", LAG: f">={ADDED_MS}", **_TIME}
 _REPARTITION = {POLICY: "delete", RETENTION: "-1", "segment.bytes": "52428800", **_TIME}
 _BY_TYPE: Mapping[str, Mapping[str, str]] = {
     "window": _WINDOWED,

@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from kops.core.durations import duration_text
 from kops.core.statefile import Store
 from kops.core.statefile.models import SESSION, Windows
+from kops.core.streams.topics import ADDED_MS
 from kops.operations.state.evidence import Proof, partitions_text
 from kops.operations.state.exactness import REDUCER, SURE, Exactness, deletes_old, kept_ms, worst
-
-ADDED_MS = 86_400_000
-"""What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``)."""
 
 
 def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactness]:

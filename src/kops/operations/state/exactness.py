@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from kops.core.durations import duration_text
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.draft import DAY_MS
 from kops.core.statefile.models import FAUST, SESSION, SLIDING, TABLE
 from kops.core.statefile.sources import WALL_CLOCK
 from kops.core.statefile.versions import (
@@ -21,6 +20,7 @@ from kops.core.statefile.versions import (
     repeats_values,
 )
 from kops.core.streams.foreign_keys import mixes_up_foreign_keys
+from kops.core.streams.topics import ADDED_MS
 
 REDUCER = "reducer"
 _NAMED = 3
@@ -291,7 +291,7 @@ def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactne
     if window is None or window.says_retention or not deletes_old(settings):
         return
     kept = kept_ms(settings)
-    if kept < 0 or kept > window.retention_ms + DAY_MS:
+    if kept < 0 or kept > window.retention_ms + ADDED_MS:
         what = "for ever" if kept < 0 else duration_text(kept)
         without = f"{duration_text(window.retention_ms)} and the day that Kafka Streams adds"
         yield Exactness("C", (f"{store.changelog} keeps records {what} (retention.ms), and not {without}: say window.retention",))

@@ -15,9 +15,9 @@ from kops.core.errors import Refused
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
-from kops.core.statefile.draft import DAY_MS
 from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
 from kops.core.streams.local_state import delete_local_state
+from kops.core.streams.topics import ADDED_MS
 from kops.core.times import to_milliseconds
 from kops.core.topics.settings import as_new
 from kops.operations.archive.manifest import held_json
@@ -243,9 +243,9 @@ def streams_settings(store: Store) -> dict[str, str]:
         return dict(store.changelog_settings)
     settings = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
     if store.type == VERSIONED and store.history_ms is not None:
-        return settings | {"min.compaction.lag.ms": str(store.history_ms + DAY_MS)}
+        return settings | {"min.compaction.lag.ms": str(store.history_ms + ADDED_MS)}
     if store.type in (WINDOW, SLIDING, SESSION) and store.window is not None:
-        return settings | {"cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + DAY_MS)}
+        return settings | {"cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + ADDED_MS)}
     return settings
 
 

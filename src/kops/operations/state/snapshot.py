@@ -15,8 +15,8 @@ from kops.config.durable import sync, sync_tree
 from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import CommittedOffset, NewTopic, Setting, TopicPartition, isolation_of, value_of
 from kops.core.statefile import StateFile
-from kops.core.statefile.draft import DAY_MS
 from kops.core.statefile.models import KEY_VALUE, SESSION, SLIDING, VERSIONED, WINDOW
+from kops.core.streams.topics import ADDED_MS
 from kops.core.times import time_text, to_milliseconds
 from kops.core.topics.changes import new_topic_json
 from kops.operations.archive.manifest import held_json
@@ -258,7 +258,7 @@ def guessed_type(settings: Mapping[str, Setting]) -> tuple[str, int | None]:
     if "delete" in value_of(settings, "cleanup.policy").split(","):
         return "windowed", None
     lag_ms = int(value_of(settings, "min.compaction.lag.ms") or 0)
-    return VERSIONED if lag_ms > 0 else KEY_VALUE, lag_ms - DAY_MS if lag_ms > DAY_MS else None
+    return VERSIONED if lag_ms > 0 else KEY_VALUE, lag_ms - ADDED_MS if lag_ms > ADDED_MS else None
 
 
 def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:

@@ -6,9 +6,10 @@ import yaml
 from kops.core.errors import ConfigError
 from kops.core.records.format_guess import FormatGuess
 from kops.core.statefile import parse_state_file
-from kops.core.statefile.draft import DAY_MS, Facts, StoreFacts, TopicFacts, refuse_open
+from kops.core.statefile.draft import Facts, StoreFacts, TopicFacts, refuse_open
 from kops.core.statefile.draft_stores import drafted
 from kops.core.statefile.models import SESSION, WINDOW
+from kops.core.streams.topics import ADDED_MS
 from kops.core.streams.topology import parse_topology
 from kops.core.streams.topology_trace import traces
 
@@ -55,7 +56,7 @@ def opened(draft):
 
 
 def test_a_grace_that_would_be_a_guess_is_open_and_refused():
-    draft = draft_of(SUPPRESSED, type=WINDOW, retention_ms=DAY_MS + 65_000, step_ms=60_000)
+    draft = draft_of(SUPPRESSED, type=WINDOW, retention_ms=ADDED_MS + 65_000, step_ms=60_000)
     window = body_of(draft)["stores"]["per-minute"]["window"]
     assert window == {"size": "TODO", "grace": "TODO", "retention": "1m5s"}
     assert {"streams.version", "stores.per-minute.window.grace", "stores.per-minute.from.timestamp"} <= set(opened(draft))
@@ -156,7 +157,7 @@ def test_a_table_of_a_filtered_stream_is_not_joined():
 
 def test_windows_that_do_not_start_with_the_epoch_are_seen():
     eighteen = 18 * 3_600_000
-    draft = draft_of(SUPPRESSED, type=WINDOW, retention_ms=2 * DAY_MS, step_ms=DAY_MS, alignment_ms=eighteen)
+    draft = draft_of(SUPPRESSED, type=WINDOW, retention_ms=2 * ADDED_MS, step_ms=ADDED_MS, alignment_ms=eighteen)
     assert body_of(draft)["stores"]["per-minute"]["window"] == {
         "size": "1d",
         "grace": "0ms",

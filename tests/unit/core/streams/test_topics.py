@@ -28,6 +28,7 @@ def test_the_longest_application_owns_a_topic():
     assert owner_of("orders-v2-counts-changelog", ids) == "orders-v2"
     assert owner_of("orders-counts-changelog", ids) == "orders"
     assert owner_of("payments-counts-changelog", ids) is None
+    assert owner_of("orders-counts", ids) is None
 
 
 def test_the_store_of_a_changelog():
