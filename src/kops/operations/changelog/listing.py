@@ -18,7 +18,6 @@ from kops.operations.changelog.target import Target, frozen
 from kops.operations.groups.matching import similar
 from kops.operations.services import Services
 
-"""``windowstore.changelog.additional.retention.ms``; versioned stores add the same to their history."""
 LAG = "min.compaction.lag.ms"
 _TIME = {"message.timestamp.type": "CreateTime"}
 _COMPACTED = {POLICY: "compact", **_TIME}
