@@ -245,7 +245,8 @@ def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
         return [move for move in moves if actual.get(move.name) != move.after]
 
     actual = poll(lambda: _offsets(services, name), lambda found: not wrong(found), seconds=WAIT_SECONDS)
-    for move in wrong(actual):
+    move = next(iter(wrong(actual)), None)
+    if move is not None:
         was = shown_offset(actual.get(move.name))
         raise VerificationFailed(f"{name} {move.name} was set to {shown_offset(move.after)}, but read back as {was}")
 
