@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from kops.core.errors import GroupActive, KopsError, NotFound, OperationFailed, Refused, VerificationFailed
+from kops.core.errors import GroupActive, KopsError, NotFound, OperationFailed, VerificationFailed
 from kops.core.findings import counted, names_text
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
-from kops.operations.protocol.mutation import Mutation
+from kops.operations.protocol.mutation import FinalMutation
 from kops.operations.services import Services
 from kops.operations.state.input_offsets import refuse_running_group
 
@@ -148,12 +148,14 @@ def unfinished_shadows(journal: Journal, cluster_id: str, application: str) -> I
             yield entry
 
 
-class RunShadow(Mutation[ShadowArguments]):
+class RunShadow(FinalMutation[ShadowArguments]):
     """Runs a shadow, and takes it away."""
 
     name: ClassVar[str] = NAME
     arguments: ClassVar[type[ShadowArguments]] = ShadowArguments
     resume_command: ClassVar[str] = "kops journal finish"
+    no_undo: ClassVar[str] = "a shadow leaves nothing to undo"
+    instead: ClassVar[str | None] = "`kops journal finish` removes what is left of one that was stopped"
 
     def locks(self, plan: Plan[ShadowArguments]) -> Iterable[str]:
         """Lock the application: neither is it changed while its shadow runs, nor has it two of them."""
@@ -207,12 +209,6 @@ class RunShadow(Mutation[ShadowArguments]):
             items=(Item(arguments.shadow, action, left.text(arguments) or None, None, "" if left else "nothing of it is left"),),
             arguments=arguments,
         )
-
-    def invert(self, services: Services, plan: Plan[ShadowArguments], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
-        raise Refused("a shadow leaves nothing to undo", hint="`kops journal finish` removes what is left of one that was stopped")
-
-    def can_be_undone(self, plan: Plan[ShadowArguments]) -> bool:  # noqa: ARG002 - the contract
-        return False
 
 
 def refuse_left(results: Sequence[ItemResult]) -> None:
