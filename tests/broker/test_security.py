@@ -3,6 +3,8 @@
 The same connection is handed to kops (librdkafka) and to Apache's own tool (Java); both must see the same topics.
 """
 
+import socket
+import ssl
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +14,16 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from javaproperties import dumps as format_properties
 
 from kops.config.contexts import save_context
+from kops.config.http import http_session
 from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.config.load import resolve
 from kops.config.paths import directories
 from kops.config.secrets import from_value
+from kops.core.errors import AuthenticationFailed
+from kops.gateways.kafka.admin import Wire
+from kops.gateways.kafka.client import Client
+from kops.gateways.wire.connections import tls_context
 from support.streams import java_command
 
 pytestmark = pytest.mark.broker
@@ -106,13 +113,49 @@ def test_java_refuses_a_wrong_password_too(secured, context, tmp_path):
         pytest.param("security.protocol=PLAINTEXT", "speaks TLS\nhint: security_protocol is PLAINTEXT; with TLS it is", id="in the clear"),
         pytest.param("security.protocol=SASL_PLAINTEXT", "speaks TLS\nhint: security_protocol is SASL_PLAINTEXT", id="without TLS"),
         pytest.param("security.protocol=SSL", "may require a login (SASL)", id="without a login"),
-        pytest.param("ssl.ca.location=OTHER", "certificate verify failed", id="an authority of somebody else"),
+        pytest.param(
+            "ssl.ca.location=OTHER",
+            "presents the certificate of CN=localhost (127.0.0.1, localhost) by CN=kops sandbox CA: self-signed certificate",
+            id="an authority of somebody else",
+        ),
     ],
 )
 def test_wrong_security_is_exit_3_and_says_what_listens_there(context, run_kops, other_authority, flag, said):
     refused = run_kops("context", "test", "--timeout", "8", "-X", flag.replace("OTHER", str(other_authority)))
     assert (refused.code, refused.out) == (3, ""), refused.err
     assert said in refused.err
+
+
+def test_an_authority_that_java_accepts_is_accepted_with_the_defaults_of_python_3_13(context, monkeypatch):
+    as_before = ssl.create_default_context
+
+    def strict(**options):
+        made = as_before(**options)
+        made.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+        return made
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+    with pytest.raises(ssl.SSLCertVerificationError):  # the sandbox's authority is made by keytool
+        handshake(context, strict(cafile=context.ca_file))
+    assert handshake(context, tls_context(librdkafka_settings(context)))
+    assert handshake(context, http_session().get_adapter("https://").poolmanager.connection_pool_kw["ssl_context"], context.ca_file)
+
+
+def handshake(context, tls, ca_file=None):
+    """Whether a handshake with the broker succeeds."""
+    host, _, port = context.bootstrap_servers[0].rpartition(":")
+    if ca_file:
+        tls.load_verify_locations(ca_file)
+    with socket.create_connection((host, int(port))) as plain, tls.wrap_socket(plain, server_hostname=host) as secure:
+        return secure.version()
+
+
+def test_kafka_python_says_whose_certificate_it_refuses(context, other_authority):
+    client = Client(replace(context, timeout=10.0))
+    client.settings  # noqa: B018 - librdkafka's, of the right authority
+    client.connection = replace(client.connection, ca_file=str(other_authority))
+    with pytest.raises(AuthenticationFailed, match=r"the certificate of CN=localhost .*: self-signed certificate"):
+        Wire(client).ask("list groups", lambda admin: admin.list_groups())
 
 
 def test_files_that_are_not_there_or_not_pem_are_named(context, run_kops, tmp_path):

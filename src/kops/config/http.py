@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kops.config.connection import Connection, Secret
 from kops.config.pem import read_pem, readable
+from kops.config.tls import accept_as_java
 from kops.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import requests
+
+
+def http_session() -> requests.Session:
+    """Return a session that accepts the certificates that Java accepts, and sends only what it is given.
+
+    Without a login of its own, ``requests`` would send the one that ``~/.netrc`` has for a host.
+    """
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3.util.ssl_ import create_urllib3_context
+
+    context = accept_as_java(create_urllib3_context())
+
+    class Adapter(HTTPAdapter):
+        def init_poolmanager(self, *at: Any, **settings: Any) -> None:
+            super().init_poolmanager(*at, **settings, ssl_context=context)
+
+        def proxy_manager_for(self, proxy: str, **settings: Any) -> Any:
+            return super().proxy_manager_for(proxy, **settings, ssl_context=context)
+
+    session = requests.Session()
+    session.mount("https://", Adapter())
+    session.auth = no_login
+    return session
 
 
 def no_login(request: Any) -> Any:
-    """Add no credentials to a request of ``requests``: only what the connection configures is ever sent."""
+    """Add no credentials to a request of ``requests``."""
     return request
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kops.config.connection import Connection
-from kops.config.http import http_settings, no_login
+from kops.config.http import http_session, http_settings
 from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
 from kops.core.secret_shapes import without_login
 from kops.gateways.connect.answers import RetryLater, body_of
@@ -97,9 +97,8 @@ class Workers:
         import requests
 
         if self._session is None:
-            self._session = requests.Session()
+            self._session = http_session()
             self._session.headers.update(_JSON)
-            self._session.auth = no_login  # otherwise requests would send credentials from ~/.netrc
         shown = without_login(url)
         try:
             answer = self._session.request(method, f"{url}{path}", params=parameters, json=body, allow_redirects=False, **self._settings)

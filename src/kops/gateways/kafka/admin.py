@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
 from kops.config.librdkafka import librdkafka_settings
-from kops.core.errors import ConfigError, Unreachable
+from kops.core.errors import AuthenticationFailed, ConfigError, Unreachable
+from kops.gateways.kafka.certificates import why_tls_fails
 from kops.gateways.kafka.translate import too_old, translate_kafka_python
 from kops.gateways.wire.connections import client_settings
 from kops.gateways.wire.kafka_python import broker_release, forget_coordinators
@@ -108,6 +109,9 @@ class Wire:
             return KafkaAdminClient(**settings)
         except KafkaError as error:
             addresses = ",".join(self.connection.bootstrap_servers)
+            if self.connection.uses_tls and (why := why_tls_fails(librdkafka_settings(self.connection))):
+                hint = "`kops context show --resolved` says where the security settings come from"
+                raise AuthenticationFailed(f"no TLS connection: {why}", hint=hint) from error
             raise Unreachable(f"kafka-python cannot connect to {addresses}: {error}", hint="`kops context test` looks closer") from error
 
 

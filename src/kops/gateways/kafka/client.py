@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakMethod
 
 from kops.config.connection import Connection
-from kops.core.errors import KopsError, TimedOut, answer_or_error
-from kops.gateways.kafka.translate import is_answer, is_authentication, is_lost, is_moving, is_unreachable, translate
+from kops.core.errors import AuthenticationFailed, KopsError, TimedOut, answer_or_error
+from kops.gateways.kafka.translate import is_answer, is_authentication, is_lost, is_moving, is_tls, is_unreachable, translate
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -207,7 +207,16 @@ class Client:
 
     def _raise_trouble(self, doing: str) -> None:
         if self._trouble is not None:
-            raise translate(self._trouble[1], doing, self.connection.bootstrap_servers)
+            raise self._translated(self._trouble[1], doing)
+
+    def _translated(self, error: Any, doing: str) -> KopsError:
+        found = translate(error, doing, self.connection.bootstrap_servers)
+        if is_tls(error):
+            from kops.gateways.kafka.certificates import why_tls_fails
+
+            if why := why_tls_fails(self.settings):
+                return AuthenticationFailed(f"no TLS connection: {why}", hint=found.hint, **found.details)
+        return found
 
     def _end_without_hope(self, doing: str) -> None:
         """Raise a rejected login, or that no broker answers, once a new client has confirmed it.
@@ -254,7 +263,7 @@ class Client:
         if is_answer(error):
             self._trouble = None
         self._raise_trouble(doing)
-        return translate(error, doing, self.connection.bootstrap_servers)
+        return self._translated(error, doing)
 
     def _on_error(self, error: Any) -> None:
         if is_authentication(error) or (is_unreachable(error) and self._trouble is None):
@@ -262,7 +271,7 @@ class Client:
 
     def _timed_out(self, doing: str, seconds: float) -> KopsError:
         if self._trouble is not None:
-            return translate(self._trouble[1], doing, self.connection.bootstrap_servers)
+            return self._translated(self._trouble[1], doing)
         return TimedOut(f"could not {doing} within {seconds:g} s", hint="raise --timeout, or see whether the brokers are overloaded")
 
     def _make(self, kind: Any, overrides: dict[str, Any]) -> Any:

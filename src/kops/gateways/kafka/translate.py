@@ -127,6 +127,11 @@ def is_authentication(error: Any) -> bool:
     return error.name() in _AUTHENTICATION
 
 
+def is_tls(error: Any) -> bool:
+    """Whether librdkafka reports that TLS failed."""
+    return bool(error.name() == "_SSL")
+
+
 def translate(error: Any, doing: str, brokers: Sequence[str] = ()) -> KopsError:
     """Return the kops error for a confluent_kafka.KafkaError.
 

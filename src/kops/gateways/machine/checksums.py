@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from kops.config.http import no_login
+from kops.config.http import http_session
 from kops.core.errors import MissingRequirement
 from kops.gateways.machine.ivy import Report, is_unencrypted
 
@@ -53,13 +53,12 @@ def fetch_pinned(folder: str, repository: str, into: Path, report: Report) -> li
     places = [PurePosixPath(place) for place in _places().get(folder, ())]
     if not places or not repository.startswith(("http://", "https://")) or is_unencrypted(repository):
         return None
-    import requests
     from requests.utils import get_auth_from_url
 
     fetched: list[Path] = []
-    with requests.Session() as session, ThreadPoolExecutor(_AT_ONCE) as pool:
+    with http_session() as session, ThreadPoolExecutor(_AT_ONCE) as pool:
         login = get_auth_from_url(repository)
-        session.auth = login if any(login) else no_login  # otherwise requests would send credentials from ~/.netrc
+        session.auth = login if any(login) else session.auth
         try:
             for file in pool.map(partial(_fetch, session, repository.rstrip("/"), into), places):
                 fetched.append(file)

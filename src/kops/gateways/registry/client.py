@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kops.config.connection import Connection
-from kops.config.http import http_settings, no_login
+from kops.config.http import http_session, http_settings
 from kops.core.errors import (
     AuthenticationFailed,
     AuthorizationFailed,
@@ -49,13 +49,10 @@ class SchemaRegistry:
                 "there is no schema registry for this cluster",
                 hint="set registry_url in the context: kops context add NAME --registry-url URL ...; or name another format",
             )
-        import requests
-
         self._url = connection.registry_url.rstrip("/")
         self._settings = http_settings(connection, "registry")
-        self._session = requests.Session()
+        self._session = http_session()
         self._session.headers["Accept"] = ACCEPT
-        self._session.auth = no_login  # otherwise requests would send the ~/.netrc credentials for this host
         self._schemas: dict[int, RegisteredSchema] = {}
 
     @property

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from kops.config.http import no_login
+from kops.config.http import http_session, no_login
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.schemas.read_only import judge_request
 from kops.core.streams.registries import Origin
@@ -63,15 +63,13 @@ class ReadOnlyRegistry:
     """
 
     def __init__(self, upstream: Upstream, listening: socket.socket, path: str = "") -> None:
-        import requests
-
         self.upstream, self.path = upstream, path
         self.refusal: KopsError | None = None
         """What the program would have changed first."""
         self.failure: KopsError | None = None
         """Why the last request got no answer that helps; None: it got one, or there was none."""
         self.answered = False
-        self._session = requests.Session()
+        self._session = http_session()
         self._session.headers.clear()
         self._server = _Server(self, listening)
         Thread(target=self._server.serve_forever, args=(_LOOK_SECONDS,), daemon=True).start()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from kops.config.tls import accept_as_java
 from kops.core.errors import ConfigError
 from kops.gateways.wire.kafka_python import connections, reading_metadata, token_provider
 
@@ -67,16 +68,21 @@ def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     named = {_NAMES[key]: value for key, value in settings.items() if key in _NAMES}
     named["bootstrap_servers"] = str(settings["bootstrap.servers"]).split(",")
     if str(settings.get("security.protocol", "")).endswith("SSL"):
-        named["ssl_context"] = _tls(settings)
+        named["ssl_context"] = tls_context(settings)
     if token := settings.get("oauth_cb"):
         named["sasl_oauth_token_provider"] = token_provider(lambda: str(token("")[0]))
     return named
 
 
-def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
+def tls_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return how a broker's certificate is verified, and which one is shown to it.
+
+    :raises ConfigError: when a certificate or key cannot be used
+    """
     try:
         authorities = settings.get("ssl.ca.pem")  # where ssl.truststore.certificates of Java's properties ends up
-        context = ssl.create_default_context(cadata=authorities, cafile=None if authorities else settings.get("ssl.ca.location"))
+        cafile = None if authorities else settings.get("ssl.ca.location")
+        context = accept_as_java(ssl.create_default_context(cadata=authorities, cafile=cafile))
         if settings.get("ssl.endpoint.identification.algorithm", "https") != "https":
             context.check_hostname = False
         if certificate := settings.get("ssl.certificate.location"):
