@@ -64,7 +64,7 @@ def _hash_all(data: Numbers, offsets: Numbers, partitions: int) -> Numbers:
     first, last = int(offsets[0]), int(offsets[-1])
     padded = numpy.zeros(last - first + 8, numpy.uint8)
     padded[: last - first] = data[first:last]
-    words = numpy.ndarray((len(padded) - 3,), numpy.dtype("<u4"), buffer=padded, strides=(1,))
+    words: Numbers = numpy.ndarray((len(padded) - 3,), numpy.dtype("<u4"), buffer=padded, strides=(1,))
     for start in range(0, rows, _ROWS):
         piece = offsets[start : start + _ROWS + 1] - first
         result[start : start + len(piece) - 1] = _hash_rows(padded, words, piece, partitions)

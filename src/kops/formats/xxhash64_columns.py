@@ -34,7 +34,7 @@ def record_hashes(records: RecordColumns) -> Hashes:
     """Return ``xxhash64(key, value is null, value, timestamp)`` of each record."""
     import numpy
 
-    found = numpy.full(len(records), SEED, dtype=numpy.uint64)
+    found: Hashes = numpy.full(len(records), SEED, dtype=numpy.uint64)
     found = hash_bytes(found, records.data, records.key_at, records.key_lengths)
     found = hash_int(found, records.value_lengths < 0)
     found = hash_bytes(found, records.data, records.value_at, records.value_lengths)

@@ -138,7 +138,8 @@ class Engine:
             return
         with contextlib.suppress(Exception):  # another witness must not break the work
             for number, found in scan(batches.settings, topic, unseen).items():
-                self._scanned[(topic, number, *unseen[number])] = found
+                begin, end = unseen[number]
+                self._scanned[topic, number, begin, end] = found
 
     def _batches(self) -> BatchSource | None:
         """Return what reads whole record batches: on this machine, over a connection that its tasks can open."""
