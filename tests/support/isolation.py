@@ -11,6 +11,7 @@ from itertools import count
 import pytest
 
 from kops.config.paths import directories
+from kops.gateways.kafka.client import Client
 from support import class_archive
 from support.skipped import LONG
 
@@ -28,7 +29,18 @@ FIXED = {"NO_COLOR": "1", "COLUMNS": "80", "LINES": "24", "TZ": "UTC"}
 XDG = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"}
 
 
+OPENED = []
+"""The clients that tests have opened and not closed yet."""
+
+
 def pytest_configure() -> None:
+    make = Client.__init__
+
+    def make_known(self, *arguments, **options):
+        make(self, *arguments, **options)
+        OPENED.append(self)
+
+    Client.__init__ = make_known
     os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
     for name in list(os.environ):
         if name.startswith("KOPS_") and not name.startswith("KOPS_TEST_") and name not in KEPT:
@@ -61,3 +73,13 @@ def home(homes, monkeypatch):
     for variable, name in XDG.items():
         monkeypatch.setenv(variable, str(folder / name))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def closed_clients():
+    """Close what the test has opened: each client of kafka-python has a thread, and four of the 1,024 files that a shell allows."""
+    before = len(OPENED)
+    yield
+    for client in OPENED[before:]:
+        client.close()
+    del OPENED[before:]
