@@ -1,6 +1,6 @@
 """One task of an application's own code on one core: records a second through the runner, in memory.
 
-    .venv/bin/python tests/benchmarks/own_code_task.py [--records 1000000] [--keys 100000] [--version 4.3.1] [--order given]
+    .venv/bin/python tests/benchmarks/own_code_task.py [--records 1000000] [--keys 100000] [--version 4.4.0] [--order given]
 
 A sum by own key (texts to longs), without caches, so each record is a row of the changelog. The Java process is bound to one core, and its
 own seconds of processor time stand beside those of the clock: other work on the machine lengthens only the latter.
@@ -47,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
-    parser.add_argument("--version", default="4.3.1")
+    parser.add_argument("--version", default="4.4.0")
     parser.add_argument("--order", default="given")
     parser.add_argument("--changelogs", default="all")
     parser.add_argument("--cache", default="0")

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.streams
 
 NEWEST = KAFKA_VERSION
 VERSIONS = [*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.6.2")), NEWEST]
-MORE_VERSIONS = [pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.9.1", "4.1.1")]
+MORE_VERSIONS = [pytest.param(version, marks=pytest.mark.long) for version in ("3.3.2", "3.9.1", "4.1.1", "4.3.1")]
 PINNED = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
 
 

@@ -45,9 +45,9 @@ VERSIONS = {"2.1.1": 0, "2.2.1": 1, "2.3.1": 2, "2.4.0": 3}
 SEED = 20261121
 
 
-@pytest.fixture(scope="module", params=["4.3", "4.1"])
+@pytest.fixture(scope="module", params=["newest", "4.1"])
 def library(request):
-    return request.getfixturevalue("oracle" if request.param == "4.3" else "older_oracle")
+    return request.getfixturevalue("oracle" if request.param == "newest" else "older_oracle")
 
 
 @pytest.fixture(scope="module")

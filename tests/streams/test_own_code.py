@@ -23,10 +23,14 @@ from support.own_code import BETWEEN, Failed, Host, Row, batch_of, jars_of_strea
 from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, last, records, shuffled
 from support.streams import compiled, java_with
 
-LONG = ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1", *BETWEEN)
-VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in LONG), "4.3.1")
+LONG = ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1", "4.3.1", *BETWEEN)
+VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in LONG), "4.4.0")
 LOADED_BESIDE = Path(__file__).parent / "own_code_loader" / "LoadedBeside.java"
 LETTERS = "app-by-letter-repartition"
+HEADERS = {"dsl.store.format": "headers"}
+"""Stores that keep the headers of records (KIP-1271)."""
+TRANSACTIONS = {"enable.transactional.statestores": "true"}
+"""Stores that keep what is put apart until the commit (KIP-892)."""
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -115,12 +119,14 @@ def test_a_versioned_store(host):
     assert len(expected["app-versions-changelog"]) == 100
 
 
+@pytest.mark.parametrize("more", [{}, HEADERS, TRANSACTIONS], ids=["plain", "headers", "transactions"])
 @pytest.mark.parametrize("memory", ["true", "false"])
 @pytest.mark.parametrize("program", ["count", "sum", "window", "session"])
-def test_a_task_goes_on_from_what_its_changelogs_hold(host, program, memory):
+def test_a_task_goes_on_from_what_its_changelogs_hold(host, program, memory, more):
     """As an application does that was stopped, lost its local state, and started again; without late records, since it forgets the time."""
+    skip_before(host, more)
     given = sorted(shuffled(*(records(topic, 120) for topic in INPUTS[program])), key=lambda row: row.timestamp)
-    host.start(program, ONE_EACH, NO_CACHE, memory=memory)
+    host.start(program, ONE_EACH, NO_CACHE | more, memory=memory)
     whole = last(changes(host.task(0, 0, given)[0]))
     before = list({(row.topic, row.key): row for row in changes(host.task(0, 0, given[: len(given) // 2])[0])}.values())
     after, facts = host.task(0, 0, given[len(given) // 2 :], restored=before)
@@ -144,16 +150,23 @@ def test_a_task_goes_on_at_the_stream_time_that_was_committed(host):
         host.task(0, 0, [], restored=[replace(row, topic="app-other-changelog")])
 
 
-@pytest.mark.parametrize("program", ["count", "window", "session", "tables"])
-def test_stores_with_headers(host, program):
-    if host.version < "4.3":
-        pytest.skip("from Kafka Streams 4.3 on")
-    config = {**NO_CACHE, "dsl.store.format": "headers"}
-    given = shuffled(*(records(topic, 120) for topic in INPUTS[program]))
+@pytest.mark.parametrize("more", [HEADERS, TRANSACTIONS], ids=["headers", "transactions"])
+@pytest.mark.parametrize("memory", ["true", "false"])
+@pytest.mark.parametrize("program", ["count", "window", "session", "tables", "iterates"])
+def test_stores_of_newer_versions(host, program, memory, more):
+    skip_before(host, more)
+    config = NO_CACHE | more
+    given = shuffled(*(records(topic, 120) for topic in INPUTS.get(program, ["in", "other"])))
     expected = by_topic(host.driven(program, given, config))
-    host.start(program, ONE_EACH, config)
+    host.start(program, ONE_EACH, config, memory=memory)
     written, _ = host.task(0, 0, given, commit_records="1", keep="all")
     assert by_topic(written) == expected
+
+
+def skip_before(host, more):
+    needed = "4.4" if more == TRANSACTIONS else "4.3" if more else ""
+    if host.version < needed:
+        pytest.skip(f"from Kafka Streams {needed} on")
 
 
 def test_a_table_whose_topic_is_its_changelog_writes_none(host):
@@ -441,7 +454,7 @@ def test_requests_that_cannot_be_served_are_the_runners_to_refuse(host):
         host.task(0, 1, [])
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+@pytest.mark.parametrize("version", ["2.8.2", "4.4.0"])
 def test_the_runner_may_be_loaded_beside_the_program(version):
     jars, runner = jars_of_streams(version), runner_classes()
     classes = compiled(LOADED_BESIDE, version, jars)

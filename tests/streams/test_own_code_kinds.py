@@ -69,7 +69,7 @@ def check_kinds(version, app, run_kops, cluster, tmp_path, *, looks=False):
 
 def test_stores_of_each_kind_come_back(app, run_kops, cluster, tmp_path):
     """The application restores them without local state, and sends what windows that close held before: each result once, and right."""
-    made, _, _ = check_kinds("4.3.1", app, run_kops, cluster, tmp_path)
+    made, _, _ = check_kinds("4.4.0", app, run_kops, cluster, tmp_path)
     shutil.rmtree(made.folder / "state")
     cluster.produce(made.topic("in"), [Record(b"key-%d" % at, b"a", FIRST_MS + 150_000) for at in range(10)])
     made.run()
@@ -83,7 +83,7 @@ def test_stores_of_each_kind_come_back(app, run_kops, cluster, tmp_path):
 
 @pytest.mark.long
 def test_a_sample_of_keys_has_global_tables_whole(app, run_kops, cluster, tmp_path):
-    made, capture, file = app("4.3.1"), tmp_path / "capture.json", tmp_path / "state.yaml"
+    made, capture, file = app("4.4.0"), tmp_path / "capture.json", tmp_path / "state.yaml"
     run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
     sessions = {
         "from": {"topic": made.topic("in"), "key": "string", "value": "string"},
@@ -100,7 +100,7 @@ def test_a_sample_of_keys_has_global_tables_whole(app, run_kops, cluster, tmp_pa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", ["3.9.1", "4.3.1"])
+@pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
 def test_stores_of_each_kind_that_outgrow_the_memory(app, run_kops, cluster, tmp_path, monkeypatch, version):
     """Sessions, windows, tables, joins, buffers: what their changelogs get is the same."""
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dkops.memory.bytes=0")

@@ -9,7 +9,7 @@ from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, las
 
 pytestmark = pytest.mark.streams
 
-VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1")), "4.3.1")
+VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1", "4.3.1")), "4.4.0")
 EVERY_DAY = ("count", "session", "tables", "processor")
 """Programs that are not long variants; the last has a test of its own."""
 NOTHING_IN_MEMORY = "-Dkops.memory.bytes=0"
@@ -62,7 +62,7 @@ def test_what_outgrows_the_memory_in_the_middle_is_whole(program, count):
     chosen = random.Random(5)
     given = [Row("in", 0, at, 1_000_000 + at, b"key-%030d" % chosen.randrange(4000), b"v") for at in range(count)]
     given += [Row("in", 0, count + at, 1_100_000 + at, b"key-%030d" % at, b"w") for at in range(20)]
-    with Host("4.3.1", [A_PART_IN_MEMORY]) as host:
+    with Host("4.4.0", [A_PART_IN_MEMORY]) as host:
         expected = last(changes(host.driven(program, given, NO_CACHE)))
         host.start(program, ONE_EACH, NO_CACHE)
         _, facts = host.task(0, 0, given[:100], changelogs="last")

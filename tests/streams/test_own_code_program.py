@@ -28,9 +28,9 @@ from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.streams
 
-NEWEST = "4.3.1"
+NEWEST = "4.4.0"
 STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
-VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.9.1")), NEWEST)
+VERSIONS = (*(pytest.param(version, marks=pytest.mark.long) for version in ("2.8.2", "3.9.1", "4.3.1")), NEWEST)
 ASKED = [
     "InetAddress.getLoopbackAddress",
     "Instant.now",

@@ -12,6 +12,6 @@ pytestmark = pytest.mark.streams
 
 def test_a_table_holds_what_a_map_holds():
     """Keys added, changed and removed by chance, values that grow so that pages are copied, and one larger than a page."""
-    command = [str(require_jdk().java), "-Xmx512m", "-cp", host_class_path("4.3.1"), "kops.runner.TableCheck"]
+    command = [str(require_jdk().java), "-Xmx512m", "-cp", host_class_path("4.4.0"), "kops.runner.TableCheck"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.strip() == "same", done.stderr

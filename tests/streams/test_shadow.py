@@ -92,7 +92,7 @@ def test_a_shadow_brings_the_state_back_and_leaves_nothing(own, run_kops, cluste
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "guarantee"),
-    [("2.8.2", "at_least_once"), ("2.8.2", "exactly_once"), ("3.9.1", "exactly_once_v2"), ("4.3.1", "exactly_once_v2")],
+    [("2.8.2", "at_least_once"), ("2.8.2", "exactly_once"), ("3.9.1", "exactly_once_v2"), ("4.4.0", "exactly_once_v2")],
 )
 def test_it_goes_on_like_one_that_lost_nothing(own, prefix, run_kops, cluster, folder, version, guarantee):
     how = {"version": version, "settings": [f"processing.guarantee={guarantee}"]}
@@ -133,7 +133,7 @@ def test_a_fork_of_the_library(own, run_kops, cluster, tmp_path, fork, exactness
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+@pytest.mark.parametrize("version", ["2.8.2", "4.4.0"])
 def test_a_clock_at_loading_and_what_helpers_schedule_are_seen(cluster, prefix, tmp_path, run_kops, version):
     """Where each task reads one partition, so that no other order of records is a reason."""
     built_agent()
@@ -152,7 +152,7 @@ def test_a_clock_at_loading_and_what_helpers_schedule_are_seen(cluster, prefix, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+@pytest.mark.parametrize("version", ["2.8.2", "4.4.0"])
 def test_what_a_function_keeps_in_a_field_is_seen(cluster, prefix, tmp_path, run_kops, version):
     """By a run of its tasks, and by a shadow; the application was restarted, so that both give another state than it had."""
     built_agent()

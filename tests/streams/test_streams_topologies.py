@@ -15,7 +15,7 @@ from support.streams_instances import described_topologies
 pytestmark = pytest.mark.streams
 
 
-@pytest.fixture(scope="module", params=[pytest.param("4.1.1", marks=pytest.mark.long), "4.3.1"])
+@pytest.fixture(scope="module", params=[*(pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", "4.3.1")), "4.4.0"])
 def described(request, jdk):
     return described_topologies(request.param)
 

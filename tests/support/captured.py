@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from kops.config.paths import directories
+from kops.gateways.connect.plugins import CONNECTORS_VERSION
 from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
@@ -20,8 +21,15 @@ from support.streams import JVM_OPTIONS, compiled, java_with
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "tests" / "streams" / "capture"
-EXAMPLES = JarSet("streams-examples", KAFKA_VERSION, (Artifact("org.apache.kafka", "kafka-streams-examples", KAFKA_VERSION),))
-"""Apache's own examples, with what they need."""
+EXAMPLES = JarSet(
+    "streams-examples",
+    KAFKA_VERSION,
+    (
+        Artifact("org.apache.kafka", "kafka-streams-examples", CONNECTORS_VERSION),
+        *(Artifact("org.apache.kafka", name, KAFKA_VERSION) for name in ("kafka-streams", "connect-json")),
+    ),
+)
+"""Apache's own examples, with what they need; the registries have them up to the release of the connectors."""
 BOOT_LOADER = JarSet("spring-boot-loader", "3.4.1", (Artifact("org.springframework.boot", "spring-boot-loader", "3.4.1"),))
 """The launcher of Spring Boot's fat jars."""
 METRICS = JarSet("metrics-agent", "1.0.1", (Artifact("io.prometheus.jmx", "jmx_prometheus_javaagent", "1.0.1"),))

@@ -26,12 +26,14 @@ from support.streams_apps import SECONDS, Cluster, wait_for
 SOURCES = ROOT / "tests" / "streams" / "public_apps"
 SCALA = JarSet(
     "scala",
-    "2.13.16",
+    f"2.13.16-kafka-{KAFKA_VERSION}",
     (Artifact("org.scala-lang", "scala-compiler", "2.13.16"), Artifact("org.apache.kafka", "kafka-streams-scala_2.13", KAFKA_VERSION)),
 )
 """The compiler, and Kafka Streams' Scala API."""
 AVRO = JarSet(
-    "avro", "1.12.0", (Artifact("org.apache.avro", "avro", "1.12.0"), Artifact("org.apache.kafka", "kafka-streams", KAFKA_VERSION))
+    "avro",
+    f"1.12.0-kafka-{KAFKA_VERSION}",
+    (Artifact("org.apache.avro", "avro", "1.12.0"), Artifact("org.apache.kafka", "kafka-streams", KAFKA_VERSION)),
 )
 SPRING = JarSet(
     "spring-boot-kafka",

@@ -37,7 +37,7 @@ LOG4J2 = log4j2(
     "org.apache.kafka.controller",
     "org.apache.kafka.storage.internals.log",
     "org.apache.kafka.common.config",
-    "org.apache.kafka.common.utils.AppInfoParser",
+    "org.apache.kafka.common.utils",
 )
 
 

@@ -23,7 +23,7 @@ _OF_CLIENTS = ("", "producer.", "consumer.", "admin.")
 _QUIET = (
     "org.apache.kafka.connect.runtime.WorkerConfig",
     "org.apache.kafka.connect.runtime.isolation",
-    "org.apache.kafka.common.utils.AppInfoParser",
+    "org.apache.kafka.common.utils",
     "org.apache.kafka.clients",
     "org.apache.kafka.connect.runtime.rest.RestServer",
     "org.eclipse.jetty",

@@ -10,7 +10,7 @@ from support.generated import Rounds, batch
 from support.generated_truth import contradicts, held
 from support.programs import Record, Window
 
-VERSIONS = ("4.3.1", "3.9.1")
+VERSIONS = ("4.4.0", "3.9.1")
 BEFORE = [Record(b"a", b"1", 1_000, (), 0, 0), Record(b"b", b"2", 2_000, (), 1, 0), Record(b"b", b"3", 3_000, (), 1, 1)]
 
 

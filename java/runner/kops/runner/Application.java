@@ -24,7 +24,6 @@ import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.Metrics;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
@@ -87,6 +86,8 @@ final class Application {
         settings.put(StreamsConfig.STATE_DIR_CONFIG, directory.toString());
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.AT_LEAST_ONCE);
         settings.put(StreamsConfig.BUFFERED_RECORDS_PER_PARTITION_CONFIG, Integer.MAX_VALUE - 1);
+        // What is put is read back before the commit with and without (KIP-892); the writes of a long interval would take memory beside the heap.
+        settings.computeIfPresent("enable.transactional.statestores", (name, value) -> false);
         // The runner decides when a task may go on.
         settings.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, Versions.library().startsWith("2.") ? 0L : -1L);
         StreamsConfig config = new StreamsConfig(settings);
@@ -189,7 +190,7 @@ final class Application {
     }
 
     Object cache(long bytes, Object metrics) {
-        return Versions.make("org.apache.kafka.streams.state.internals.ThreadCache", new LogContext(""), bytes, metrics);
+        return Versions.make(Versions.CACHE, Versions.logContext(""), bytes, metrics);
     }
 
     /** The cache of one thread of the application, all of which a task may get. */
@@ -221,7 +222,7 @@ final class Application {
         globalMemory = memory(metrics, new TaskId(-1, -1), cacheBytes());
         boolean persistent = Stores.swap(stores, inMemory, globalMemory);
         globalDirectory = stateDirectory(persistent);
-        LogContext log = new LogContext("");
+        Object log = Versions.logContext("");
         Object listener = Versions.proxy("org.apache.kafka.streams.processor.StateRestoreListener", (proxy, method, arguments) -> null);
         Object manager = Versions.make(
                 Versions.INTERNALS + "GlobalStateManagerImpl", log, time, topology, consumer, globalDirectory, listener, config);

@@ -1,12 +1,20 @@
 package kops.runner;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
 import java.util.NoSuchElementException;
+import java.util.TreeMap;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.ProcessorContext;
+import org.apache.kafka.streams.processor.StateRestoreCallback;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.internals.InMemoryKeyValueStore;
@@ -17,6 +25,8 @@ import org.apache.kafka.streams.state.internals.InMemoryKeyValueStore;
  * <p>It sorts its keys when they are first asked for in an order. It keeps bytes of its own, so that arrays may be used again after they
  * were put or got; and an iterator over it does not see what is put or deleted while it is open, which the library's iterators in memory do.
  * What is too much for the memory goes to RocksDB, and it with it.
+ *
+ * <p>From the library's store it has what only some versions ask for, none of what is held: which methods call each other there differs.
  */
 class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
     private static final byte[] NOTHING = {};
@@ -24,10 +34,12 @@ class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
     private static final int STEP = 1 << 16;
 
     private final Memory memory;
-    /** What it holds, until somebody asks for more than single keys: then the store above it, which is sorted, holds all. */
+    private final NavigableMap<Bytes, byte[]> sorted = new TreeMap<>();
+    /** What it holds, until somebody asks for more than single keys: then the sorted map holds all. */
     private Table unsorted = new Table(0);
-    private long sorted;
+    private long sortedBytes;
     private long seen;
+    private boolean open;
     /** What holds all once it is too much for the memory; null before. */
     private KeyValueStore<Bytes, byte[]> disk;
 
@@ -37,9 +49,27 @@ class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
         memory.add(this);
     }
 
+    /** Up to 3.9, for which this class is compiled. */
+    @Override
+    @Deprecated
+    public void init(ProcessorContext context, StateStore root) {
+        context.register(root, restoring());
+        open = true;
+    }
+
+    @Override
+    public void init(StateStoreContext context, StateStore root) {
+        context.register(root, restoring());
+        open = true;
+    }
+
+    private StateRestoreCallback restoring() {
+        return (key, value) -> put(Bytes.wrap(key), value);
+    }
+
     @Override
     public long bytes() {
-        return disk != null ? 0 : unsorted != null ? unsorted.bytes() : sorted;
+        return disk != null ? 0 : unsorted != null ? unsorted.bytes() : sortedBytes;
     }
 
     @Override
@@ -49,33 +79,30 @@ class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
             unsorted.forEach(place -> target.put(Bytes.wrap(unsorted.key(place)), unsorted.value(place)));
             unsorted = null;
         } else {
-            try (KeyValueIterator<Bytes, byte[]> all = super.all()) {
-                all.forEachRemaining(entry -> target.put(entry.key, entry.value));
-            }
-            super.close();
+            sorted.forEach(target::put);
+            sorted.clear();
         }
         disk = target;
     }
 
     @Override
     public boolean isOpen() {
-        return disk == null ? super.isOpen() : disk.isOpen();
+        return disk == null ? open : disk.isOpen();
     }
 
     @Override
     public void close() {
-        if (disk == null) {
-            super.close();
-        } else {
+        open = false;
+        sorted.clear();
+        if (disk != null) {
             disk.close();
         }
     }
 
     private void putSorted(Bytes key, byte[] value) {
-        byte[] before = super.get(key);
-        sorted += before == null ? 0 : -sizeOf(key, before);
-        sorted += value == null ? 0 : sizeOf(key, value);
-        super.put(key, value);
+        byte[] before = value == null ? sorted.remove(key) : sorted.put(key, value);
+        sortedBytes += before == null ? 0 : -sizeOf(key, before);
+        sortedBytes += value == null ? 0 : sizeOf(key, value);
     }
 
     private static long sizeOf(Bytes key, byte[] value) {
@@ -128,7 +155,7 @@ class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
             return disk.get(key);
         }
         if (unsorted == null) {
-            return copy(super.get(key));
+            return copy(sorted.get(key));
         }
         long place = unsorted.find(key.get());
         return place == Table.NONE ? null : unsorted.value(place);
@@ -146,7 +173,7 @@ class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
         if (disk != null) {
             return disk.approximateNumEntries();
         }
-        return unsorted == null ? super.approximateNumEntries() : unsorted.size();
+        return unsorted == null ? sorted.size() : unsorted.size();
     }
 
     /** Makes ready for iterators. */
@@ -165,31 +192,56 @@ class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
     @Override
     public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
         sort();
-        return disk != null ? disk.range(from, to) : new Snapshot(super.range(from, to));
+        return disk != null ? disk.range(from, to) : new Snapshot(between(from, to));
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> reverseRange(Bytes from, Bytes to) {
         sort();
-        return disk != null ? disk.reverseRange(from, to) : new Snapshot(super.reverseRange(from, to));
+        return disk != null ? disk.reverseRange(from, to) : new Snapshot(between(from, to).descendingMap());
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> all() {
         sort();
-        return disk != null ? disk.all() : new Snapshot(super.all());
+        return disk != null ? disk.all() : new Snapshot(sorted);
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> reverseAll() {
         sort();
-        return disk != null ? disk.reverseAll() : new Snapshot(super.reverseAll());
+        return disk != null ? disk.reverseAll() : new Snapshot(sorted.descendingMap());
     }
 
     @Override
     public <PS extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(P prefix, PS prefixKeySerializer) {
         sort();
-        return disk != null ? disk.prefixScan(prefix, prefixKeySerializer) : new Snapshot(super.prefixScan(prefix, prefixKeySerializer));
+        if (disk != null) {
+            return disk.prefixScan(prefix, prefixKeySerializer);
+        }
+        byte[] start = prefixKeySerializer.serialize(null, prefix);
+        NavigableMap<Bytes, byte[]> found = sorted.tailMap(Bytes.wrap(start), true);
+        Bytes after = null;
+        for (Bytes key : found.keySet()) {
+            if (!startsWith(key.get(), start)) {
+                after = key;
+                break;
+            }
+        }
+        return new Snapshot(after == null ? found : found.headMap(after, false));
+    }
+
+    private static boolean startsWith(byte[] key, byte[] start) {
+        return key.length >= start.length && Arrays.equals(key, 0, start.length, start, 0, start.length);
+    }
+
+    /** @param from the first; null for all up to the last; both are inclusive */
+    private NavigableMap<Bytes, byte[]> between(Bytes from, Bytes to) {
+        if (from != null && to != null && from.compareTo(to) > 0) {
+            return new TreeMap<>();
+        }
+        NavigableMap<Bytes, byte[]> found = from == null ? sorted : sorted.tailMap(from, true);
+        return to == null ? found : found.headMap(to, true);
     }
 
     private static byte[] copy(byte[] bytes) {
@@ -205,13 +257,8 @@ class MemoryStore extends InMemoryKeyValueStore implements Memory.Holder {
         private final Iterator<KeyValue<Bytes, byte[]>> left;
         private int at;
 
-        Snapshot(KeyValueIterator<Bytes, byte[]> now) {
-            try (KeyValueIterator<Bytes, byte[]> open = now) {
-                while (open.hasNext()) {
-                    KeyValue<Bytes, byte[]> entry = open.next();
-                    entries.add(new KeyValue<>(entry.key, copy(entry.value)));
-                }
-            }
+        Snapshot(Map<Bytes, byte[]> now) {
+            now.forEach((key, value) -> entries.add(new KeyValue<>(key, copy(value))));
             left = entries.iterator();
         }
 

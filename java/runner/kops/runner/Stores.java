@@ -1,7 +1,10 @@
 package kops.runner;
 
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.util.Collection;
 import java.util.Optional;
+import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.TimestampedBytesStore;
 
 /**
@@ -52,14 +55,25 @@ final class Stores {
         }
         String name = (String) Versions.call(store, "name");
         if (Versions.type(STATE + "RocksDBStore").isInstance(store)) {
-            boolean timestamped = store instanceof TimestampedBytesStore && !hasHeaders(store);
-            return Optional.of(timestamped ? new Timestamped(name, memory) : new MemoryStore(name, memory));
+            Optional<Class<?>> headers =
+                    Versions.typeIfAny("org.apache.kafka.streams.state.HeadersBytesStore").filter(mark -> mark.isInstance(store));
+            if (headers.isPresent()) {
+                return Optional.of(marked(new MemoryStore(name, memory), headers.get()));
+            }
+            return Optional.of(store instanceof TimestampedBytesStore ? new Timestamped(name, memory) : new MemoryStore(name, memory));
         }
         return Optional.empty();
     }
 
-    private static boolean hasHeaders(Object store) {
-        return Versions.typeIfAny("org.apache.kafka.streams.state.HeadersBytesStore").map(type -> type.isInstance(store)).orElse(false);
+    /** Gives a store a mark that only some versions have: by it the library knows that a restored value gets the headers of its row too. */
+    private static Object marked(MemoryStore store, Class<?> mark) {
+        return Proxy.newProxyInstance(mark.getClassLoader(), new Class<?>[] {KeyValueStore.class, mark}, (proxy, method, arguments) -> {
+            try {
+                return method.invoke(store, arguments);
+            } catch (InvocationTargetException problem) {
+                throw problem.getCause();
+            }
+        });
     }
 
     /** By this mark the library knows that a restored value gets the time of its row before it. */

@@ -23,7 +23,6 @@ import org.apache.kafka.clients.consumer.OffsetResetStrategy;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.internals.StreamTask;
 
@@ -221,7 +220,7 @@ final class TaskRun {
     }
 
     private StreamTask task(TaskId id, Object topology, Set<TopicPartition> partitions, Object cache) {
-        LogContext log = new LogContext("task [" + id + "] ");
+        Object log = Versions.logContext("task [" + id + "] ");
         List<Object> forManager = new ArrayList<>(List.of(
                 id,
                 Versions.constant(Versions.INTERNALS + "Task$TaskType", "ACTIVE"),

@@ -1,5 +1,8 @@
 package kops.runner;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -15,6 +18,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Properties;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
@@ -22,13 +26,14 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * All that differs between Kafka Streams 2.8 and 4.3, and all that it keeps to itself.
+ * All that differs between Kafka Streams 2.8 and 4.4, and all that it keeps to itself.
  *
  * <p>The runner is compiled for 2.8 and calls directly only what every version has. Constructors are called here: each parameter gets the
  * next of the given arguments that fits its type, so that one call serves every version.
  */
 final class Versions {
     static final String INTERNALS = "org.apache.kafka.streams.processor.internals.";
+    static final String CACHE = "org.apache.kafka.streams.state.internals.ThreadCache";
 
     private static final Map<Class<?>, Class<?>> BOXES =
             Map.of(long.class, Long.class, int.class, Integer.class, boolean.class, Boolean.class, double.class, Double.class);
@@ -36,9 +41,27 @@ final class Versions {
 
     private Versions() {}
 
-    /** The version of the library, as it says itself. */
+    /** The version of the library, in the file from which it tells its own; "unknown" where a program comes without that file. */
     static String library() {
-        return org.apache.kafka.common.utils.AppInfoParser.getVersion();
+        Properties found = new Properties();
+        try (InputStream file = TopicPartition.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            if (file != null) {
+                found.load(file);
+            }
+        } catch (IOException problem) {
+            throw new UncheckedIOException(problem);
+        }
+        return found.getProperty("version", "unknown").trim();
+    }
+
+    /** What prefixes log lines, of whichever package (4.4 moved it): as the constructor of a cache takes it. */
+    static Object logContext(String prefix) {
+        return Arrays.stream(type(CACHE).getDeclaredConstructors())
+                .flatMap(constructor -> Arrays.stream(constructor.getParameterTypes()))
+                .filter(type -> type.getSimpleName().equals("LogContext"))
+                .findFirst()
+                .map(type -> make(type.getName(), prefix))
+                .orElseThrow(() -> new UnlikeLibrary("LogContext of " + CACHE));
     }
 
     static Class<?> type(String name) {

@@ -24,7 +24,7 @@ def group() -> None:
 @group.command("up")
 @_name
 @click.option("--brokers", type=click.Choice(["1", "3"]), help="How many brokers. [default: 1]")
-@click.option("--kafka-version", metavar="VERSION", help="Version of Apache Kafka, from 3.3.0 on. [default: 4.3.1]")
+@click.option("--kafka-version", metavar="VERSION", help="Version of Apache Kafka, from 3.3.0 on. [default: 4.4.0]")
 @click.option(
     "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
 )

@@ -11,10 +11,12 @@ from kops.core.extras import STATE, needs
 from kops.gateways.machine import ivy
 from kops.gateways.machine.archives import cached_folder, fetch_archive, unpack
 from kops.gateways.machine.ivy import Artifact, Report, silent
-from kops.gateways.machine.jars import KAFKA_VERSION, repository
+from kops.gateways.machine.jars import repository
 from kops.gateways.machine.jdk import require_jdk
 
-FILE_STREAM = f"org.apache.kafka:connect-file:{KAFKA_VERSION}"
+CONNECTORS_VERSION = "4.3.1"
+"""Of Apache Kafka's own connectors: the newest that every mirror of Maven Central that was tried has. They run in newer workers too."""
+FILE_STREAM = f"org.apache.kafka:connect-file:{CONNECTORS_VERSION}"
 ARCHIVES = (("plugin", "tar.gz"), ("plugin", "zip"), ("package", "tar.gz"))
 """How plugins are packaged on Maven Central: Debezium and Aiven, others, Camel."""
 _OF_THE_WORKER = ("org.slf4j", "ch.qos.logback", "ch.qos.reload4j", "log4j", "org.apache.logging.log4j")

@@ -83,7 +83,7 @@ def _fetch(session: Session, repository: str, into: Path, place: PurePosixPath) 
 def verify_checksums(folder: str, files: Iterable[Path], repository: str) -> None:
     """Reject jars of a pinned set that are not those kops is tested with.
 
-    :param folder: name of the set, such as ``kafka-4.3.1``
+    :param folder: name of the set, such as ``kafka-4.4.0``
     :param repository: where they were fetched from, without credentials
     :raises MissingRequirement: naming the first mismatch; nothing was installed
     """

@@ -25,10 +25,10 @@ from kops.gateways.machine.ivy import Artifact, Report, silent
 from kops.gateways.machine.jdk import require_jdk
 from kops.gateways.machine.private_files import lock_whole
 
-KAFKA_VERSION = "4.3.1"
+KAFKA_VERSION = "4.4.0"
 """The Apache Kafka that kops is tested with."""
 
-_LOG4J_VERSION = "2.25.4"
+_LOG4J_VERSION = "2.25.5"
 _LOCK_SECONDS = 1800.0
 OFFLINE_HINT = (
     "run kops doctor --fetch on a machine with network access (KOPS_MAVEN_REPOSITORY=URL names a mirror),"
@@ -65,7 +65,7 @@ class JarSet:
 def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
     """Describe Apache Kafka: the broker, its tools, Kafka Streams and its test driver.
 
-    :raises UsageProblem: when it is not a version such as 4.3.1
+    :raises UsageProblem: when it is not a version such as 4.4.0
     """
     if not re.fullmatch(r"(3\.[3-9]|[4-9]\.\d+)\.\d+", version):
         raise UsageProblem(
@@ -87,7 +87,7 @@ def _log4j(name: str) -> Artifact:
 def connect_set(version: str = KAFKA_VERSION) -> JarSet:
     """Describe Kafka Connect: the worker with its converters and transforms, without connectors.
 
-    :raises UsageProblem: when it is not a version such as 4.3.1
+    :raises UsageProblem: when it is not a version such as 4.4.0
     """
     kafka = kafka_set(version)
     logging = [artifact for artifact in kafka.artifacts if artifact.name.startswith("log4j")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from kops.core.errors import NotFound
 from kops.core.secret_shapes import HIDDEN, is_secret_name
-from kops.gateways.connect.plugins import plugin_folder
+from kops.gateways.connect.plugins import CONNECTORS_VERSION, plugin_folder
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -27,7 +27,7 @@ WITH_KAFKA: Mapping[str, str] = {
     "FileStream": "connect-file",
     "org.apache.kafka.connect.mirror.": "connect-mirror",
 }
-"""Artifacts of Apache Kafka itself, which have its version."""
+"""Artifacts of Apache Kafka itself."""
 ELSEWHERE: Mapping[str, str] = {
     "io.aiven.": "the releases of Aiven-Open on GitHub have it",
     "io.confluent.": "Confluent Hub has it",
@@ -103,15 +103,14 @@ def add_plugins(services: Services, coordinates: Sequence[str]) -> list[Row]:
     return rows
 
 
-def install_hint(plugin: str, kafka_version: str) -> str:
+def install_hint(plugin: str) -> str:
     """Return what to do about a plugin that no worker has.
 
     :param plugin: its class, or a short form that Connect accepts
-    :param kafka_version: of the sandbox's workers
     """
     coordinate = _first(COORDINATES, plugin)
     if artifact := _first(WITH_KAFKA, plugin):
-        coordinate = f"org.apache.kafka:{artifact}:{kafka_version}"
+        coordinate = f"org.apache.kafka:{artifact}:{CONNECTORS_VERSION}"
     if not coordinate and (place := _first(ELSEWHERE, plugin)):
         return f"{_NEEDS}it is not on Maven Central, {place}; for the sandbox: kops sandbox up --connect --plugins FOLDER-OF-FOLDERS"
     return f"{_NEEDS}for the sandbox: kops connect plugins add {coordinate or 'GROUP:ARTIFACT:VERSION'}, then restart them"

@@ -9,7 +9,6 @@ from typing import Any
 from kops.core.connect.files import CLASS, DeclaredConnector
 from kops.core.connect.secrets import has_reference, masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
-from kops.gateways.machine.jars import KAFKA_VERSION
 from kops.operations.connect.files import read_declaration
 from kops.operations.connect.plugins import ALIKE, install_hint, plugin_class
 from kops.operations.services import Services
@@ -37,7 +36,7 @@ def problems(services: Services, declared: DeclaredConnector) -> Iterator[Row]:
         plugin_class(services, declared.config[CLASS])
     except NotFound as missing:
         meant = [f"{text.split('? ')[0]}?" for text in [missing.hint or ""] if "? " in text]
-        yield _row(declared, CLASS, ERROR, missing.message, " ".join([*meant, install_hint(declared.config[CLASS], KAFKA_VERSION)]))
+        yield _row(declared, CLASS, ERROR, missing.message, " ".join([*meant, install_hint(declared.config[CLASS])]))
         return
     try:
         answer = services.connect.validate(declared.config[CLASS], {**declared.config, "name": declared.name})

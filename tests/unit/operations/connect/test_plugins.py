@@ -3,8 +3,7 @@
 import pytest
 import yaml
 
-from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate
-from kops.gateways.machine.jars import KAFKA_VERSION
+from kops.gateways.connect.plugins import CONNECTORS_VERSION, FILE_STREAM, parse_coordinate
 from kops.operations.connect.plugins import install_hint
 from support.faulty_connect import Answer, faulty_worker
 
@@ -16,21 +15,21 @@ __all__ = ["faulty_worker"]
     [
         ("FileStreamSink", FILE_STREAM),
         ("org.apache.kafka.connect.file.FileStreamSourceConnector", FILE_STREAM),
-        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}"),
+        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", f"org.apache.kafka:connect-mirror:{CONNECTORS_VERSION}"),
         ("io.debezium.connector.postgresql.PostgresConnector", "io.debezium:debezium-connector-postgres:3.6.0.Final"),
         ("io.debezium.connector.jdbc.JdbcSinkConnector", "io.debezium:debezium-connector-jdbc:3.6.0.Final"),
         ("io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", "io.aiven:s3-connector-for-apache-kafka:2.15.0"),
     ],
 )
 def test_install_hint_names_maven_coordinate(plugin, coordinate):
-    assert f"kops connect plugins add {coordinate}, then restart them" in install_hint(plugin, KAFKA_VERSION)
+    assert f"kops connect plugins add {coordinate}, then restart them" in install_hint(plugin)
     parse_coordinate(coordinate)
 
 
 def test_install_hint_for_plugins_outside_maven_central():
-    assert "not on Maven Central, the releases of Aiven-Open" in install_hint("io.aiven.connect.jdbc.JdbcSourceConnector", KAFKA_VERSION)
-    assert "Confluent Hub has it; for the sandbox: kops sandbox up --connect --plugins" in install_hint("io.confluent.X", KAFKA_VERSION)
-    assert "kops connect plugins add GROUP:ARTIFACT:VERSION" in install_hint("org.example.NoSink", KAFKA_VERSION)
+    assert "not on Maven Central, the releases of Aiven-Open" in install_hint("io.aiven.connect.jdbc.JdbcSourceConnector")
+    assert "Confluent Hub has it; for the sandbox: kops sandbox up --connect --plugins" in install_hint("io.confluent.X")
+    assert "kops connect plugins add GROUP:ARTIFACT:VERSION" in install_hint("org.example.NoSink")
 
 
 def test_unresolvable_reference_is_one_invalid_setting(faulty_worker, run_kops, monkeypatch, tmp_path):

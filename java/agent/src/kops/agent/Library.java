@@ -12,7 +12,7 @@ import java.util.Properties;
 import java.util.TreeMap;
 
 /**
- * A topology in the library's own classes, from 2.8 to 4.3: whatever differs between its versions stands here.
+ * A topology in the library's own classes, from 2.8 to 4.4: whatever differs between its versions stands here.
  *
  * 2.8 has topicGroups() by number, 3.x and 4.x subtopologyToTopicsInfo() by Subtopology. A store's factory is a nested class in 3.6
  * and before; in 3.9 a StoreFactory that makes stores, in 4.1 one that gives their builder. Reset policies are sets by policy; "none" and

@@ -39,7 +39,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.WindowStore;
 
-/** Small programs that compile for every version from 2.8 to 4.3. */
+/** Small programs that compile for every version from 2.8 to 4.4. */
 final class Programs {
     private static final Set<String> WITHOUT_STREAM =
             Set.of(
@@ -337,13 +337,13 @@ final class Programs {
                 .invoke(null, "versions", MINUTE));
     }
 
-    /** By the last byte of the value; one method up to 3.x, and another one for several partitions in 4.x. */
+    /** By the last byte of the value; one method up to 3.x, another one for several partitions in 4.x, and with headers from 4.4 on. */
     @SuppressWarnings("unchecked")
     private static StreamPartitioner<String, String> byLastByte() {
         return (StreamPartitioner<String, String>) Proxy.newProxyInstance(
                 Programs.class.getClassLoader(), new Class<?>[] {StreamPartitioner.class}, (proxy, method, arguments) -> {
                     String value = (String) arguments[2];
-                    int partition = value.charAt(value.length() - 1) % (int) arguments[3];
+                    int partition = value.charAt(value.length() - 1) % (int) arguments[arguments.length - 1];
                     return method.getName().equals("partition") ? partition : Optional.of(Set.of(partition));
                 });
     }
