@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import math
 import re
+import struct
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
 
 from kops.core.errors import UndecodableRecord
@@ -121,3 +123,29 @@ def number_as_json(value: float) -> float | str:
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def float32_as_json(value: float) -> float | str:
+    """Return the shortest number that is the same in 32 bits, as Java shows it: 0.1 and not 0.10000000149011612."""
+    if not math.isfinite(value):
+        return number_as_json(value)
+    wanted = struct.pack(">f", value)
+    return next(short for digits in range(6, 18) if _packs_to(short := float(f"{value:.{digits}g}"), wanted))
+
+
+def _packs_to(value: float, wanted: bytes) -> bool:
+    try:
+        return struct.pack(">f", value) == wanted
+    except OverflowError:
+        return False
+
+
+def as_float(value: float | Decimal) -> float:
+    """Return the nearest floating-point number.
+
+    :raises OverflowError: when the number is beyond their range, which Python itself says of integers only
+    """
+    found = float(value)
+    if isinstance(value, Decimal) and math.isinf(found):
+        raise OverflowError("too large for a floating-point number")
+    return found

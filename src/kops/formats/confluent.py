@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -11,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
+from kops.core.json_values import read_json, write_json
 from kops.core.schemas.models import AVRO, FORMAT_OF, JSON, PROTOBUF, RegisteredSchema
 from kops.formats.avro import AvroSchema, shown
 from kops.formats.json_schema import JsonChecker
@@ -94,7 +94,7 @@ class RegistryFormat(ABC):
     def parse(self, text: str) -> Any:
         """Parse JSON, the form of values on the command line."""
         try:
-            return json.loads(text)
+            return read_json(text)
         except (ValueError, RecursionError) as error:
             raise UsageProblem(f"{text[:60]!r} is not JSON: {error}", hint=f"{self.name} is written as JSON on the command line") from error
 
@@ -136,7 +136,7 @@ class JsonSchema(RegistryFormat):
         if problems:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             raise UsageProblem(f"not of its JSON Schema: {problems[0]}{more}")
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        return write_json(value, compact=True).encode()
 
 
 @dataclass(frozen=True)

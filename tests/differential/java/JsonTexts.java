@@ -34,7 +34,10 @@ final class JsonTexts implements Judge.Family {
             throw new IllegalArgumentException("nothing");
         }
         switch (token) {
-            case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> found.add("number").add(parser.getDecimalValue().toString()).add(parser.getText());
+            case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> {
+                parser.getDecimalValue(); // it refuses some, once it is asked
+                found.add("number").add(parser.getText());
+            }
             case VALUE_STRING -> found.add("text").add(units(parser.getText()));
             case START_ARRAY -> {
                 found.add("list");
