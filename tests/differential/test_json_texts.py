@@ -1,7 +1,7 @@
 """JSON as Jackson reads it, each number and each repeated name as it is written.
 
-What differs by decision: kops reads UTF-8 only, nests up to 200 levels, and takes numbers of any length and any exponent up to 10^18, where
-Jackson stops at 1,000 digits unless it is told otherwise and at 2^31.
+What differs by decision: kops reads UTF-8 only, nests up to 200 levels, takes numbers of any length and any exponent up to 10^18, where
+Jackson stops at 1,000 digits unless it is set otherwise and at 2^31, and it takes half a surrogate pair in a name, as Jackson does in a text.
 """
 
 import json
@@ -57,6 +57,8 @@ def case_of(random):
     if random.random() < 0.03 and data:
         at = random.randrange(len(data))
         data = data[:at] + bytes([random.randint(128, 255)]) + data[at:]
+    if b"\0" in data[:4]:
+        return b"\0"  # Jackson would take it for UTF-16 or UTF-32
     return b"\xef\xbb\xbf" * (random.random() < 0.02) + data
 
 
@@ -89,9 +91,11 @@ def test_jackson_reads_the_same(java_judge, count):
     for cases in portions(case_of(random) for random in random_of("json", count)):
         for data, java in zip(cases, java_judge.ask("JsonTexts", [data.hex() for data in cases]), strict=True):
             kops = by_kops(data)
-            refused += "error" in java
-            repeated += "ok" in java and isinstance(FORMATS["json"].decode(data), RepeatedNames)
+            if "Broken surrogate pair in field name" in java.get("error", ""):
+                continue
             assert ("error" in kops) == ("error" in java), f"{data!r}: kops {kops}, Java {java}"
             assert kops.get("ok") == java.get("ok"), f"{data!r}"
+            refused += "error" in java
+            repeated += "ok" in java and isinstance(FORMATS["json"].decode(data), RepeatedNames)
     assert 0 < refused < count / 2
     assert repeated, "no case repeats a name"

@@ -6,6 +6,7 @@ import base64
 import math
 import re
 import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
@@ -149,3 +150,19 @@ def as_float(value: float | Decimal) -> float:
     if isinstance(value, Decimal) and math.isinf(found):
         raise OverflowError("too large for a floating-point number")
     return found
+
+
+def shown(value: Any, scalar: Callable[[Any], Any] = str) -> Any:
+    """Return a decoded value in a form that JSON can represent: bytes as ``as_text_or_base64``, numbers as ``number_as_json``.
+
+    :param scalar: of values that have no such form by themselves
+    """
+    if isinstance(value, Mapping):
+        return {str(key): shown(part, scalar) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shown(part, scalar) for part in value]
+    if isinstance(value, bytes):
+        return as_text_or_base64(value)
+    if isinstance(value, float):
+        return number_as_json(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else scalar(value)
