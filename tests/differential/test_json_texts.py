@@ -1,7 +1,7 @@
 """JSON as Jackson reads it, each number and each repeated name as it is written.
 
-What differs by decision: kops reads UTF-8 only, nests up to 200 levels, takes numbers of any length and any exponent up to 10^18, where
-Jackson stops at 1,000 digits unless it is set otherwise and at 2^31, and it takes half a surrogate pair in a name, as Jackson does in a text.
+What differs by decision: kops reads UTF-8 only and nests up to 200 levels. It takes numbers of any length and any exponent up to 10^18,
+where Jackson stops at 1,000 digits unless it is set otherwise and at 2^31, and half a surrogate pair in a name, as Jackson does in a text.
 """
 
 import json
@@ -91,7 +91,7 @@ def test_jackson_reads_the_same(java_judge, count):
     for cases in portions(case_of(random) for random in random_of("json", count)):
         for data, java in zip(cases, java_judge.ask("JsonTexts", [data.hex() for data in cases]), strict=True):
             kops = by_kops(data)
-            if "Broken surrogate pair in field name" in java.get("error", ""):
+            if "surrogate" in java.get("error", "") and "in field name" in java["error"]:
                 continue
             assert ("error" in kops) == ("error" in java), f"{data!r}: kops {kops}, Java {java}"
             assert kops.get("ok") == java.get("ok"), f"{data!r}"

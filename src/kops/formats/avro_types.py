@@ -135,11 +135,13 @@ def unscaled_of(number: decimal.Decimal, precision: int, scale: int) -> int | No
     return -found if sign else found
 
 
-def _shown_decimal(data: bytes, schema: Mapping[str, Any]) -> str:
-    return f"{_decimal(data, schema):f}"
+def _shown_decimal(data: bytes, schema: Mapping[str, Any]) -> str | dict[str, str]:
+    return f"{_decimal(data, schema):f}" if data else as_text_or_base64(data)
 
 
 def _column_decimal(data: bytes, schema: Mapping[str, Any]) -> decimal.Decimal:
+    if not data:
+        raise _not_held(schema, "a decimal has no bytes")
     found, (precision, scale) = _decimal(data, schema), column_decimal(schema)
     unscaled = unscaled_of(found, precision, scale)
     if unscaled is None:

@@ -127,9 +127,12 @@ def number_as_json(value: float) -> float | str:
 
 
 def float32_as_json(value: float) -> float | str:
-    """Return the shortest number that is the same in 32 bits, as Java shows it: 0.1 and not 0.10000000149011612."""
-    if not math.isfinite(value):
-        return number_as_json(value)
+    """Return a number of 32 bits as ``float32`` does, or Java's text for numbers that JSON does not have."""
+    return float32(value) if math.isfinite(value) else number_as_json(value)
+
+
+def float32(value: float) -> float:
+    """Return the shortest finite number that is the same in 32 bits, as Java shows it: 0.1 and not 0.10000000149011612."""
     wanted = struct.pack(">f", value)
     return next(short for digits in range(6, 18) if _packs_to(short := float(f"{value:.{digits}g}"), wanted))
 
