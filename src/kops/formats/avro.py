@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import io
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, TypeVar
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
 from kops.core.extras import SCHEMAS, needs
 from kops.formats.avro_guard import check_bounds, needs_guard
-from kops.formats.base import as_text_or_base64, number_as_json
+from kops.formats.avro_types import DEFAULT, SHOWN, NotHeld, default_of, marked, register
 
 T = TypeVar("T")
 _BROKEN = (
     *(EOFError, ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, RecursionError),
-    *(decimal.InvalidOperation, struct.error),
+    struct.error,
 )
 """What fastavro raises for bytes that do not match a schema."""
 _MARKS = ("__fastavro_parsed", "__named_schemas")
@@ -30,41 +30,57 @@ class AvroSchema:
 
     :param text: JSON
     :param referenced: name and JSON of the schemas that it references, each after those that it references itself
+    :param mark: ``SHOWN``: values are read in a form that JSON can represent. Times are ISO 8601 (UTC where the schema has an instant);
+        decimals and UUIDs are text; bytes are ``{"data": ..., "encoding": ...}``. ``COLUMN``: they are read for columns of Spark
     :raises MissingRequirement: without the extra ``schemas``
     :raises OperationFailed: when it is not an Avro schema
     """
 
-    def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = (), *, mark: str = SHOWN) -> None:
         needs(SCHEMAS, "Avro needs", "fastavro")
         import fastavro
-        from fastavro.read import SchemaResolutionError
+        from fastavro.read import LOGICAL_READERS, SchemaResolutionError
         from fastavro.schema import SchemaParseException, UnknownType
 
+        register(LOGICAL_READERS)
         self._read, self._unresolvable = fastavro.schemaless_reader, SchemaResolutionError
         self._named: dict[str, Any] = {}
         try:
             for _, each in referenced:
-                fastavro.parse_schema(_unmarked(json.loads(each)), named_schemas=self._named)
-            self._parsed = fastavro.parse_schema(_unmarked(json.loads(text)), named_schemas=self._named)
+                fastavro.parse_schema(marked(_unmarked(json.loads(each)), mark), named_schemas=self._named)
+            self._parsed = fastavro.parse_schema(marked(_unmarked(json.loads(text)), mark), named_schemas=self._named)
             self._guarded = needs_guard(self._parsed, self._named)
         except UnknownType as wrong:
             raise OperationFailed(f"no Avro schema that can be read: unknown type {str(wrong.name)[:200]}") from wrong
         except (SchemaParseException, ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
             raise OperationFailed(f"no Avro schema that can be read: {str(wrong)[:200]}") from wrong
 
+    @cached_property
+    def reader(self) -> Any:
+        """The schema as a reader's, with the defaults of fields that a writer's lacks."""
+        for schema in [self._parsed, *self._named.values()]:
+            for field in schema.get("fields", ()) if isinstance(schema, dict) else ():
+                if DEFAULT in field:
+                    with suppress(ValueError, TypeError, KeyError):  # one of the wrong type is none
+                        field["default"] = default_of(field["type"], field[DEFAULT], self._named)
+        return self._parsed
+
     def decode(self, data: bytes, read_as: AvroSchema | None = None) -> Any:
         """Decode bytes, all of which must be consumed.
 
         :param read_as: the reader's schema, when it is another one (``SpecificAvroSerde``): missing fields get its defaults
         :raises UndecodableRecord: when they do not match this schema
+        :raises NotHeld: for a schema marked ``COLUMN``, when Spark has no such value
         """
         stream = io.BytesIO(data)
         try:
             if self._guarded:
                 check_bounds(self._parsed, self._named, data)
-            value = self._read(stream, self._parsed, None if read_as is None else read_as._parsed)
+            value = self._read(stream, self._parsed, None if read_as is None else read_as.reader)
         except UndecodableRecord as wrong:
             raise UndecodableRecord(f"not of its Avro schema: {wrong.message}") from wrong
+        except NotHeld:
+            raise
         except _BROKEN as wrong:
             raise UndecodableRecord(f"not of its Avro schema: {wrong or type(wrong).__name__}") from wrong
         except self._unresolvable as wrong:
@@ -78,7 +94,7 @@ class AvroSchema:
         return column_of(self._parsed, self._named)
 
     def encode(self, value: Any) -> bytes:
-        """Encode a value in the form of JSON, which includes what ``shown`` returns.
+        """Encode a value in the form of JSON, which includes what ``decode`` returns.
 
         :raises UsageProblem: naming the field that does not match this schema
         """
@@ -98,29 +114,3 @@ def _unmarked(schema: Any) -> Any:
     if isinstance(schema, list):
         return [_unmarked(each) for each in schema]
     return {name: value for name, value in schema.items() if name not in _MARKS} if isinstance(schema, dict) else schema
-
-
-def shown(value: Any) -> Any:
-    """Return a decoded value in a form that JSON can represent.
-
-    Times are ISO 8601 (UTC where the schema has an instant); decimals, UUIDs and durations are text; bytes are
-    ``{"data": ..., "encoding": ...}``.
-    """
-    if isinstance(value, Mapping):
-        return {str(key): shown(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [shown(part) for part in value]
-    if isinstance(value, bytes):
-        return as_text_or_base64(value)
-    return _scalar(value)
-
-
-def _scalar(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return number_as_json(value)
-    if isinstance(value, datetime.datetime):
-        text = value.isoformat(timespec="microseconds" if value.microsecond % 1000 else "milliseconds")
-        return text.replace("+00:00", "Z")
-    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else str(value)

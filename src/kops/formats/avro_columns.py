@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import datetime
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
+from kops.core.json_values import write_json
 from kops.core.records.column_types import NOTHING, ListOf, MapOf, Struct, Type, merged
-from kops.formats.avro import shown
 from kops.formats.avro_guard import resolved
+from kops.formats.avro_types import column_decimal, logical_type
+from kops.formats.base import shown
 
 Convert = Callable[[Any], Any]
 """Turns a decoded value into what a column holds; not called for null."""
@@ -39,7 +41,7 @@ _NUMBERS = ("int", "bigint", "float", "double")
 def avro_column(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...] = ()) -> tuple[Type, Convert | None]:
     """Return the column type of a schema's values, and their conversion; None when they need none.
 
-    :param schema: as ``fastavro.parse_schema`` returns it
+    :param schema: as ``fastavro.parse_schema`` returns it, marked ``COLUMN``
     :param named: named types by their full names
     :param inside: the enclosing records: a record nested in itself is a string
     """
@@ -86,13 +88,14 @@ def _union(branches: list[Any], named: Mapping[str, Any], inside: tuple[str, ...
 
 
 def _scalar(schema: Mapping[str, Any], kind: str) -> tuple[Type, Convert | None]:
-    logical = str(schema.get("logicalType", ""))
+    logical = logical_type(schema)
     if logical == "decimal":
-        return f"decimal({schema['precision']},{schema.get('scale', 0)})", None
+        precision, scale = column_decimal(schema)
+        return f"decimal({precision},{scale})", None
     if logical in _TIMES:
         return _TIMES[logical], None
     if logical == "uuid" or logical.startswith("time-"):
-        return "string", lambda value: str(shown(value))
+        return "string", str
     return _SCALARS[kind], None
 
 
@@ -101,4 +104,11 @@ def _applied(convert: Convert | None, value: Any) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(shown(value), ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else write_json(shown(value, _scalar_text), compact=True)
+
+
+def _scalar_text(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        text = value.isoformat(timespec="microseconds" if value.microsecond % 1000 else "milliseconds")
+        return text.replace("+00:00", "Z")
+    return value.isoformat() if isinstance(value, datetime.date) else f"{value:f}"

@@ -1,15 +1,19 @@
-"""Converts JSON, as ``avro.shown`` returns it or as people write it, to the value that Avro's writer takes for a schema. Pure."""
+"""Converts JSON, as ``AvroSchema.decode`` returns it or as people write it, to the value that Avro's writer takes for a schema. Pure."""
 
 from __future__ import annotations
 
 import base64
-import datetime
+import binascii
 import decimal
-import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
+from kops.core.json_values import write_json
 from kops.formats.avro_guard import resolved
+from kops.formats.avro_times import parse_time
+from kops.formats.avro_types import DEFAULT, default_of, logical_type, unscaled_of
+from kops.formats.base import as_float
 
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _NO_TYPE = "null"
@@ -65,8 +69,8 @@ def _record(schema: Any, value: Any, named: Mapping[str, Any], path: str) -> dic
     for name, field in fields.items():
         if name in value:
             found[name] = avro_value(field["type"], value[name], named, _joined(path, name))
-        elif "default" in field:
-            found[name] = avro_value(field["type"], field["default"], named, _joined(path, name))
+        elif DEFAULT in field:
+            found[name] = avro_value(field["type"], _default(field, named, _joined(path, name)), named, _joined(path, name))
         else:
             raise SchemaMismatch(f"{_joined(path, name)} is missing")
     return found
@@ -82,43 +86,56 @@ def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: s
         except SchemaMismatch as wrong:
             problems.append(wrong)
             continue
-        chosen = resolved(branch, named)
-        is_record = isinstance(chosen, dict) and chosen["type"] == "record"
-        return (chosen["name"], found) if is_record else found
+        return _of_branch(branch, found)
     if isinstance(value, dict) and len(value) == 1:  # Avro's own JSON names the branch: {"string": "a"}
         ((name, inner),) = value.items()
         for branch in branches:
             if name in (_name(branch), _name(branch).rpartition(".")[2]):
-                return avro_value(branch, inner, named, path)
+                return _of_branch(branch, avro_value(branch, inner, named, path))
     if len(problems) == 1 or (len(branches) == 2 and _NO_TYPE in branches):  # noqa: PLR2004 - an optional value
         raise problems[-1] if problems else _wrong(path, value, "null")
     raise _wrong(path, value, f"one of {', '.join(map(_name, branches))}")
+
+
+def _of_branch(branch: Any, value: Any) -> tuple[Any, Any]:
+    """Return a value for fastavro, which by itself would choose the first branch that takes it: a record by its name, others by type."""
+    return (branch["name"] if isinstance(branch, dict) and branch["type"] == "record" else branch, value)
+
+
+def _default(field: Mapping[str, Any], named: Mapping[str, Any], path: str) -> Any:
+    try:
+        return default_of(field["type"], field[DEFAULT], named)
+    except (ValueError, TypeError, KeyError) as wrong:
+        raise SchemaMismatch(f"{path} is missing, and {wrong}") from wrong
 
 
 def _preference(branch: Any) -> int:
     """Return a branch's rank in the order of trying them: those that accept fewer values first."""
     order = (_NO_TYPE, "boolean", "int", "long", "float", "double", "enum", "array", "record", "map", "fixed", "string", "bytes")
     kind = branch["type"] if isinstance(branch, dict) else branch
-    logical = isinstance(branch, dict) and "logicalType" in branch
+    logical = logical_type(branch) != ""
     return (order.index(kind) if kind in order else order.index("record")) - (len(order) if logical and kind != "bytes" else 0)
 
 
 def _simple(schema: Mapping[str, Any], kind: str, value: Any, path: str) -> Any:
-    logical = schema.get("logicalType")
+    logical = logical_type(schema)
     if logical == "decimal":
-        return _decimal(value, path)
-    if isinstance(value, str) and logical in _TIMES:
+        return _decimal(schema, value, path)
+    if isinstance(value, str) and kind in ("int", "long") and logical:
         try:
-            return _TIMES[logical](value.replace("Z", "+00:00"))
-        except ValueError:
-            raise _wrong(path, value, f"a {logical}, such as 2026-11-20T14:05:00Z") from None
+            value = parse_time(value, logical)
+        except ValueError as wrong:
+            raise _wrong(path, value, f"a {logical}, {wrong}") from None
     if kind in ("bytes", "fixed"):
         return _bytes(schema, value, path)
     if kind in ("float", "double") and isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
     if kind not in _TAKES or not _TAKES[kind](value):
         raise _wrong(path, value, f"a {logical or kind}" if kind != _NO_TYPE else "null")
-    return float(value) if kind in ("float", "double") else value
+    try:
+        return as_float(value) if kind in ("float", "double") else value
+    except OverflowError:
+        raise _wrong(path, value, f"a {kind}, which is smaller") from None
 
 
 def _bytes(schema: Mapping[str, Any], value: Any, path: str) -> bytes:
@@ -126,28 +143,26 @@ def _bytes(schema: Mapping[str, Any], value: Any, path: str) -> bytes:
     if isinstance(value, str):
         data = value.encode()
     elif isinstance(value, dict) and isinstance(value.get("data"), str) and set(value) == {"data", "encoding"}:
-        data = base64.b64decode(value["data"]) if value["encoding"] == "base64" else value["data"].encode()
+        try:
+            data = base64.b64decode(value["data"], validate=True) if value["encoding"] == "base64" else value["data"].encode()
+        except (binascii.Error, UnicodeEncodeError) as wrong:
+            raise _wrong(path, value, f"bytes: {wrong}") from wrong
     size = schema.get("size")
     if data is None or (size is not None and len(data) != size):
         raise _wrong(path, value, f"{size} bytes" if size is not None else 'bytes: a text, or {"data": ..., "encoding": "base64"}')
     return data
 
 
-def _decimal(value: Any, path: str) -> decimal.Decimal:
-    try:
-        if not isinstance(value, bool) and isinstance(value, (str, int, float)):
-            return decimal.Decimal(str(value))
-    except decimal.InvalidOperation:
-        pass
-    raise _wrong(path, value, 'a decimal, such as "12.30"')
-
-
-_TIMES = {
-    **{f"timestamp-{unit}": datetime.datetime.fromisoformat for unit in ("millis", "micros")},
-    **{f"local-timestamp-{unit}": datetime.datetime.fromisoformat for unit in ("millis", "micros")},
-    **{f"time-{unit}": datetime.time.fromisoformat for unit in ("millis", "micros")},
-    "date": datetime.date.fromisoformat,
-}
+def _decimal(schema: Mapping[str, Any], value: Any, path: str) -> bytes:
+    """Return the unscaled number as two's complement; what Java's ``DecimalConversion`` refuses to round is refused here too."""
+    precision, scale = schema["precision"], schema.get("scale", 0)
+    unscaled = None
+    if isinstance(value, (str, int, float, decimal.Decimal)) and not isinstance(value, bool):
+        with suppress(decimal.InvalidOperation):
+            unscaled = unscaled_of(decimal.Decimal(str(value)), precision, scale)
+    if unscaled is None:
+        raise _wrong(path, value, f'a decimal of {precision} digits, {scale} of them after the point, such as "12.30"')
+    return unscaled.to_bytes(schema.get("size") or unscaled.bit_length() // 8 + 1, "big", signed=True)
 
 
 def _whole(value: Any, limit: int) -> bool:
@@ -159,8 +174,7 @@ _TAKES: Mapping[str, Callable[[Any], bool]] = {
     "boolean": lambda value: isinstance(value, bool),
     "int": lambda value: _whole(value, 2**31),
     "long": lambda value: _whole(value, 2**63),
-    "float": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
-    "double": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    **dict.fromkeys(("float", "double"), lambda value: isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)),
     "string": lambda value: isinstance(value, str),
 }
 _READERS: Mapping[str, Callable[[Any, Any, Mapping[str, Any], str], Any]] = {
@@ -177,7 +191,7 @@ def _name(schema: Any) -> str:
 
 
 def _wrong(path: str, value: Any, wanted: str) -> SchemaMismatch:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = write_json(value)
     return SchemaMismatch(f"{path or 'the value'} is {text if len(text) <= 60 else text[:60] + '...'}, not {wanted}")  # noqa: PLR2004
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import math
 import re
+import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
 
 from kops.core.errors import UndecodableRecord
@@ -121,3 +124,48 @@ def number_as_json(value: float) -> float | str:
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def float32_as_json(value: float) -> float | str:
+    """Return a number of 32 bits as ``float32`` does, or Java's text for numbers that JSON does not have."""
+    return float32(value) if math.isfinite(value) else number_as_json(value)
+
+
+def float32(value: float) -> float:
+    """Return the shortest finite number that is the same in 32 bits, as Java shows it: 0.1 and not 0.10000000149011612."""
+    wanted = struct.pack(">f", value)
+    return next(short for digits in range(6, 18) if _packs_to(short := float(f"{value:.{digits}g}"), wanted))
+
+
+def _packs_to(value: float, wanted: bytes) -> bool:
+    try:
+        return struct.pack(">f", value) == wanted
+    except OverflowError:
+        return False
+
+
+def as_float(value: float | Decimal) -> float:
+    """Return the nearest floating-point number.
+
+    :raises OverflowError: when the number is beyond their range, which Python itself says of integers only
+    """
+    found = float(value)
+    if isinstance(value, Decimal) and math.isinf(found):
+        raise OverflowError("too large for a floating-point number")
+    return found
+
+
+def shown(value: Any, scalar: Callable[[Any], Any] = str) -> Any:
+    """Return a decoded value in a form that JSON can represent: bytes as ``as_text_or_base64``, numbers as ``number_as_json``.
+
+    :param scalar: of values that have no such form by themselves
+    """
+    if isinstance(value, Mapping):
+        return {str(key): shown(part, scalar) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shown(part, scalar) for part in value]
+    if isinstance(value, bytes):
+        return as_text_or_base64(value)
+    if isinstance(value, float):
+        return number_as_json(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else scalar(value)

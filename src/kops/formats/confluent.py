@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -11,8 +10,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
+from kops.core.json_values import read_json, write_json
 from kops.core.schemas.models import AVRO, FORMAT_OF, JSON, PROTOBUF, RegisteredSchema
-from kops.formats.avro import AvroSchema, shown
+from kops.formats.avro import AvroSchema
+from kops.formats.base import shown
 from kops.formats.json_schema import JsonChecker
 from kops.formats.primitives import Json
 from kops.formats.protobuf import ProtobufSchema
@@ -69,7 +70,7 @@ class RegistryFormat(ABC):
             raise UndecodableRecord(f"schema {number}: {wrong.message}") from wrong
 
     def show(self, value: Any) -> Any:
-        return shown(value)
+        return value
 
     def encode(self, value: Any) -> bytes | None:
         """Encode a value in the form of JSON, after the id of the schema that values are written with.
@@ -94,7 +95,7 @@ class RegistryFormat(ABC):
     def parse(self, text: str) -> Any:
         """Parse JSON, the form of values on the command line."""
         try:
-            return json.loads(text)
+            return read_json(text)
         except (ValueError, RecursionError) as error:
             raise UsageProblem(f"{text[:60]!r} is not JSON: {error}", hint=f"{self.name} is written as JSON on the command line") from error
 
@@ -127,16 +128,13 @@ class JsonSchema(RegistryFormat):
     def read(self, schema: JsonChecker, data: bytes) -> Any:  # noqa: ARG002 - the producer has checked it
         return _JSON.decode(data)
 
-    def show(self, value: Any) -> Any:
-        return _JSON.show(value)
-
     def write(self, schema: JsonChecker, value: Any) -> bytes:
         """Check a value against the schema, and return it as JSON."""
         problems = schema.problems(value)
         if problems:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             raise UsageProblem(f"not of its JSON Schema: {problems[0]}{more}")
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        return write_json(value, compact=True).encode()
 
 
 @dataclass(frozen=True)
@@ -151,6 +149,9 @@ class Protobuf(RegistryFormat):
 
     def read(self, schema: ProtobufSchema, data: bytes) -> Any:
         return schema.decode(data)
+
+    def show(self, value: Any) -> Any:
+        return shown(value)
 
     def write(self, schema: ProtobufSchema, value: Any) -> bytes:  # noqa: ARG002 - the contract
         raise UsageProblem("kops reads protobuf and does not write it", hint="to copy such records, leave the format out")

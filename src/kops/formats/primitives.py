@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 import struct
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from kops.core.errors import UndecodableRecord, UsageProblem
-from kops.formats.base import MOST_DEPTH, as_text_or_base64, number_as_json, refuse_deep
+from kops.core.json_values import read_json, write_json
+from kops.formats.base import MOST_DEPTH, as_float, as_text_or_base64, float32_as_json, number_as_json, refuse_deep
 
 _DIGITS = re.compile(r"[+-]?[0-9]{1,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -112,10 +113,10 @@ class Float:
         """Encode a number, rounded to the width."""
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
             raise _wrong_type(self.name, value)
         try:
-            return struct.pack(self.code, float(value))
+            return struct.pack(self.code, as_float(value))
         except OverflowError as wrong:
             raise UsageProblem(f"{_short(value)} is beyond the range of {self.name}") from wrong
 
@@ -131,16 +132,15 @@ class Float:
 
     def show(self, value: Any) -> Any:
         """Return the shortest number that has the same bytes, or ``NaN``, ``Infinity``, ``-Infinity`` as text."""
-        shown = number_as_json(value)
-        if self.code != ">f" or isinstance(shown, str):
-            return shown
-        wanted = struct.pack(self.code, value)
-        return next(short for digits in range(6, 18) if _packs_to(self.code, short := float(f"{value:.{digits}g}"), wanted))
+        return float32_as_json(value) if self.code == ">f" else number_as_json(value)
 
 
 @dataclass(frozen=True)
 class Json:
-    """JSON in UTF-8. Written in compact form, as by Jackson and orjson."""
+    """JSON in UTF-8, which may begin with a byte order mark, as Jackson reads it.
+
+    Written in compact form, as by Jackson and orjson, with numbers as they were read (``kops.core.json_values``).
+    """
 
     name: ClassVar[str] = "json"
 
@@ -149,19 +149,19 @@ class Json:
         if value is None:
             return None
         try:
-            return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            return write_json(value, compact=True).encode()
         except (ValueError, TypeError, RecursionError) as wrong:
             raise UsageProblem(f"{_short(value)} cannot be written as JSON: {wrong}") from wrong
 
     def parse(self, text: str) -> Any:
         try:
-            return json.loads(text, parse_constant=_no_constant)
+            return read_json(text)
         except (ValueError, RecursionError) as wrong:
             raise UsageProblem(f"{_short(text)} is not JSON: {wrong}", hint="write a text with its quotes: '\"text\"'") from wrong
 
     def decode(self, data: bytes) -> Any:
         try:
-            value = json.loads(data.decode(), parse_constant=_no_constant)
+            value = read_json(data.decode("utf-8-sig"))
         except (ValueError, RecursionError) as wrong:
             raise UndecodableRecord(f"{wrong}") from wrong
         if data.count(b"{") + data.count(b"[") > MOST_DEPTH:
@@ -169,13 +169,6 @@ class Json:
         return value
 
     def show(self, value: Any) -> Any:
-        """Return the value, with numbers too big for a double as text."""
-        if isinstance(value, float):
-            return number_as_json(value)
-        if isinstance(value, list):
-            return [self.show(element) for element in value]
-        if isinstance(value, dict):
-            return {key: self.show(element) for key, element in value.items()}
         return value
 
 
@@ -216,7 +209,7 @@ def _utf8(name: str, value: Any) -> bytes:
 
 
 def _wrong_type(name: str, value: Any) -> UsageProblem:
-    return UsageProblem(f"{_short(value)} is not {name} but {type(value).__name__}")
+    return UsageProblem(f"{_short(value)} is not {name} but {'float' if isinstance(value, Decimal) else type(value).__name__}")
 
 
 def _unpack(name: str, code: str, data: bytes) -> Any:
@@ -224,17 +217,6 @@ def _unpack(name: str, code: str, data: bytes) -> Any:
     if len(data) != width:
         raise UndecodableRecord(f"a {name} has {width} bytes, this has {len(data)}")
     return struct.unpack(code, data)[0]
-
-
-def _packs_to(code: str, value: float, wanted: bytes) -> bool:
-    try:
-        return struct.pack(code, value) == wanted
-    except OverflowError:
-        return False
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _short(value: Any) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from kops.core.errors import OperationFailed, UndecodableRecord
 from kops.core.extras import SCHEMAS, needs
-from kops.formats.base import refuse_deep
+from kops.formats.base import float32, refuse_deep
 
 _MAIN = "schema.proto"
 _GOOGLE = "google/protobuf/"
@@ -143,8 +144,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def _value_of(message: Any) -> Any:
     special = _SPECIAL.get(message.DESCRIPTOR.full_name)
-    if special is not None:
-        return special(message)
+    return _fields_of(message) if special is None else special(message)
+
+
+def _fields_of(message: Any) -> dict[str, Any]:
     found = {}
     for field in message.DESCRIPTOR.fields:
         if field.has_presence and not message.HasField(field.name):
@@ -178,21 +181,22 @@ def _single(field: Any, value: Any) -> Any:
     if field.enum_type is not None:
         named = field.enum_type.values_by_number.get(value)
         return named.name if named is not None else value
-    return value
+    return float32(value) if field.type == field.TYPE_FLOAT and math.isfinite(value) else value
 
 
 def _as_json(message: Any) -> Any:
-    """Return a message in Protobuf's own JSON form: ``Struct``, ``Any`` and others that have a special one."""
+    """Return a message in Protobuf's own JSON form: ``Struct``, ``Any`` and others that have a special one.
+
+    Its fields, where that form has no such value: a ``Timestamp`` after the year 9999, an ``Any`` of an unknown type.
+    """
     from google.protobuf import json_format
 
     try:
         found = json_format.MessageToDict(message)
         refuse_deep(found)
         return found
-    except (TypeError, ValueError, json_format.Error) as wrong:
-        if message.DESCRIPTOR.full_name == "google.protobuf.Any":  # with an unknown type
-            return {"type_url": message.type_url, "value": message.value}
-        raise UndecodableRecord(f"not of its Protobuf schema: {message.DESCRIPTOR.full_name}: {wrong}") from wrong
+    except (TypeError, ValueError, json_format.Error):
+        return _fields_of(message)
 
 
 _SPECIAL: dict[str, Callable[[Any], Any]] = {

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 from kops.core.errors import UndecodableRecord
-from kops.core.records.column_types import NOTHING, Disagreement, Type, fitted, merged
+from kops.core.json_values import write_json
+from kops.core.records.column_types import NOTHING, Disagreement, ListOf, MapOf, Struct, Type, merged
 from kops.core.schemas.models import AVRO, RegisteredSchema
 from kops.core.statefile.sources import Form
 from kops.formats.avro import AvroSchema
 from kops.formats.avro_columns import avro_column
+from kops.formats.avro_types import COLUMN
+from kops.formats.base import shown
 from kops.formats.confluent import BY_NAME, HEADER_BYTES, RegistryFormat, schema_id
 from kops.formats.protobuf import ProtobufSchema, message_indexes
 from kops.formats.protobuf_columns import message_type
@@ -19,7 +22,10 @@ from kops.formats.protobuf_columns import message_type
 WRONG = object()
 """Stands for bytes that are not in the format."""
 Decode = Callable[[bytes], Any]
-"""Turns bytes into what a column holds, or ``WRONG``."""
+"""Turns bytes into what a column holds, or ``WRONG``.
+
+:raises NotHeld: for a value that its column cannot hold
+"""
 
 
 def column_of(form: Form) -> tuple[Type, Decode]:
@@ -45,8 +51,8 @@ def format_with(form: Form) -> RegistryFormat:
 
 
 def _avro(form: Form) -> tuple[Type, Decode]:
-    read_as = AvroSchema(form.read_as.text, form.read_as.referenced) if form.read_as else None
-    schemas = {each.id: AvroSchema(each.text, each.referenced) for each in form.registered if each.kind == AVRO}
+    read_as = AvroSchema(form.read_as.text, form.read_as.referenced, mark=COLUMN) if form.read_as else None
+    schemas = {each.id: AvroSchema(each.text, each.referenced, mark=COLUMN) for each in form.registered if each.kind == AVRO}
     columns = {number: (read_as or schema).column(avro_column) for number, schema in schemas.items()}
     kind = read_as.column(avro_column)[0] if read_as else _merged([found for found, _ in columns.values()])
 
@@ -87,7 +93,7 @@ def _protobuf(form: Form) -> tuple[Type, Decode]:
             number, (indexes, _) = schema_id(data), message_indexes(data[HEADER_BYTES:])
             if len(indexes) > 1 or (number in first_only and indexes != (0,)):
                 return WRONG
-            return fitted(kind, format_.decode(data))
+            return _fitted(kind, format_.decode(data))
         except UndecodableRecord:
             return WRONG
 
@@ -97,3 +103,18 @@ def _protobuf(form: Form) -> tuple[Type, Decode]:
 def _merged(kinds: Sequence[Type]) -> Type:
     nothing: Type = NOTHING
     return reduce(merged, kinds, nothing)
+
+
+def _fitted(kind: Type, value: Any) -> Any:
+    """Convert a decoded value to a column of a type; parts that the type does not describe become JSON."""
+    if value is None:
+        return None
+    if isinstance(kind, Struct) and isinstance(value, Mapping):
+        return {name: _fitted(each, value.get(name)) for name, each in kind.fields.items()}
+    if isinstance(kind, ListOf):
+        return [_fitted(kind.item, each) for each in value]
+    if isinstance(kind, MapOf):
+        return [(str(key), _fitted(kind.value, each)) for key, each in value.items()]
+    if kind in ("string", NOTHING) and not isinstance(value, str):
+        return write_json(shown(value), compact=True)
+    return value

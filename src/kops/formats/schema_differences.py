@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from kops.core.json_values import write_json
 from kops.formats.protobuf import ProtobufSchema, kind_of
 
 _LIMITS = ("enum", "const", "minimum", "maximum", "minLength", "maxLength", "pattern", "additionalProperties")
@@ -73,7 +73,7 @@ def json_schema_differences(old: Any, new: Any, path: str = "") -> Iterator[str]
     where = path or "the value"
     if not isinstance(old, dict) or not isinstance(new, dict):
         if old != new:
-            yield f"{where}: was {json.dumps(old)[:60]}, and is {json.dumps(new)[:60]}"
+            yield f"{where}: was {write_json(old)[:60]}, and is {write_json(new)[:60]}"
         return
     before, after = old.get("type"), new.get("type")
     if before != after:
@@ -110,7 +110,7 @@ def _closed(schema: Any) -> str:
 
 
 def _words(value: Any) -> str:
-    return "not said" if value is None else json.dumps(value, ensure_ascii=False)[:60]
+    return "not said" if value is None else write_json(value)[:60]
 
 
 def _joined(path: str, name: str) -> str:

@@ -5,13 +5,13 @@ Characters that would control a terminal are escaped, which means the same to a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from json.encoder import encode_basestring
 from typing import Any, TextIO
 
 from kops.core.blocks import Block, Blocks, Row
+from kops.core.json_values import write_json as whole_json
 from kops.core.visible import escaped_json
 
 LONG_LIST = 1_000
@@ -50,7 +50,7 @@ def write_json(body: Any, stream: TextIO) -> None:
     if isinstance(body, Mapping) and any(_is_long(value) for value in body.values()):
         _write_long_object(body, stream)
     else:
-        stream.write(escaped_json(json.dumps(body, indent=2, ensure_ascii=False)))
+        stream.write(escaped_json(whole_json(body, indent=2)))
     stream.write("\n")
 
 
@@ -108,9 +108,6 @@ def _column_texts(column: Sequence[Any]) -> tuple[str, Iterable[Any]]:
     return "%s", map(json_text, column)
 
 
-_encoded = json.JSONEncoder(ensure_ascii=False).encode
-
-
 def json_text(value: Any) -> str:
     """Return the JSON of a value on one line."""
-    return escaped_json(_encoded(value))
+    return escaped_json(whole_json(value))

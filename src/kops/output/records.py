@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kops.core.json_values import write_json
 from kops.core.visible import visible
 from kops.output.table import Column
 
@@ -64,7 +64,7 @@ def as_line(value: Any, encoding: str | None = None) -> str:
     """
     if value is None:
         return "-"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = value if isinstance(value, str) else write_json(value, compact=True)
     prefix = "base64:" if encoding == "base64" else ""
     return prefix + visible(text)
 

@@ -6,11 +6,11 @@ JSON, YAML and CSV are a stable contract; tables are for people and may change. 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from kops.core.blocks import Row
+from kops.core.json_values import write_json as whole_json
 from kops.core.visible import visible
 from kops.output.json_text import write_json, write_json_list
 from kops.output.table import Column, as_columns, table_of, write_table
@@ -73,7 +73,7 @@ def csv_cell(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, (bool, Mapping, list, tuple)):
-        return json.dumps(value, ensure_ascii=False)
+        return whole_json(value)
     return value
 
 

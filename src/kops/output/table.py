@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import accumulate, islice
 from textwrap import fill
 from typing import Any, TextIO
@@ -65,7 +66,7 @@ def line_cell(value: Any) -> str:
 
 def is_number(value: Any) -> bool:
     """Whether this value allows its column to be right-aligned."""
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+    return value is None or (isinstance(value, (int, float, Decimal)) and not isinstance(value, bool))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from kops.core.errors import ConfigError
 from kops.core.records.column_types import Disagreement, ListOf, MapOf, Struct, ddl, merged
 from kops.core.schemas.models import RegisteredSchema
 from kops.core.statefile import Form, parse_state_file
+from kops.formats.avro_types import NotHeld
 from kops.formats.registered_columns import WRONG, column_of
 from kops.spark.reading.registered import _decoded, arrow_type
 
@@ -71,7 +72,9 @@ def form(*schemas, name="avro", kind="AVRO", **more):
 def read(found, *values):
     """Return rows and what is wrong, through Arrow as Spark's tasks do it."""
     kind, decode = column_of(found)
-    batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(list(values), pyarrow.binary())], ["v"])
+    count = len(values)
+    places = [pyarrow.array(["orders"] * count), pyarrow.array([3] * count), pyarrow.array(range(count))]
+    batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(list(values), pyarrow.binary()), *places], ["v", "topic", "partition", "offset"])
     out = _decoded(batch, {"v": (kind, decode)})
     return out.column("v_read").to_pylist(), out.column("v_wrong").to_pylist()
 
@@ -91,6 +94,53 @@ def test_every_type_of_avro():
     assert (row["at"], row["local"], row["day"], row["time"]) == (VALUE["at"], VALUE["local"], VALUE["day"], "01:02:03")
     assert (row["tags"], row["lines"], row["next"]) == ([("a", 1), ("b", None)], [{"p": 0.5}], None)
     assert json.loads(rows[4]["next"])["i"] == 7
+
+
+def logical(name, kind, **more):
+    return {"type": "record", "name": "L", "fields": [{"name": "inner", "type": {"type": kind, "logicalType": name, **more}}]}
+
+
+def underlying(value, kind):
+    """Return a record of one field as any producer may write it, whatever the logical type says."""
+    return avro({"type": "record", "name": "L", "fields": [{"name": "inner", "type": kind}]}, {"inner": value})
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "reason"),
+    [
+        (logical("decimal", "bytes", precision=4, scale=2), 123456789, "1234567.89 does not fit into decimal(4,2)"),
+        (logical("decimal", "bytes", precision=60, scale=30), 10**50, "100000000000000000000.0000000000"),
+        (logical("date", "int"), 2932897, "+10000-01-01 is beyond the years 1 to 9999"),
+        (logical("timestamp-millis", "long"), 253402300800000, "+10000-01-01T00:00:00.000Z is beyond"),
+        (logical("local-timestamp-micros", "long"), -62135596800000001, "0000-12-31T23:59:59.999999 is beyond"),
+    ],
+)
+def test_what_a_column_cannot_hold_is_named_and_not_rounded(schema, value, reason):
+    kind = schema["fields"][0]["type"]["type"]
+    data = value.to_bytes(30, "big", signed=True) if kind == "bytes" else value
+    with pytest.raises(NotHeld) as caught:
+        read(form(schema), None, underlying(data, kind))
+    assert f"the v of orders:3 at offset 1 has no place in a column: inner: {reason}" in str(caught.value)
+
+
+def test_invalid_logical_types_are_what_they_are_stored_as():
+    for schema, kind, value, shown in (
+        (logical("decimal", "bytes", precision=2, scale=5), "bytes", b"\x01", b"\x01"),
+        (logical("uuid", "string"), "string", "no uuid", "no uuid"),
+        (logical("time-millis", "int"), "int", 86_400_000, "86400000"),
+        (logical("date", "long"), "long", 10**9, 10**9),
+    ):
+        assert read(form(schema), underlying(value, kind)) == ([{"inner": shown}], [False])
+
+
+def test_defaults_of_a_readers_schema_are_of_its_types():
+    written = {"type": "record", "name": "A", "fields": [{"name": "x", "type": "int"}]}
+    at = {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}, "default": 1500}
+    amount = {"name": "amount", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, "default": "\u00ff"}
+    wanted = {"type": "record", "name": "A", "fields": [written["fields"][0], at, amount]}
+    found = form(written, read_as=RegisteredSchema(9, "AVRO", json.dumps(wanted)))
+    moment = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=datetime.timezone.utc)
+    assert read(found, avro(written, {"x": 1}))[0] == [{"x": 1, "at": moment, "amount": decimal.Decimal("-0.01")}]
 
 
 def test_schemas_together():

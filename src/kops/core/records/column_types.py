@@ -5,10 +5,9 @@ A type is the name of a scalar type of Spark SQL, or a list, a map or a struct o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 NOTHING = "void"
 """The type of values that are always null."""
@@ -83,18 +82,3 @@ def ddl(kind: Type) -> str:
     if isinstance(kind, MapOf):
         return f"map<string, {ddl(kind.value)}>"
     return "string" if kind == NOTHING else kind
-
-
-def fitted(kind: Type, value: Any) -> Any:
-    """Convert a decoded value to a column of a type; parts that the type does not describe become JSON."""
-    if value is None:
-        return None
-    if isinstance(kind, Struct) and isinstance(value, Mapping):
-        return {name: fitted(each, value.get(name)) for name, each in kind.fields.items()}
-    if isinstance(kind, ListOf):
-        return [fitted(kind.item, each) for each in value]
-    if isinstance(kind, MapOf):
-        return [(str(key), fitted(kind.value, each)) for key, each in value.items()]
-    if kind in ("string", NOTHING) and not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    return value

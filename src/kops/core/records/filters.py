@@ -9,21 +9,24 @@
     operator = "=" | "!=" | "~" | "!~" | ">" | ">=" | "<" | "<="
     operand  = null | JSON text in double quotes | any other text
 
-``=`` compares strings as they are, numbers as numbers and booleans as booleans; ``null`` is a tombstone, a record without a key, a header
-without a value, or a path that leads nowhere. ``~`` searches for a regular expression. ``<`` compares as numbers, or as strings if the
-operand is not a number. A missing value matches only ``=null`` and the negations.
+``=`` compares strings as they are, numbers as numbers and booleans as booleans. Numbers are compared exactly, with all their digits;
+floating-point numbers (``double``, Avro's ``float``) as the decimals that are shown for them. ``null`` is a tombstone, a record without a
+key, a header without a value, or a path that leads nowhere. ``~`` searches for a regular expression. ``<`` compares as numbers, or as
+strings if the operand is not a number. Of a name that its object repeats, and of a header, any value may match. A missing value matches
+only ``=null`` and the negations.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any, Protocol, TypeAlias
 
 from kops.core.errors import UsageProblem
+from kops.core.json_values import RepeatedNames, WrittenNumber, read_json, write_json
 
 HINT = "write it like key=abc, key~^a.*z$, value.price>100, value.items[0].id!=7, header.trace-id=abc or value=null"
 PARTS = ("key", "value")
@@ -104,19 +107,24 @@ def compile_filters(filters: Sequence[Filter]) -> Callable[[Subject], bool]:
 
 def text_of(value: Any) -> str:
     """Return a value as the string that filters compare: a string as it is, anything else as compact JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else write_json(value, compact=True)
 
 
 def _compiled(one: Filter) -> Callable[[Subject], bool]:
-    negated, holds = one.operator.startswith("!"), _test(one)
+    negated, holds, found = one.operator.startswith("!"), _test(one), _values(one)
+    if found is None:
+        return lambda subject: holds(subject.part(one.field)) is not negated
+    if one.operand is None:
+        return lambda subject: all(value is None for value in found(subject)) is not negated
+    return lambda subject: any(holds(value) for value in found(subject)) is not negated
+
+
+def _values(one: Filter) -> Callable[[Subject], Iterable[Any]] | None:
+    """Return what yields the values of a header or a path; None for a part that always has a single value."""
     if one.field == "header":
         name = str(one.path[0])
-        if one.operand is None:
-            return lambda subject: all(value is None for value in subject.headers(name)) is not negated
-        return lambda subject: any(holds(value) for value in subject.headers(name)) is not negated
-    if one.path:
-        return lambda subject: holds(_at(subject.inside(one.field), one.path)) is not negated
-    return lambda subject: holds(subject.part(one.field)) is not negated
+        return lambda subject: subject.headers(name)
+    return (lambda subject: _at(subject.inside(one.field), one.path)) if one.path else None
 
 
 def _test(one: Filter) -> Callable[[Any], bool]:
@@ -129,35 +137,45 @@ def _test(one: Filter) -> Callable[[Any], bool]:
         return lambda value: value is not None and search(text_of(value)) is not None
     number = _number(operand)
     if operator == "=":
-        return lambda value: value is not None and (value == number if _is_number(value) else text_of(value) == operand)
+        return lambda value: value is not None and (_exact(value) == number if _is_number(value) else text_of(value) == operand)
     return lambda value: _ordered(value, operator, operand, number)
 
 
-def _ordered(value: Any, operator: str, operand: str, number: float | int | None) -> bool:
-    left: Any = value
+def _ordered(value: Any, operator: str, operand: str, number: Decimal | int | None) -> bool:
+    left: Any = _exact(value)
     right: Any = number if number is not None else operand
     if isinstance(value, str) and number is not None:
         left = _number(value)
-    if left is None or _is_number(left) != _is_number(right) or not isinstance(left, (int, float, str)) or isinstance(left, bool):
+    if left is None or _is_number(left) != _is_number(right) or not isinstance(left, (int, Decimal, str)) or isinstance(left, bool):
         return False
     return bool(_ORDERS[operator](left, right))
 
 
-def _at(value: Any, path: Sequence[Step]) -> Any:
+def _exact(value: Any) -> Any:
+    """Return a floating-point number as the decimal that is shown for it, any other value as it is."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def _at(value: Any, path: Sequence[Step]) -> list[Any]:
+    """Return what is at a path: nothing, a value, or the several values of a name that its object repeats."""
+    found = [value]
     for step in path:
-        if isinstance(step, str) and isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
+        found = [inner for outer in found for inner in _one_step(outer, step)]
+    return found
+
+
+def _one_step(value: Any, step: Step) -> list[Any]:
+    if isinstance(step, str) and isinstance(value, dict):
+        if isinstance(value, RepeatedNames):
+            return [inner for name, inner in value.items() if name == step]
+        return [value[step]] if step in value else []
+    return [value[step]] if isinstance(step, int) and isinstance(value, list) and step < len(value) else []
 
 
 def _unquoted(text: str) -> str:
     if len(text) > 1 and text.startswith('"') and text.endswith('"'):
         try:
-            return str(json.loads(text))
+            return str(read_json(text))
         except ValueError as error:
             raise UsageProblem(f"{text} is not a valid quoted string: {error}", hint=HINT) from error
     return text
@@ -171,12 +189,15 @@ def _operand(text: str) -> str:
         return text
 
 
-def _number(text: str) -> int | float | None:
-    """Parse a number, integers exactly; None if the text is not a number."""
+def _number(text: str) -> int | Decimal | None:
+    """Parse a number exactly; None if the text is not a number."""
     if re.fullmatch(r"[-+]?\d{1,40}", text, re.ASCII):
         return int(text)
-    return float(text) if re.fullmatch(r"[-+]?(\d+\.\d*|\.?\d+)([eE][-+]?\d{1,3})?", text, re.ASCII) else None
+    try:
+        return WrittenNumber(text) if re.fullmatch(r"[-+]?(\d+\.\d*|\.?\d+)([eE][-+]?\d+)?", text, re.ASCII) else None
+    except ValueError:
+        return None
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)

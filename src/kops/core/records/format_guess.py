@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from kops.core.json_values import WrittenNumber, read_json
 
 _LEAST_MAGNITUDE, _MOST_MAGNITUDE = 1e-9, 1e15
 """Plausible magnitudes of numbers that people count and measure; a small integer read as a double is far below."""
@@ -78,8 +79,8 @@ def _of_texts(texts: list[str]) -> FormatGuess:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return read_json(text)
+    except (ValueError, RecursionError):
         return None
 
 
@@ -88,7 +89,7 @@ def _schema(objects: Iterable[dict[str, Any]]) -> str | None:
     types: dict[str, str] = {}
     for one in objects:
         for name, value in one.items():
-            kind = {bool: "boolean", int: "bigint", float: "double", str: "string"}.get(type(value))
+            kind = {bool: "boolean", int: "bigint", WrittenNumber: "double", str: "string"}.get(type(value))
             if value is None:
                 continue
             if kind is None:

@@ -6,10 +6,11 @@ The rules are those of the specification ("Schema Resolution"), with the names o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from kops.core.json_values import read_json
 
 PROMOTED: Mapping[str, tuple[str, ...]] = {
     "int": ("long", "float", "double"),
@@ -50,8 +51,8 @@ class Names:
     def __init__(self, text: str, referenced: Sequence[str] = ()) -> None:
         self._types: dict[str, Any] = {}
         for each in referenced:
-            self._gather(json.loads(each), "")
-        self.root = self._gather(json.loads(text), "")
+            self._gather(read_json(each), "")
+        self.root = self._gather(read_json(text), "")
 
     def type_of(self, schema: Any) -> Any:
         """Resolve a type that is given by name."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from kops.core.errors import UndecodableRecord, UsageProblem
@@ -56,8 +57,8 @@ def decode(data: bytes) -> Any:
 
 def decode_window_key(data: bytes) -> WindowKey:
     match decode(data):
-        case [key, [int() | float() as start, int() | float() as end]] if not isinstance(start, bool) and not isinstance(end, bool):
-            return WindowKey(key, start, end)
+        case [key, [int() | Decimal() as start, int() | Decimal() as end]] if not isinstance(start, bool) and not isinstance(end, bool):
+            return WindowKey(key, float(start), float(end))
     raise UndecodableRecord("the key of a windowed table is [key,[start,end]]")
 
 

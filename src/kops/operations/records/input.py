@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
 from kops.core.errors import UsageProblem
+from kops.core.json_values import RepeatedNames, read_json, write_json
 from kops.core.models import NewRecord
+from kops.core.statefile.fields import nearest
+from kops.core.times import parse_datetime
 from kops.formats.base import Format
+from kops.output.records import STREAM_KEYS
 
 MOST_BYTES = 256 * 1024 * 1024
 """A longer line is not a record: brokers accept 1 MiB by default, and hardly any is configured for more than this."""
+_NOT_SENT = ("topic", "offset", "tombstone")
+"""What ``records consume -o json`` says about where a record was: another topic and offset take it."""
+_FIELDS = tuple(name for name in STREAM_KEYS if name not in _NOT_SENT)
 _HINT = 'a line is an object such as {"key": "a", "value": "b"}; "value": null is a tombstone'
 
 
@@ -78,8 +84,9 @@ def from_whole(name: str, file: BinaryIO, given: RecordOverrides) -> Iterator[En
 def from_json(name: str, file: BinaryIO, given: RecordOverrides, named: Named) -> Iterator[Entry]:
     """Yield a record per line of JSON.
 
-    Keys of a line: ``key``, ``value`` (required; null is a tombstone), ``key_encoding`` and ``value_encoding`` (``text``, ``base64`` or a
-    format), ``headers`` (a list of ``{"key", "value", "encoding"}``, or an object), ``timestamp_ms``, ``partition``; others are ignored.
+    Fields of a line: ``key``, ``value`` (required; null is a tombstone), ``key_encoding`` and ``value_encoding`` (``text``, ``base64`` or a
+    format), ``headers`` (a list of ``{"key", "value", "encoding"}``, or an object), ``timestamp`` (ISO 8601) or ``timestamp_ms``,
+    ``partition``. ``topic``, ``offset`` and ``tombstone``, which ``records consume`` writes too, are not sent; others are errors.
 
     :raises UsageProblem: naming the line
     """
@@ -87,12 +94,13 @@ def from_json(name: str, file: BinaryIO, given: RecordOverrides, named: Named) -
         if not line.strip():
             continue
         try:
-            body = json.loads(line)
-        except ValueError as error:
+            body = read_json(line.decode())
+        except (ValueError, RecursionError) as error:
             raise UsageProblem(f"{where} is not JSON: {error}", hint="--input lines takes any line as a value") from error
-        if not isinstance(body, dict) or "value" not in body:
-            raise UsageProblem(f"{where} has no value", hint=_HINT)
+        if not isinstance(body, dict):
+            raise UsageProblem(f"{where} is no object", hint=_HINT)
         try:
+            _check_fields(body)
             yield where, _from_object(body, given, named)
         except UsageProblem as wrong:
             raise UsageProblem(f"{where}: {wrong.message}", hint=wrong.hint) from wrong
@@ -101,7 +109,7 @@ def from_json(name: str, file: BinaryIO, given: RecordOverrides, named: Named) -
 def _from_object(body: Mapping[str, Any], given: RecordOverrides, named: Named) -> NewRecord:
     key = given.key if given.has_key else part_bytes(body.get("key"), body.get("key_encoding"), given.key_format, partial(named, "key"))
     value = part_bytes(body["value"], body.get("value_encoding"), given.value_format, partial(named, "value"))
-    timestamp, partition = (_whole_number(body, name) for name in ("timestamp_ms", "partition"))
+    timestamp, partition = _timestamp(body), _whole_number(body, "partition")
     return NewRecord(
         key,
         value,
@@ -109,6 +117,33 @@ def _from_object(body: Mapping[str, Any], given: RecordOverrides, named: Named) 
         given.partition if given.partition is not None else partition if given.keep_partition else None,
         (*headers_of(body.get("headers")), *given.headers),
     )
+
+
+def _check_fields(body: Mapping[str, Any]) -> None:
+    """Refuse a line with a field that would not be sent, such as a misspelt one."""
+    for name in body:
+        if name not in STREAM_KEYS:
+            raise UsageProblem(f"it has the field {name}, which a record has not", hint=f"{nearest(name, _FIELDS)}{_HINT}")
+    if isinstance(body, RepeatedNames):
+        raise UsageProblem("it has a field more than once", hint=_HINT)
+    if "value" not in body:
+        raise UsageProblem("it has no value", hint=_HINT)
+    if body.get("tombstone") is True and body["value"] is not None:
+        raise UsageProblem("it is a tombstone and has a value", hint="leave tombstone out, or write null as its value")
+
+
+def _timestamp(body: Mapping[str, Any]) -> int | None:
+    """Return the time in milliseconds since the epoch, from either of its two fields."""
+    milliseconds, text = _whole_number(body, "timestamp_ms"), body.get("timestamp")
+    if text is None:
+        return milliseconds
+    if not isinstance(text, str):
+        hint = 'write it as "2026-11-20T14:05:00.000Z"; timestamp_ms is for milliseconds since 1970'
+        raise UsageProblem(f"timestamp is {write_json(text)[:60]}, which is no date and time", hint=hint)
+    found = parse_datetime(text)
+    if milliseconds not in (None, found):
+        raise UsageProblem(f"timestamp is {text[:60]}, and timestamp_ms {milliseconds} is another time", hint="leave one of them out")
+    return found
 
 
 def part_bytes(value: Any, encoding: Any, form: Format | None, named: Callable[[str], Format]) -> bytes | None:
@@ -126,7 +161,7 @@ def part_bytes(value: Any, encoding: Any, form: Format | None, named: Callable[[
         encoding = "text" if isinstance(value, str) else "json"
     if encoding in ("text", "base64"):
         if not isinstance(value, str):
-            raise UsageProblem(f"{json.dumps(value)[:60]} is not text, but its encoding is given as {encoding}")
+            raise UsageProblem(f"{write_json(value)[:60]} is not text, but its encoding is given as {encoding}")
         try:
             return value.encode() if encoding == "text" else base64.b64decode(value, validate=True)
         except (UnicodeEncodeError, binascii.Error) as error:
@@ -144,6 +179,9 @@ def headers_of(found: Any) -> tuple[tuple[str, bytes | None], ...]:
     if found is None:
         return ()
     try:
+        for each in found:
+            if unknown := next((name for name in each if name not in ("key", "value", "encoding")), None):
+                raise UsageProblem(f"a header has the field {unknown}", hint="a header is an object of key, value and encoding")
         return tuple((str(each["key"]), _header_bytes(each["value"], each.get("encoding"))) for each in found)
     except (TypeError, KeyError, AttributeError) as error:
         hint = 'write them as {"name": "value"} or [{"key": "name", "value": "text", "encoding": "text"}]'
@@ -153,7 +191,7 @@ def headers_of(found: Any) -> tuple[tuple[str, bytes | None], ...]:
 def _header_bytes(value: Any, encoding: Any) -> bytes | None:
     if value is None:
         return None
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = value if isinstance(value, str) else write_json(value)
     return part_bytes(text, encoding or "text", None, _no_format)
 
 
@@ -165,7 +203,7 @@ def _whole_number(body: Mapping[str, Any], name: str) -> int | None:
     found = body.get(name)
     if found is None or (isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63):
         return found
-    raise UsageProblem(f"{name} is {json.dumps(found)[:60]}, which is not a whole number from 0 on")
+    raise UsageProblem(f"{name} is {write_json(found)[:60]}, which is not a whole number from 0 on")
 
 
 def _record(given: RecordOverrides, key: bytes | None, value: bytes | None) -> NewRecord:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from kops.core.errors import KopsError, NotFound, Refused, StateMoved, VerificationFailed
+from kops.core.json_values import read_json
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.core.schemas.models import FORMAT_OF, PROTOBUF, Schema, SchemaVersion
 from kops.gateways.registry.subjects import Subjects
@@ -264,4 +264,4 @@ def _read_back(subjects: Subjects, plan: Plan[Registration], result: ItemResult)
 
 def _same(schema: Schema, text: str) -> bool:
     """Whether a schema read back is the same: a registry may reformat JSON, and rewrite Protobuf completely."""
-    return schema.kind == PROTOBUF or bool(json.loads(schema.text) == json.loads(text))
+    return schema.kind == PROTOBUF or bool(read_json(schema.text) == read_json(text))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
+from kops.core.json_values import read_json, write_json
 from kops.core.schemas.avro_compatibility import Names, Problem, incompatibilities
 from kops.core.schemas.models import AVRO, FORMAT_OF, JSON, LATEST, PROTOBUF, RegisteredSchema, Schema, SchemaVersion
 from kops.core.selection import names_matching
@@ -187,7 +187,7 @@ def _explained(subjects: Subjects, new: RegisteredSchema, old: SchemaVersion, le
     elif new.kind == JSON:
         from kops.formats.schema_differences import json_schema_differences
 
-        yield from json_schema_differences(json.loads(before.text), json.loads(new.text))
+        yield from json_schema_differences(read_json(before.text), read_json(new.text))
 
 
 def _explained_avro(new: RegisteredSchema, before: RegisteredSchema, version: str, level: str) -> Iterator[str]:
@@ -216,7 +216,7 @@ def pretty(kind: str, text: str) -> str:
     if kind == "protobuf":
         return text.strip()
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        return write_json(read_json(text), indent=2)
     except ValueError:
         return text
 

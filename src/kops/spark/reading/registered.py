@@ -5,14 +5,15 @@ Those with schemas in a registry, by schemas that were looked up before; and tho
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import UndecodableRecord
+from kops.core.json_values import write_json
 from kops.core.records.column_types import ListOf, MapOf, Struct, Type, ddl
 from kops.core.statefile import Form
+from kops.formats.avro_types import NotHeld
 from kops.formats.registered_columns import WRONG, Decode, column_of
 from kops.spark.frames import expression
 
@@ -99,7 +100,7 @@ def _column_of(form: Form) -> tuple[Type, Decode]:
             shown = plugin.show(plugin.decode(data))
         except UndecodableRecord:
             return WRONG
-        return shown if shown is None or isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+        return shown if shown is None or isinstance(shown, str) else write_json(shown, compact=True)
 
     return "string", read
 
@@ -135,8 +136,23 @@ def _decoded(batch: pyarrow.RecordBatch, decoders: Mapping[str, tuple[Type, Deco
 
     arrays, names = list(batch.columns), list(batch.schema.names)
     for column, (kind, decode) in decoders.items():
-        values = [None if data is None else decode(data) for data in batch.column(names.index(column)).to_pylist()]
+        values = _values(batch, column, decode)
         arrays.append(pyarrow.array([None if value is WRONG else value for value in values], arrow_type(kind)))
         arrays.append(pyarrow.array([value is WRONG for value in values]))
         names += [f"{column}{READ}", f"{column}{IS_WRONG}"]
     return pyarrow.RecordBatch.from_arrays(arrays, names)
+
+
+def _values(batch: pyarrow.RecordBatch, column: str, decode: Decode) -> list[Any]:
+    """Return what a column's bytes stand for.
+
+    :raises NotHeld: naming the record and the field
+    """
+    found: list[Any] = []
+    for row, data in enumerate(batch.column(column).to_pylist()):
+        try:
+            found.append(None if data is None else decode(data))
+        except NotHeld as wrong:
+            topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
+            raise NotHeld(f"the {column.strip('_')} of {topic}:{partition} at offset {offset} has no place in a column: {wrong}") from wrong
+    return found

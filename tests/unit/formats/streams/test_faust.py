@@ -1,6 +1,7 @@
 """Faust's tables. golden/faust.json is from the real Faust, see golden/faust_goldens.py."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,21 @@ def of_kind(*kinds):
     return [case for case in GOLDEN if case["kind"] in kinds]
 
 
+def doubles(value):
+    """Return a value with its numbers as Faust reads them."""
+    if isinstance(value, dict):
+        return {name: doubles(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [doubles(each) for each in value]
+    return float(value) if isinstance(value, Decimal) else value
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("case", of_kind("text", "value"), ids=lambda case: repr(case["value"])[:20])
 def test_keys_and_values_are_those_of_faust(case, spelling):
     data = bytes.fromhex(case["bytes"][spelling])
     assert faust.encode(case["value"], ascii_only=SPELLINGS[spelling]) == data
-    assert faust.decode(data) == case["value"]
+    assert doubles(faust.decode(data)) == case["value"]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

@@ -73,8 +73,17 @@ def test_json_lines_by_hand():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"key": "a"}', "line 1 has no value"),
-        ("[]", "line 1 has no value"),
+        ('{"key": "a"}', "line 1: it has no value"),
+        ("[]", "line 1 is no object"),
+        ('{"value": "a", "timestmap": "2026-11-20T14:05:00.000Z"}', "line 1: it has the field timestmap, which a record has not"),
+        ('{"value": "a", "ts": 5}', "it has the field ts"),
+        ('{"value": "a", "value": "b"}', "it has a field more than once"),
+        ('{"value": "a", "tombstone": true}', "it is a tombstone and has a value"),
+        ('{"value": "x", "timestamp": "today"}', "'today' is not a valid date and time"),
+        ('{"value": "x", "timestamp": 1700000000000}', "which is no date and time"),
+        ('{"value": "x", "timestamp": "2026-11-20T14:05:00.000Z", "timestamp_ms": 5}', "timestamp_ms 5 is another time"),
+        ('{"value": "x", "timestamp_ms": 5.5}', "timestamp_ms is 5.5"),
+        ('{"value": "x", "headers": [{"key": "a", "value": "1", "encodnig": "text"}]}', "a header has the field encodnig"),
         ("nonsense", "line 1 is not JSON"),
         ('{"value": "a", "value_encoding": "base64"}', "is not base64"),
         ('{"value": 1, "value_encoding": "text"}', "is not text"),
@@ -118,3 +127,27 @@ def test_formats_come_back_by_their_names(number, floating):
     if abs(floating) != float("inf"):
         (made,) = objects(line)
         assert (made.key, made.value) == (data.key, data.value)
+
+
+def test_a_misspelt_field_has_a_suggestion():
+    with pytest.raises(UsageProblem) as caught:
+        objects('{"value": "a", "timestamp-ms": 5}')
+    assert "did you mean timestamp_ms?" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"timestamp": "2026-11-20T14:05:00.123Z"},
+        {"timestamp": "2026-11-20T15:05:00.123+01:00"},
+        {"timestamp_ms": 1795183500123},
+        {"timestamp": "2026-11-20T14:05:00.123Z", "timestamp_ms": 1795183500123},
+    ],
+)
+def test_both_forms_of_a_time_are_read(body):
+    assert objects({"value": "a", **body}) == [NewRecord(None, b"a", 1795183500123)]
+
+
+def test_numbers_of_a_line_keep_their_digits():
+    line = '{"value": {"a":12345678901234567.89,"b":1e400,"c":98765432109876543210,"d":1.50,"a":2}}'
+    assert objects(line) == [NewRecord(None, b'{"a":12345678901234567.89,"b":1e400,"c":98765432109876543210,"d":1.50,"a":2}')]
