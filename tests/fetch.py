@@ -25,6 +25,7 @@ from kops.gateways.machine.jars import connect_set, jars_of, kafka_set, spark_ka
 from support import class_archive
 from support.captured import BOOT_LOADER, EXAMPLES, QUARKUS
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
+from support.java_judge import JUDGE
 from support.older_streams import older_set
 from support.own_code import BETWEEN
 from support.skipped import LONG
@@ -46,6 +47,7 @@ WANTED: dict[str, Fetch] = {
     "connect": lambda cache: jars_of(connect_set(), cache),
     FILE_STREAM: partial(plugin_folder, coordinate=FILE_STREAM),
     "registry": registry_folder,
+    "java-judge": lambda cache: jars_of(JUDGE, cache),
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
     "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
     "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
