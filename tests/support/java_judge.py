@@ -97,6 +97,11 @@ def portions(cases: Iterator[T]) -> Iterator[list[T]]:
         yield portion
 
 
+def text_of_units(digits: str) -> str:
+    """Return the text that ``Judge.units`` wrote; surrogates without their pair stay as they are."""
+    return bytes.fromhex(digits).decode("utf-16-be", "surrogatepass")
+
+
 @pytest.fixture(scope="session")
 def java_judge(jdk):
     """The judge, one process for the whole run."""
