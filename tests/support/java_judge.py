@@ -26,11 +26,12 @@ T = TypeVar("T")
 SOURCES = Path(__file__).parent.parent / "differential" / "java"
 JUDGE = JarSet(
     "java-judge",
-    "1",
+    "2",
     (
         Artifact("org.apache.avro", "avro", "1.12.1"),
         Artifact("com.google.protobuf", "protobuf-java", "4.33.2"),
         Artifact("com.google.protobuf", "protobuf-java-util", "4.33.2"),
+        Artifact("org.snakeyaml", "snakeyaml-engine", "3.0.1"),
     ),
 )
 """Beside Apache Kafka's jars, which hold Jackson."""

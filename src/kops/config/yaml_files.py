@@ -19,6 +19,8 @@ from kops.core.errors import ConfigError
 LARGEST = 1 << 24
 """Bytes of the largest YAML file: PyYAML needs a minute for them."""
 MOST_NODES = 2_000_000
+_SEPARATOR = re.compile("[\\x85\\u2028\\u2029]")
+"""Line ends of YAML 1.1, but not of 1.2: PyYAML would end a value there."""
 
 _TAG = "tag:yaml.org,2002:"
 _CORE = {
@@ -53,6 +55,9 @@ def parse_documents(text: str, place: str, *, hint: str | None = None, as_writte
     """
     import yaml
 
+    if separator := _SEPARATOR.search(text):
+        at = f"{place}, line {text.count(chr(10), 0, separator.start()) + 1}"
+        raise ConfigError(f"{at}: {_has_to_be_escaped(ord(separator[0]))}", hint=hint, file=place)
     try:
         return list(yaml.load_all(text, Loader=_loader(as_written=as_written)))
     except yaml.YAMLError as error:
@@ -71,8 +76,14 @@ def _line(error: Any, text: str) -> str:
 def _problem(error: Any) -> str:
     character = getattr(error, "character", None)
     if isinstance(character, int):
-        return f"the character U+{character:04X} has to be escaped, in double quotes"
+        return _has_to_be_escaped(character)
+    if "duplicate anchor" in str(getattr(error, "context", "")):
+        return "an anchor is given twice"
     return str(getattr(error, "problem", None) or error)
+
+
+def _has_to_be_escaped(character: int) -> str:
+    return f"the character U+{character:04X} has to be escaped, in double quotes"
 
 
 @cache
@@ -84,17 +95,16 @@ def _loader(*, as_written: bool) -> Any:
         def __init__(self, stream: Any) -> None:
             super().__init__(stream)
             self._nodes = 0
-            self._sizes: dict[int, int] = {}
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            before = self._nodes
-            node = super().compose_node(parent, index)
-            if not isinstance(event, yaml.AliasEvent):
+            is_alias, before = isinstance(event, yaml.AliasEvent), self._nodes
+            node: Any = super().compose_node(parent, index)
+            if not is_alias:
                 self._nodes += 1
-                self._sizes[id(node)] = self._nodes - before
-            elif id(node) in self._sizes:
-                self._nodes += self._sizes[id(node)]
+                node.kops_size = self._nodes - before
+            elif hasattr(node, "kops_size"):
+                self._nodes += node.kops_size
             else:
                 raise yaml.composer.ComposerError(None, None, f"{event.anchor} contains itself", event.start_mark)
             if self._nodes > MOST_NODES:
@@ -102,15 +112,16 @@ def _loader(*, as_written: bool) -> Any:
             return node
 
         def compose_mapping_node(self, anchor: Any) -> Any:
-            node = super().compose_mapping_node(anchor)
+            node: Any = super().compose_mapping_node(anchor)
             _refuse_twice(node)
             return node
 
     constructors: dict[str | None, Any] = {
         f"{_TAG}{name}": yaml.SafeLoader.yaml_constructors[f"{_TAG}{name}"] for name in ("str", "seq", "map")
     }
-    constructors |= {f"{_TAG}{name}": _as_text for name in _CORE} | {f"{_TAG}null": _as_null}
-    constructors |= {None: yaml.SafeLoader.yaml_constructors[None]} | ({} if as_written else {f"{_TAG}bool": _as_flag})
+    constructors |= {f"{_TAG}{name}": _as_text for name in _CORE}
+    constructors |= {f"{_TAG}null": _as_null, None: yaml.SafeLoader.yaml_constructors[None]}
+    constructors |= {} if as_written else {f"{_TAG}bool": _as_flag}
     Loader.yaml_constructors = constructors
     Loader.yaml_implicit_resolvers = {"": [(f"{_TAG}null", re.compile(""))]}
     for name, (pattern, starts) in _CORE.items():
@@ -123,10 +134,9 @@ def _refuse_twice(mapping: Any) -> None:
 
     seen = set()
     for key, _ in mapping.value:
-        if isinstance(key, yaml.ScalarNode):  # no field has a name of another kind, so that is refused later
-            if key.value in seen:
-                raise yaml.composer.ComposerError(None, None, f"{key.value} is given twice", key.start_mark)
-            seen.add(key.value)
+        if key.id == "scalar" and key.value in seen:  # no field has a name of another kind, so that is refused later
+            raise yaml.composer.ComposerError(None, None, f"{key.value} is given twice", key.start_mark)
+        seen.add(key.value if key.id == "scalar" else None)
 
 
 def _as_text(loader: Any, node: Any) -> str:

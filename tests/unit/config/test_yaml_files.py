@@ -60,6 +60,8 @@ def test_aliases_that_multiply_are_refused():
         parse_documents("\n".join(lines), "f.yaml")
     with pytest.raises(ConfigError, match="line 1: not YAML: a contains itself"):
         parse_documents("&a [*a]", "f.yaml")
+    with pytest.raises(ConfigError, match="contains itself"):  # whatever lay at the same place in memory before
+        parse_documents("---\n".join(["- [[x, y], z]\n"] * 9 + ["0100: &a [*a]\n"]), "f.yaml")
 
 
 def test_a_byte_order_mark_is_no_character(tmp_path):
