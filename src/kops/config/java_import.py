@@ -34,6 +34,7 @@ _NAMES: Mapping[str, str] = {
 }
 _ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
 _IMPLIED = ("sasl.login.callback.handler.class", "sasl.oauthbearer.method")
+_TRIMMED = "".join(map(chr, range(33)))  # what String.trim takes away
 _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 _JCEKS_MAGIC = b"\xce\xce\xce\xce"
 _ASN1_SEQUENCE = b"\x30"
@@ -80,7 +81,7 @@ def convert_properties(properties: Mapping[str, str], warning: str | None = None
 
     :raises ConfigError: if they ask for something that kops does not support
     """
-    properties = {key: value.strip() if key != "sasl.password" else value for key, value in properties.items()}
+    properties = {key: value.strip(_TRIMMED) if key != "sasl.password" else value for key, value in properties.items()}
     for key, value in properties.items():
         if re.fullmatch(r"\$\{[^}]*\}", value):
             hint = "kops reads the value itself: put it there, or make a context with password_file"
