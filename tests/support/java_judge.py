@@ -26,11 +26,12 @@ T = TypeVar("T")
 SOURCES = Path(__file__).parent.parent / "differential" / "java"
 JUDGE = JarSet(
     "java-judge",
-    "1",
+    "2",
     (
         Artifact("org.apache.avro", "avro", "1.12.1"),
         Artifact("com.google.protobuf", "protobuf-java", "4.33.2"),
         Artifact("com.google.protobuf", "protobuf-java-util", "4.33.2"),
+        Artifact("org.snakeyaml", "snakeyaml-engine", "3.0.1"),
     ),
 )
 """Beside Apache Kafka's jars, which hold Jackson."""
@@ -95,6 +96,11 @@ def portions(cases: Iterator[T]) -> Iterator[list[T]]:
             portion = []
     if portion:
         yield portion
+
+
+def text_of_units(digits: str) -> str:
+    """Return the text that ``Judge.units`` wrote; surrogates without their pair stay as they are."""
+    return bytes.fromhex(digits).decode("utf-16-be", "surrogatepass")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kops.core.errors import ConfigError
@@ -15,16 +15,16 @@ LOGIN_MODULES = {
     "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
 
-_TOKEN = re.compile(
-    r"""\s+|//[^\n\r]*|/\*.*?\*/               # space and comments
-      |"(?P<double>(?:\\.|[^"\\\n\r])*)"
-      |'(?P<single>(?:\\.|[^'\\\n\r])*)'
-      |(?P<sign>[=;])
-      |(?P<word>[^\s=;"'/]+)""",
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
+_TEXT, _SIGN, _END = "text", "sign", ("end", "")
+_FLAGS = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
+_SPACE = re.compile(r"[\x00-\x20]+")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n\r]*|/.?[^\n\r]*", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_$\xa0-\U0010ffff][-.\w$\xa0-\U0010ffff]*", re.ASCII)
+_NUMBER = re.compile(r"-?(?=[0-9.])[0-9]*\.?[0-9]*")
+_QUOTED = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n\r])*)(?:\1|\\\Z)?""", re.DOTALL)
+_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_SHAPE = 'MODULE required username="..." password="...";'
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,44 @@ class LoginModule:
 
 
 def parse_jaas(line: str) -> LoginModule:
-    """Parse the first entry of a JAAS line.
+    """Parse a JAAS line of a client, which has exactly one login module.
 
-    :raises ConfigError: if it is not one; the error does not repeat the line
+    :raises ConfigError: if Kafka's ``JaasContext`` would not accept it; the error does not repeat the line
     """
     tokens = _tokens(line)
-    if not tokens or ("sign", ";") not in tokens:
-        raise ConfigError("sasl.jaas.config is not a JAAS line", hint='MODULE required username="..." password="...";')
-    entry = tokens[: tokens.index(("sign", ";"))]
-    options, rest = {}, entry[2:]
-    if not entry or len(rest) % 3 or any(rest[at + 1] != ("sign", "=") for at in range(0, len(rest), 3)):
-        raise ConfigError("sasl.jaas.config is not a JAAS line: options are name=\"value\", and the line ends with ';'")
-    for at in range(0, len(rest), 3):
-        options[rest[at][1]] = rest[at + 2][1]
-    return LoginModule(entry[0][1], options)
+    modules = []
+    for token in tokens:
+        modules.append(_module(token, tokens))
+        if len(modules) > 1:
+            raise _wrong("it has more than one login module", "keep one: a client logs in with a single module")
+    if not modules:
+        raise _wrong("it names no login module", _SHAPE)
+    return modules[0]
+
+
+def _module(module: tuple[str, str], tokens: Iterator[tuple[str, str]]) -> LoginModule:
+    flag = next(tokens, _END)
+    if flag[1].upper() not in _FLAGS or flag[0] != _TEXT:
+        raise _wrong("after the module stands required, requisite, sufficient or optional", _SHAPE)
+    options: dict[str, str] = {}
+    name = next(tokens, _END)
+    while name not in (_END, (_SIGN, ";")):
+        equals, value = next(tokens, _END), next(tokens, _END)
+        if equals != (_SIGN, "=") or value[0] != _TEXT:
+            hint = 'options are name="value"; without quotes a value is letters, digits, and . - _ $, and begins with a letter'
+            raise _wrong("an option has no value", hint)
+        if name[0] == _TEXT:  # Java keeps the value of a sign under no name
+            options[name[1]] = value[1]
+        name = next(tokens, _END)
+    if name == _END:
+        raise _wrong("no semicolon ends it", _SHAPE)
+    if module[0] != _TEXT or not module[1]:
+        raise _wrong("it begins with no login module", _SHAPE)
+    return LoginModule(module[1], options)
+
+
+def _wrong(what: str, hint: str) -> ConfigError:
+    return ConfigError(f"sasl.jaas.config is not a JAAS line: {what}", hint=hint)
 
 
 def format_jaas(module: str, options: Mapping[str, str]) -> str:
@@ -58,19 +82,25 @@ def format_jaas(module: str, options: Mapping[str, str]) -> str:
     return f"{module} required{written};"
 
 
-def _tokens(line: str) -> list[tuple[str, str]]:
-    tokens: list[tuple[str, str]] = []
+def _tokens(line: str) -> Iterator[tuple[str, str]]:
+    """Yield texts, words or quoted, and signs, as ``StreamTokenizer`` makes them.
+
+    A line end, too, closes a quote. What begins with a digit is a number, whose text is lost to JAAS, as most punctuation is.
+    """
     position = 0
     while position < len(line):
-        found = _TOKEN.match(line, position)
-        if not found:
-            raise ConfigError("sasl.jaas.config is not a JAAS line: a quote is not closed", hint="values stand in double quotes")
-        position = found.end()
-        if found.lastgroup in {"double", "single"}:
-            tokens.append(("text", _ESCAPE.sub(_unescape, found[found.lastgroup])))
-        elif found.lastgroup:
-            tokens.append((found.lastgroup, found[found.lastgroup]))
-    return tokens
+        if found := _SPACE.match(line, position) or _COMMENT.match(line, position):
+            position = found.end()
+        elif found := _WORD.match(line, position):
+            position = found.end()
+            yield _TEXT, found[0]
+        elif found := _QUOTED.match(line, position):
+            position = found.end()
+            yield _TEXT, _ESCAPE.sub(_unescape, found[2])
+        else:
+            sign = found[0] if (found := _NUMBER.match(line, position)) else line[position]
+            position += len(sign)
+            yield _SIGN, sign
 
 
 def _unescape(found: re.Match[str]) -> str:

@@ -38,7 +38,7 @@ final class JsonTexts implements Judge.Family {
                 parser.getDecimalValue(); // it refuses some, once it is asked
                 found.add("number").add(parser.getText());
             }
-            case VALUE_STRING -> found.add("text").add(units(parser.getText()));
+            case VALUE_STRING -> found.add("text").add(Judge.units(parser.getText()));
             case START_ARRAY -> {
                 found.add("list");
                 while (parser.nextToken() != JsonToken.END_ARRAY) {
@@ -49,7 +49,7 @@ final class JsonTexts implements Judge.Family {
                 found.add("object");
                 while (parser.nextToken() != JsonToken.END_OBJECT) {
                     ArrayNode field = found.addArray();
-                    field.add(units(parser.currentName()));
+                    field.add(Judge.units(parser.currentName()));
                     parser.nextToken();
                     field.add(value(parser));
                 }
@@ -57,12 +57,5 @@ final class JsonTexts implements Judge.Family {
             default -> found.add(token.asString());
         }
         return found;
-    }
-
-    /** Return the UTF-16 of a text, whose surrogates need no pairs, in hexadecimal digits. */
-    private static String units(String text) {
-        StringBuilder digits = new StringBuilder();
-        text.chars().forEach(unit -> digits.append(String.format("%04x", unit)));
-        return digits.toString();
     }
 }

@@ -55,4 +55,11 @@ public final class Judge {
         }
         return answer;
     }
+
+    /** Return the UTF-16 of a text, whose surrogates need no pairs, in hexadecimal digits. */
+    static String units(String text) {
+        StringBuilder digits = new StringBuilder();
+        text.chars().forEach(unit -> digits.append(String.format("%04x", unit)));
+        return digits.toString();
+    }
 }

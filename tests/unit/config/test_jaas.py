@@ -34,7 +34,6 @@ LINES = {
     "comments": 'M /* why */ required // who\n username="a"\n password="b" ;',
     "sufficient": 'M sufficient serviceName="kafka" username="a";',
     "tight": 'M required username="a"password="b";',
-    "two": 'M required username="first"; N required username="second";',
 }
 
 
@@ -49,7 +48,7 @@ def test_java_reads_what_is_written(kafka_jar_files, tmp_path):
 
 
 def test_lines_are_read_as_java_reads_them(kafka_jar_files, tmp_path):
-    files = [tmp_path / name for name in LINES if name != "two"]  # Java refuses two modules for a client
+    files = [tmp_path / name for name in LINES]
     for file in files:
         file.write_text(format_properties({"line": LINES[file.name]}))
     answers = ask_java("jaas", files, kafka_jar_files)
@@ -58,8 +57,20 @@ def test_lines_are_read_as_java_reads_them(kafka_jar_files, tmp_path):
         assert {f"line.{key}": value for key, value in found.options.items()} | {"module": found.module} == answers[file.name]
 
 
-def test_the_first_of_two_modules_counts():
-    assert parse_jaas(LINES["two"]).options == {"username": "first"}
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('M required username="first"; N required username="second";', "more than one login module"),
+        ('M required username="a"', "no semicolon ends it"),
+        ("M needed;", "required, requisite, sufficient or optional"),
+        ("M required password=1geheim;", "an option has no value"),
+        ("M required password=ge!heim;", "an option has no value"),
+        ("/* M required; */", "names no login module"),
+    ],
+)
+def test_the_reason_of_a_refusal(line, reason):
+    with pytest.raises(ConfigError, match=reason):
+        parse_jaas(line)
 
 
 @given(st.dictionaries(st.sampled_from(["username", "password", "clientId"]), TEXT, max_size=3))
