@@ -36,6 +36,29 @@ class Position:
     value: int = 0
 
 
+@dataclass(frozen=True)
+class Times:
+    """Times ``first`` <= time < ``end``, in milliseconds since the epoch; None means no bound."""
+
+    first: int | None = None
+    end: int | None = None
+
+    def include(self, milliseconds: int | None) -> bool:
+        """Whether a time is within the bounds; None (no time) is so only if there are no bounds."""
+        if milliseconds is None:
+            return self.first is None and self.end is None
+        return (self.first is None or milliseconds >= self.first) and (self.end is None or milliseconds < self.end)
+
+    def sql(self, column: str) -> str:
+        bounds = [f"{column} >= {self.first}"] if self.first is not None else []
+        bounds += [f"{column} < {self.end}"] if self.end is not None else []
+        return " and ".join(bounds) or "true"
+
+
+ANY_TIME = Times()
+"""Also that of records without a timestamp."""
+
+
 def parse_position(text: str, now: datetime) -> Position:
     """Parse a position: ``start``, ``end``, an offset, or a time.
 
