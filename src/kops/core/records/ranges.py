@@ -32,6 +32,11 @@ class Span:
         """The timestamps of the records that are meant."""
         return Times(_time(self.start), _time(self.end))
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether its times depend on this machine's clock."""
+        return self.start.relative or self.end.relative
+
 
 def parse_span(text: str, now: datetime) -> Span:
     """Parse ``FROM..TO``; either can be left out and defaults to start or end; ``FROM`` alone extends to the end.
@@ -71,7 +76,8 @@ def resolve_span(
         elif span.start.kind == "offset" and start > bound.log_end_offset:
             notes.append(f"{partition} ends at offset {bound.log_end_offset}, before {start}")
     if span.start.kind == "time" and ranges and all(wanted.empty for wanted in ranges.values()):
-        notes.append(f"no record at or after {time_text(span.start.value)}{'' if span.end.kind != 'offset' else ' within the range'}")
+        by = ", by this machine's clock" if span.start.relative else ""
+        notes.append(f"no record at or after {time_text(span.start.value)}{by}{'' if span.end.kind != 'offset' else ' within the range'}")
     return ranges, notes
 
 

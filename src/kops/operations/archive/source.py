@@ -16,6 +16,7 @@ from kops.core.records.ranges import Span, parse_span, range_text, resolve_span
 from kops.core.selection import parse_selection, partitions_selected
 from kops.core.times import ANY_TIME, Times
 from kops.gateways.kafka import Kafka
+from kops.operations.clock import clock_notes
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def range_of(
     wanted = parse_span(span, services.now()) if span is not None else Span()
     since = wanted.times.first
     ranges, notes = resolve_span(wanted, bounds, {} if since is None else source.kafka.offsets.at_time(partitions, since))
+    notes += clock_notes(services, source.kafka) if wanted.is_relative else []
     starts, ends = (_committed(source, name, partitions) for name in (from_group, until_group))
     found = {}
     for place, given in ranges.items():

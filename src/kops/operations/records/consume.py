@@ -17,6 +17,7 @@ from kops.core.times import ANY_TIME, Times
 from kops.formats.base import Format
 from kops.gateways.kafka.records import RangeReader
 from kops.gateways.kafka.records_ends import read_last
+from kops.operations.clock import clock_notes
 from kops.operations.records.rows import Subject, unstable_notes
 from kops.operations.services import Services
 
@@ -164,7 +165,7 @@ def ranges_of(services: Services, wanted: ReadRequest, stream: Stream) -> tuple[
         return {}, bounds
     since = wanted.times.first
     ranges, notes = resolve_span(wanted.span, bounds, {} if since is None else services.kafka.offsets.at_time(partitions, since))
-    stream.notes.extend(notes)
+    stream.notes.extend([*notes, *(clock_notes(services) if wanted.span.is_relative else ())])
     return ranges, bounds
 
 
