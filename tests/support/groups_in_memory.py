@@ -50,7 +50,7 @@ class GroupsInMemory:
             stable=lambda places: {place: self._bounds([place])[place].log_end_offset for place in places},
             partitions_of=self._partitions,
             partitions_or_errors=lambda topics: (self._partitions(topics), {}),
-            at_time=lambda places, _milliseconds: dict.fromkeys(places),
+            found_at=lambda places, _milliseconds: dict.fromkeys(places),
         )
 
     @property

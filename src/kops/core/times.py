@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 
@@ -21,6 +21,11 @@ _HINT = (
 )
 _LAST = 2**63 - 1
 _MOST_DIGITS = 19
+_CYCLE = 146_097 * 86_400_000
+"""Milliseconds of 400 years, after which the calendar repeats: Python's own ends with the year 9999."""
+_LAST_PLAIN_YEAR = 9999
+CLOCKS_DIFFER_MS = 5_000
+"""By as much the clocks of two machines may differ before it is worth a word: a record that is dated later than this has a wrong date."""
 _SECONDS_FROM, _SECONDS_TO = 10**9, 10**10  # 2001 to 2286 in seconds; read as milliseconds, they would be in 1970
 
 
@@ -30,10 +35,35 @@ class Position:
 
     :param kind: start, end, time or offset
     :param value: milliseconds since the epoch, or the offset; 0 for the others
+    :param relative: whether the time depends on this machine's clock
     """
 
     kind: str
     value: int = 0
+    relative: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times ``first`` <= time < ``end``, in milliseconds since the epoch; None means no bound."""
+
+    first: int | None = None
+    end: int | None = None
+
+    def include(self, milliseconds: int | None) -> bool:
+        """Whether a time is within the bounds; None (no time) is so only if there are no bounds."""
+        if milliseconds is None:
+            return self.first is None and self.end is None
+        return (self.first is None or milliseconds >= self.first) and (self.end is None or milliseconds < self.end)
+
+    def sql(self, column: str) -> str:
+        bounds = [f"{column} >= {self.first}"] if self.first is not None else []
+        bounds += [f"{column} < {self.end}"] if self.end is not None else []
+        return " and ".join(bounds) or "true"
+
+
+ANY_TIME = Times()
+"""Also that of records without a timestamp."""
 
 
 def parse_position(text: str, now: datetime) -> Position:
@@ -44,7 +74,7 @@ def parse_position(text: str, now: datetime) -> Position:
     if text in ("start", "end"):
         return Position(text)
     if text.startswith("@"):
-        return Position("time", parse_time(text, now))
+        return Position("time", parse_time(text, now), is_relative(text))
     if _is_number(text) and int(text) <= _LAST:
         return Position("offset", int(text))
     hint = "write end for -1 and start for -2" if text in ("-1", "-2") else f"start, end, an offset such as 1200, or a time: {_HINT}"
@@ -72,6 +102,12 @@ def parse_time(text: str, now: datetime) -> int:
     if clock := _CLOCK.fullmatch(body):
         return _last_time_of_day(clock, now, text)
     return _iso(body, text)
+
+
+def is_relative(text: str) -> bool:
+    """Whether a time of the grammar depends on this machine's clock: ``@-1h``, ``@now``, ``@14:05``."""
+    body = text[1:]
+    return text.startswith("@") and (body == "now" or body.startswith("-") or _CLOCK.fullmatch(body) is not None)
 
 
 def _last_time_of_day(clock: re.Match[str], now: datetime, shown: str) -> int:
@@ -110,12 +146,12 @@ def to_milliseconds(moment: datetime) -> int:
 
 @lru_cache(maxsize=10_000)  # many groups are at the same record: caching halves the time for their rows
 def time_text(milliseconds: int) -> str:
-    """Format milliseconds since the epoch as ISO 8601 in UTC; the number itself if it is outside the calendar."""
-    try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return f"{milliseconds} ms"
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    """Format milliseconds since the epoch as ISO 8601 in UTC; years beyond four digits with a sign, as Java's ``Instant`` does."""
+    cycle, rest = divmod(milliseconds, _CYCLE)
+    moment = _EPOCH + timedelta(milliseconds=rest)
+    year = moment.year + 400 * cycle
+    years = f"{year:04d}" if 0 <= year <= _LAST_PLAIN_YEAR else f"{year:+05d}"
+    return f"{years}-{moment:%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def _iso(body: str, shown: str) -> int:

@@ -149,6 +149,21 @@ def test_times(text, shown):
 
 
 @pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [
+        (253_402_300_800_000, "+10000-01-01T00:00:00.000Z"),
+        (2**63 - 1, "+292278994-08-17T07:12:55.807Z"),
+        (-(2**63), "-292275055-05-16T16:47:04.192Z"),
+        (-62_167_219_200_001, "-0001-12-31T23:59:59.999Z"),
+        (-62_135_596_800_001, "0000-12-31T23:59:59.999Z"),
+    ],
+)
+def test_years_beyond_four_digits_are_as_java_writes_them(milliseconds, shown):
+    """The values are those of ``java.time.Instant``."""
+    assert time_text(milliseconds) == shown
+
+
+@pytest.mark.parametrize(
     "text", ["@", "now", "@+1h", "@-", "@-999999d", "@1700000000", "@" + "9" * 20, "@" + "9" * 5000, "@yesterday", "@-1"]
 )
 def test_invalid_times_are_rejected(text):

@@ -67,7 +67,8 @@ def _find(
     limit: int | None = None,
 ) -> None:
     """Read what is left of a key, and show what ``look`` finds in it."""
-    from kops.core.changelog.filters import Times, parse_times
+    from kops.core.changelog.filters import parse_times
+    from kops.core.times import Times
     from kops.operations.changelog.find import read_versions, seek
     from kops.operations.changelog.rows import key_bytes
 

@@ -35,7 +35,8 @@ def inspect_command(
     Nothing is written, and no group is joined.
     """
     from kops.cli.changelog.view import show_rows
-    from kops.core.changelog.filters import Times, parse_times
+    from kops.core.changelog.filters import parse_times
+    from kops.core.times import Times
     from kops.operations.changelog.inspect import inspecting
     from kops.operations.changelog.rows import key_bytes
     from kops.operations.changelog.view import RowFilter

@@ -157,7 +157,7 @@ def _look(session: Session, request: LagRequest, rates: Rates) -> tuple[Look, li
     now = time.monotonic()
     blocks = list(report.blocks)
     exceeded = ExceededLimits(request.limits)
-    exceeded.look_at(request.summed(blocks))
+    exceeded.look_at(request.summed(blocks if request.by == "partition" else exceeded.watched_for_times(blocks)))
     code = ExitCode.FAILED if exceeded.first else ExitCode.PARTIAL if report.problems else ExitCode.DONE
     for problem in report.problems.values():
         session.note(f"warning: {problem.message}")

@@ -70,7 +70,7 @@ def show_lag(session: Session, request: LagRequest) -> int:
         render_partitions(session, report, exceeded.watched(blocks))
     else:
         first = ("group", "state") if request.by == "group" else ("topic", "groups")
-        sums = request.summed(blocks)
+        sums = request.summed(exceeded.watched_for_times(blocks))
         exceeded.look_at(sums)
         render_sums(session, sums, first)
     session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(request.names)}")
@@ -105,6 +105,13 @@ class ExceededLimits:
         for block in blocks:
             if self._limits != Limits():  # rows are made only if they are needed
                 self.look_at(block.rows())
+            yield block
+
+    def watched_for_times(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """Yield blocks unchanged, remembering the partitions whose time is not known: a sum has the largest of the others only."""
+        for block in blocks:
+            if self._limits.milliseconds is not None:
+                self.look_at(row for row in block.rows() if self._limits.time_unknown(row))
             yield block
 
     def look_at(self, rows: Iterable[Row]) -> None:

@@ -94,9 +94,9 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
 
     names = required(patterns, more)
     report = offset_report(session, names, at=at, regex=regex)
-    times = [Column("offset_at", "AT"), Column("offsets_since", "SINCE")] if at is not None else []
+    times = [Column("offset_at", "AT"), Column("timestamp_at", "OF"), Column("offsets_since", "SINCE")] if at is not None else []
     if by == "topic":
-        session.render(by_topic(report.rows), ["topic", "partitions", "offsets", *times[1:]])
+        session.render(by_topic(report.rows), ["topic", "partitions", "offsets", *times[2:]])
     else:
         start, end = Column("log_start_offset", "LOG START"), Column("log_end_offset", "LOG END")
         columns: list[str | Column] = ["topic", "partition", start, end, "offsets", *times]
@@ -106,6 +106,8 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
             columns.append("note")
         session.render(report.rows, columns)
     session.note(total_text(report.rows) if report.rows else f"no topic matches {' '.join(names)}")
+    for warning in report.warnings:
+        session.note(f"warning: {warning}")
     return int(ExitCode.PARTIAL if report.failed else ExitCode.DONE)
 
 

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from kops.core.errors import UsageProblem
 from kops.core.records.ranges import parse_span
-from kops.core.times import Position, parse_time
+from kops.core.times import Position, Times, parse_time
 
 _HINT = "write it like @-1h..@-30m, @2026-11-20T14:00..@2026-11-20T15:00, @-1h.. or ..@1700000000000"
-
-
-@dataclass(frozen=True)
-class Times:
-    """Times ``first`` <= time < ``end``, in milliseconds since the epoch; None means no bound."""
-
-    first: int | None = None
-    end: int | None = None
-
-    def include(self, milliseconds: int | None) -> bool:
-        """Whether a time is within the bounds; None (no time) is so only if there are no bounds."""
-        if milliseconds is None:
-            return self.first is None and self.end is None
-        return (self.first is None or milliseconds >= self.first) and (self.end is None or milliseconds < self.end)
-
-    def sql(self, column: str) -> str:
-        bounds = [f"{column} >= {self.first}"] if self.first is not None else []
-        bounds += [f"{column} < {self.end}"] if self.end is not None else []
-        return " and ".join(bounds) or "true"
 
 
 def parse_times(text: str, now: datetime, *, what: str) -> Times:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from kops.core.durations import MILLISECONDS
 from kops.core.models import Bounds, TopicPartition
+from kops.core.times import CLOCKS_DIFFER_MS, time_text
 
 Place: TypeAlias = tuple[TopicPartition, int]
 """A partition, and the offset at which a group would resume: max(committed, log start)."""
@@ -111,17 +112,17 @@ class Headroom:
 def time_lag_of(place: Place, found: FirstRecord | None, now: int) -> TimeLag:
     """Return the time lag, which is the age of the first unread record.
 
-    :param found: None if there is none, only transaction markers or offsets without records after compaction
+    :param found: None if there is none, only transaction markers or offsets without records after compaction: nothing is unread
     """
     if found is None:
-        return TimeLag(None, None, "no record left: markers or compacted away")
+        return TimeLag(0, None, "no record left: markers or compacted away")
     if found.timestamp is None:
         return TimeLag(None, None, "the record has no timestamp")
     notes = [f"next record is {found.offset}"] if found.offset > place[1] else []
     if found.log_append_time:
         notes.append("by log append time")
-    if found.timestamp > now:
-        notes.append("timestamp lies in the future")
+    if found.timestamp > now + CLOCKS_DIFFER_MS:
+        return TimeLag(None, found.timestamp, "; ".join([*notes, f"misdated: {time_text(found.timestamp)} is after now"]))
     return TimeLag(max(0, now - found.timestamp), found.timestamp, "; ".join(notes))
 
 
@@ -192,12 +193,21 @@ class Limits:
     milliseconds: int | None = None
 
     def exceeded_by(self, row: Mapping[str, Any]) -> str:
-        """Summarize how a row of lag exceeds the limits; empty if it does not. An unknown lag exceeds nothing."""
+        """Summarize how a row of lag exceeds the limits, or that its time is not known; empty if it does not.
+
+        Without a commit, lag is not known and exceeds nothing.
+        """
         too_many = self.lag is not None and row["lag"] is not None and row["lag"] > self.lag
         too_long = self.milliseconds is not None and row["time_lag_ms"] is not None and row["time_lag_ms"] > self.milliseconds
-        if not too_many and not too_long:
+        unknown = self.time_unknown(row)
+        if not (too_many or too_long or unknown):
             return ""
         topic = f"{row['topic']}:{row['partition']}" if "partition" in row else row.get("topic", "")
         what = [f"lag {row['lag']}"] if too_many else []
         what += [f"{age_text(row['time_lag_ms'])} behind"] if too_long else []
+        what += [f"time not known{': ' if row.get('note') else ''}{row.get('note') or ''}"] if unknown else []
         return f"{' '.join(part for part in (row.get('group', ''), topic) if part)} ({', '.join(what)})"
+
+    def time_unknown(self, row: Mapping[str, Any]) -> bool:
+        """Whether nothing shows that a partition is within the limit of time: records are unread, and not known since when."""
+        return self.milliseconds is not None and "partition" in row and bool(row["lag"]) and row["time_lag_ms"] is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from kops.core.errors import UsageProblem
@@ -49,9 +49,13 @@ class ToOffset:
 
 @dataclass(frozen=True)
 class ToTime:
-    """The first record at or after a time, in milliseconds since the epoch."""
+    """The first record at or after a time, in milliseconds since the epoch.
+
+    :param relative: whether the time depends on this machine's clock
+    """
 
     milliseconds: int
+    relative: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -80,16 +84,34 @@ Strategy: TypeAlias = ToEarliest | ToLatest | ToCurrent | ToOffset | ToTime | Sh
 
 
 @dataclass(frozen=True)
+class Landing:
+    """The first offset at or after a time, as Kafka finds it, and what is there.
+
+    :param timestamp: of the record or transaction marker there
+    :param looked: records that were looked at from there on, up to ``until``; None if none were
+    :param record: the first of them: its offset and timestamp. At ``offset`` itself may be a transaction marker, which Kafka finds too
+    :param earlier: how many of them are of before the time, and the first: its offset and timestamp
+    """
+
+    offset: int
+    timestamp: int
+    looked: int | None = None
+    until: int = 0
+    record: tuple[int, int | None] | None = None
+    earlier: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True)
 class Target:
     offset: int
     reason: str = ""
 
 
-def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bounds, at_time: int | None = None) -> Target:
+def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bounds, landing: Landing | None = None) -> Target:
     """Return the offset that a strategy gives one partition, and why.
 
     :param committed: None if the group has no commit for the partition
-    :param at_time: for ToTime, the first offset at or after it; None if there is none
+    :param landing: for ToTime, where it is; None if no record is as late
     :raises UsageProblem: if the strategy gives no offset here
     """
     if isinstance(strategy, ToEarliest):
@@ -97,7 +119,7 @@ def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bound
     if isinstance(strategy, ToLatest):
         return Target(bounds.log_end_offset, "log end")
     if isinstance(strategy, ToTime):
-        return _at(strategy.milliseconds, at_time, bounds)
+        return _at(strategy.milliseconds, landing, bounds)
     if isinstance(strategy, ToOffset):
         return _within(strategy.offset, bounds, strategy.reason, exact=strategy.exact)
     if isinstance(strategy, ToCurrent):
@@ -108,11 +130,21 @@ def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bound
     return _within(committed.offset + strategy.count, bounds, f"{committed.offset} {sign} {abs(strategy.count)}", exact=strategy.exact)
 
 
-def _at(milliseconds: int, at_time: int | None, bounds: Bounds) -> Target:
-    if at_time is None:
-        why = "empty" if bounds.empty else f"no record at or after {time_text(milliseconds)}"
-        return Target(bounds.log_end_offset, f"{why}: log end")
-    return Target(max(at_time, bounds.log_start_offset), f"first record at or after {time_text(milliseconds)}")
+def _at(milliseconds: int, landing: Landing | None, bounds: Bounds) -> Target:
+    time = time_text(milliseconds)
+    if landing is None:
+        return Target(bounds.log_end_offset, f"{'empty' if bounds.empty else f'no record at or after {time}'}: log end")
+    if landing.offset < bounds.log_start_offset:
+        return Target(bounds.log_start_offset, f"the first record at or after {time} is deleted: log start")
+    if landing.looked is None:
+        return Target(landing.offset, f"where Kafka finds {time}: of {time_text(landing.timestamp)}")
+    if landing.record is None:
+        return Target(landing.offset, f"no record at or after {time}: a transaction marker, and no record up to {landing.until}")
+    offset, found = landing.record
+    own = "without a timestamp" if found is None else f"of {time_text(found)}"
+    if offset > landing.offset:
+        return Target(landing.offset, f"a transaction marker is there at or after {time}: the next record, {offset}, is {own}")
+    return Target(landing.offset, f"first record at or after {time}{'' if found == milliseconds else f': {own}'}")
 
 
 def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:

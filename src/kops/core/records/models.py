@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple, TypeAlias
 
 from kops.core.models import TopicPartition
-
-_EPOCH = datetime(1970, 1, 1)  # in UTC, naive so that isoformat() adds no zone
+from kops.core.times import time_text
 
 
 class Record(NamedTuple):
@@ -87,18 +85,14 @@ def _time(record: Record) -> int:
 
 
 def timestamp_text(timestamp: int | None) -> str | None:
-    """Return milliseconds since the epoch as ISO 8601 in UTC; None if out of the calendar's range."""
+    """Return milliseconds since the epoch as ``times.time_text`` does; None for none."""
     if timestamp is None:
         return None
     seconds, milliseconds = divmod(timestamp, 1000)
-    text = _second_text(seconds)
-    return None if text is None else f"{text}.{milliseconds:03d}Z"
+    return f"{_second_text(seconds)}.{milliseconds:03d}Z"
 
 
 @lru_cache(maxsize=1024)
-def _second_text(seconds: int) -> str | None:
+def _second_text(seconds: int) -> str:
     """Format seconds since the epoch; cached, as records of the same second are stored together."""
-    try:
-        return (_EPOCH + timedelta(seconds=seconds)).isoformat()
-    except OverflowError:
-        return None
+    return time_text(1000 * seconds).partition(".")[0]

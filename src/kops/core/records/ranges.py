@@ -1,4 +1,9 @@
-"""``FROM..TO``: a part of every partition, by offset or time; ``TO`` is exclusive. Pure."""
+"""``FROM..TO``: the records of a part of every partition, by offset or time; ``TO`` is exclusive. Pure.
+
+Kafka finds the first offset at or after a time, and nothing tells where the last one before a time is: timestamps may be out of order, by
+producers' clocks, event times or several producers. So a range of time is where to look, from the first record at or after FROM to the log
+end, and which of the records there are meant, by their timestamps.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,9 @@ from typing import TypeAlias
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, TopicPartition
 from kops.core.records.models import OffsetRange
-from kops.core.times import Position, parse_position, time_text
+from kops.core.times import Position, Times, parse_position, time_text
 
-AtTimes: TypeAlias = Mapping[int, Mapping[TopicPartition, int | None]]
+FirstOffsets: TypeAlias = Mapping[TopicPartition, int | None]
 START, END = Position("start"), Position("end")
 _HINT = "write it like start..end, 100..200, @-1h..@-30m, @2026-11-20T14:05.. or ..500"
 
@@ -23,9 +28,14 @@ class Span:
     end: Position = END
 
     @property
-    def times(self) -> tuple[int, ...]:
-        """The times for which Kafka has to be asked, in milliseconds since the epoch."""
-        return tuple(position.value for position in (self.start, self.end) if position.kind == "time")
+    def times(self) -> Times:
+        """The timestamps of the records that are meant."""
+        return Times(_time(self.start), _time(self.end))
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether its times depend on this machine's clock."""
+        return self.start.relative or self.end.relative
 
 
 def parse_span(text: str, now: datetime) -> Span:
@@ -49,39 +59,44 @@ def parse_span(text: str, now: datetime) -> Span:
 
 
 def resolve_span(
-    span: Span, bounds: Mapping[TopicPartition, Bounds], at_times: AtTimes
+    span: Span, bounds: Mapping[TopicPartition, Bounds], first: FirstOffsets
 ) -> tuple[dict[TopicPartition, OffsetRange], list[str]]:
-    """Return the offsets of a range in each partition, limited to the log, and notes on what the log lacks.
+    """Return where each partition has to be read for the records of a range, within the log, and notes on what the log lacks.
 
-    :param at_times: for each of ``span.times``, the first offset at or after it; None if there is none
+    :param first: of each partition the first offset at or after FROM, None if there is none; only used if FROM is a time
     """
     ranges: dict[TopicPartition, OffsetRange] = {}
     notes: list[str] = []
     for partition, bound in bounds.items():
-        first, last = (_offset(position, partition, bound, at_times) for position in (span.start, span.end))
-        start = min(max(first, bound.log_start_offset), bound.log_end_offset)
-        ranges[partition] = OffsetRange(start, max(start, min(last, bound.log_end_offset)))
-        if span.start.kind == "offset" and first < bound.log_start_offset:
+        start, end = _start(span.start, first.get(partition), bound), _end(span.end, bound)
+        within = min(max(start, bound.log_start_offset), bound.log_end_offset)
+        ranges[partition] = OffsetRange(within, max(within, min(end, bound.log_end_offset)))
+        if span.start.kind == "offset" and start < bound.log_start_offset:
             notes.append(f"{partition} begins at offset {bound.log_start_offset}: earlier records were deleted")
-        elif span.start.kind == "offset" and first > bound.log_end_offset:
-            notes.append(f"{partition} ends at offset {bound.log_end_offset}, before {first}")
+        elif span.start.kind == "offset" and start > bound.log_end_offset:
+            notes.append(f"{partition} ends at offset {bound.log_end_offset}, before {start}")
     if span.start.kind == "time" and ranges and all(wanted.empty for wanted in ranges.values()):
-        notes.append(_empty_span_note(span))
+        by = ", by this machine's clock" if span.start.relative else ""
+        notes.append(f"no record at or after {time_text(span.start.value)}{by}{'' if span.end.kind != 'offset' else ' within the range'}")
     return ranges, notes
 
 
-def _empty_span_note(span: Span) -> str:
-    start = time_text(span.start.value)
-    if span.end.kind != "time":
-        return f"no record at or after {start}{'' if span.end.kind == 'end' else ' within the range'}"
-    # Kafka looks a time up by its first record: if timestamps are out of order, part of the range may lie after its end.
-    return f"no record at or after {start} stands before the first one at or after {time_text(span.end.value)}"
+def range_text(times: Times) -> str:
+    """Return the times of a range in words; at least one of its bounds is a time."""
+    bounds = [f"{word} {time_text(bound)}" for word, bound in (("from", times.first), ("before", times.end)) if bound is not None]
+    return " and ".join(bounds)
 
 
-def _offset(position: Position, partition: TopicPartition, bound: Bounds, at_times: AtTimes) -> int:
-    if position.kind == "offset":
-        return position.value
-    if position.kind == "start":
-        return bound.log_start_offset
-    found = at_times[position.value][partition] if position.kind == "time" else None
-    return bound.log_end_offset if found is None else found
+def _time(position: Position) -> int | None:
+    return position.value if position.kind == "time" else None
+
+
+def _start(position: Position, first: int | None, bound: Bounds) -> int:
+    if position.kind == "time":
+        return bound.log_end_offset if first is None else first
+    return position.value if position.kind == "offset" else bound.log_start_offset if position.kind == "start" else bound.log_end_offset
+
+
+def _end(position: Position, bound: Bounds) -> int:
+    """Return the offset up to which records may be within the range: for a time, any later record may be before it."""
+    return position.value if position.kind == "offset" else bound.log_start_offset if position.kind == "start" else bound.log_end_offset

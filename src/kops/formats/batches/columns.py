@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kops.formats.batches.frames import Frames, cut_out, frames_in_parts, frames_of
-from kops.formats.batches.header import HEADER_BYTES, Batch
+from kops.core.times import Times
+from kops.formats.batches.frames import Frames, compacted, cut_out, frames_in_parts, frames_of
+from kops.formats.batches.header import HEADER_BYTES, LOG_APPEND_TIME, Batch
 from kops.formats.batches.varints import read_varints, varint_at
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ABORT = 0
+_NO_TIME = -1
 _KEY_OF_MARKER = struct.Struct(">hh")
 """Version and type: the key of a transaction marker's only record (``ControlRecordType``)."""
 _MARKER_AT = HEADER_BYTES + 5
@@ -161,3 +163,26 @@ def offsets_between(columns: Found, start: int, end: int) -> Found:
 
     first, last = (int(numpy.searchsorted(columns.offsets, bound)) for bound in (start, end))
     return columns if (first, last) == (0, len(columns)) else columns.where(slice(first, last))
+
+
+def are_within(timestamps: NDArray[numpy.int64], times: Times) -> NDArray[numpy.bool_]:
+    """Return which timestamps are within some times, as ``Times.include``: those of records without one are not."""
+    inside: NDArray[numpy.bool_] = timestamps != _NO_TIME
+    if times.first is not None:
+        inside &= timestamps >= times.first
+    if times.end is not None:
+        inside &= timestamps < times.end
+    return inside
+
+
+def may_be_within(batch: Batch, times: Times) -> bool:
+    """Whether any record of a batch can be within some times, by its header: the broker keeps the latest timestamp there, and no other."""
+    if batch.attributes & LOG_APPEND_TIME:
+        return times.include(batch.max_timestamp)
+    return times.first is None or batch.max_timestamp >= times.first
+
+
+def only_within(frames: Frames, times: Times) -> Frames:
+    """Return the records within some times, copied if they are few."""
+    inside = are_within(frames.timestamps, times)
+    return frames if inside.all() else compacted(frames.where(inside))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition
@@ -16,6 +16,13 @@ RETRY_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 NO_LEADER_SECONDS = 1.5
 """If a replica is available, a leader is elected within this time; otherwise a broker that is down is not worth waiting for."""
+
+
+class FoundOffset(NamedTuple):
+    """An answer of ListOffsets; the timestamp only has a meaning for a time that was asked for."""
+
+    offset: int
+    timestamp: int
 
 
 class Offsets:
@@ -60,12 +67,17 @@ class Offsets:
         :param milliseconds: since the epoch
         :raises KopsError: for the first partition that cannot be queried
         """
+        found = self.found_at(partitions, milliseconds)
+        return {partition: None if at is None else at.offset for partition, at in found.items()}
+
+    def found_at(self, partitions: Iterable[TopicPartition], milliseconds: int) -> dict[TopicPartition, FoundOffset | None]:
+        """Return the same with the timestamp of what is at that offset: a record, or a transaction marker."""
         from confluent_kafka.admin import OffsetSpec
 
         wanted = sorted(set(partitions))
         answers = self._found(wanted, OffsetSpec.for_timestamp(milliseconds), READ_UNCOMMITTED, "find the offset of a time")
         # The broker answers -1 for "none"; if that were committed, the group would follow auto.offset.reset.
-        return {partition: None if offset < 0 else offset for partition, offset in all_good(answers).items()}
+        return {partition: None if found.offset < 0 else found for partition, found in all_good(answers).items()}
 
     def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         """Return the same for a time per partition, with one request per distinct time."""
@@ -98,7 +110,9 @@ class Offsets:
         }
         return partitions, problems
 
-    def _found(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
+    def _found(
+        self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str
+    ) -> dict[TopicPartition, FoundOffset | KopsError]:
         """List offsets, and retry where a leader has moved: librdkafka reports that, but keeps asking the old leader."""
         pause, since = RETRY_SECONDS, dict[tuple[TopicPartition, float], float]()
         answers = self._asked(partitions, spec, isolation, doing)
@@ -118,13 +132,15 @@ class Offsets:
                 return answers  # for topics that do not exist librdkafka also reports that they have no leaders
             answers |= self._asked(left, spec, isolation, doing)
 
-    def _patience(self, answer: int | KopsError) -> float:
+    def _patience(self, answer: FoundOffset | KopsError) -> float:
         if not isinstance(answer, KopsError):
             return 0
         timeout = self._client.timeout
         return timeout if leader_moved(answer) else min(NO_LEADER_SECONDS, timeout) if has_no_leader(answer) else 0
 
-    def _asked(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
+    def _asked(
+        self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str
+    ) -> dict[TopicPartition, FoundOffset | KopsError]:
         """List offsets once, and wait for all of them.
 
         No other request about topics runs meanwhile: librdkafka looks up unknown leaders in the calling thread, and its own thread frees
@@ -138,20 +154,20 @@ class Offsets:
         asked = {Librdkafka(partition.topic, partition.partition): spec for partition in partitions}
         if not asked:
             return {}
-        answers: dict[TopicPartition, int | KopsError] = {}
+        answers: dict[TopicPartition, FoundOffset | KopsError] = {}
         with self._client.asking_about_topics:
             self._client.settle()
             futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
             for at, future in futures.items():
                 partition = TopicPartition(at.topic, at.partition)
                 outcome = self._client.outcome(future, f"{doing} of {partition}")
-                answers[partition] = outcome if isinstance(outcome, KopsError) else int(outcome.offset)
+                answers[partition] = outcome if isinstance(outcome, KopsError) else FoundOffset(int(outcome.offset), int(outcome.timestamp))
         return answers
 
 
-def _bounds(start: int | KopsError, end: int | KopsError) -> Bounds | KopsError:
+def _bounds(start: FoundOffset | KopsError, end: FoundOffset | KopsError) -> Bounds | KopsError:
     if isinstance(start, KopsError):
         return start
     if isinstance(end, KopsError):
         return end
-    return Bounds(start, max(start, end))
+    return Bounds(start.offset, max(start.offset, end.offset))

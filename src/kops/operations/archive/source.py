@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
 from kops.core.errors import NotFound, Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import Bounds, TopicPartition
 from kops.core.records.models import OffsetRange
-from kops.core.records.ranges import Span, parse_span, resolve_span
+from kops.core.records.ranges import Span, parse_span, range_text, resolve_span
 from kops.core.selection import parse_selection, partitions_selected
+from kops.core.times import ANY_TIME, Times
 from kops.gateways.kafka import Kafka
+from kops.operations.clock import clock_notes
 from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.operations.engine.spark import Engine
+    from kops.spark.replay.tasks import TimeWindow
 
 
 @dataclass(frozen=True)
@@ -30,12 +37,14 @@ class Range:
     """The part of a topic that is read.
 
     :param partitions: total number of partitions of the topic
+    :param times: the timestamps of the records that are meant; the ranges are where they can be
     """
 
     topic: str
     ranges: Mapping[int, OffsetRange]
     partitions: int
     notes: tuple[str, ...] = ()
+    times: Times = ANY_TIME
 
     @property
     def offsets(self) -> int:
@@ -92,8 +101,9 @@ def range_of(
     bounds = source.kafka.offsets.bounds(partitions)
     stable = source.kafka.offsets.bounds(partitions, isolation="read_committed")
     wanted = parse_span(span, services.now()) if span is not None else Span()
-    at_times = {time: source.kafka.offsets.at_time(partitions, time) for time in set(wanted.times)}
-    ranges, notes = resolve_span(wanted, bounds, at_times)
+    since = wanted.times.first
+    ranges, notes = resolve_span(wanted, bounds, {} if since is None else source.kafka.offsets.at_time(partitions, since))
+    notes += clock_notes(services, source.kafka) if wanted.is_relative else []
     starts, ends = (_committed(source, name, partitions) for name in (from_group, until_group))
     found = {}
     for place, given in ranges.items():
@@ -104,7 +114,30 @@ def range_of(
         found[place.partition] = OffsetRange(start, max(start, end))
         if stable[place].log_end_offset < min(ends.get(place, given.end), bounds[place].log_end_offset):
             notes.append(f"{place} has an open transaction at offset {stable[place].log_end_offset}: nothing from there on is sent")
-    return Range(selection.topic, found, len(existing[selection.topic]), tuple(notes))
+    return Range(selection.topic, found, len(existing[selection.topic]), tuple(notes), wanted.times)
+
+
+def where_times_are(engine: Engine, settings: Mapping[str, str], found: Range) -> tuple[Range, dict[int, TimeWindow]]:
+    """Narrow a range of time to the offsets between the first and the last record of that time, and say how many there are.
+
+    Reads all of the range: any record that follows may be of that time.
+
+    :param settings: of the source, as ``settings_of`` returns them
+    """
+    tasks = engine.tasks  # must have started before anything else imports pyspark
+    from kops.spark.replay.jobs import PartitionRange
+    from kops.spark.replay.tasks import times_found
+
+    engine.services.progress.step(f"looking through {found.topic} for records of that time")
+    parts = [PartitionRange(number, some.start, some.end) for number, some in sorted(found.ranges.items()) if not some.empty]
+    windows = times_found(tasks, found.topic, settings, parts, found.times)
+    ranges = {number: OffsetRange(window.start, window.end) for number, window in windows.items()}
+    inside, looked = (sum(getattr(window, name) for window in windows.values()) for name in ("inside", "looked"))
+    said = (
+        f"{counted(inside, 'record')} {'is' if inside == 1 else 'are'} {range_text(found.times)}: {counted(looked, 'offset')}"
+        f" {'was' if looked == 1 else 'were'} looked at, as timestamps can be out of order"
+    )
+    return replace(found, ranges={**found.ranges, **ranges}, notes=(*found.notes, said)), windows
 
 
 def _committed(source: Source, group: str | None, partitions: tuple[TopicPartition, ...]) -> dict[TopicPartition, int]:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kops
 from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.models import CommittedOffset
 from kops.core.own_names import is_own_group
+from kops.core.records.models import OffsetRange
 from kops.core.selection import parse_selection
-from kops.core.times import time_text, to_milliseconds
+from kops.core.times import ANY_TIME, time_text, to_milliseconds
 from kops.core.topics.settings import own_settings
 from kops.operations.archive.manifest import Archive, Run, archive_json, held_json
 from kops.operations.archive.place import Place, place_of, refuse_others
 from kops.operations.archive.read import read_archive_of
-from kops.operations.archive.source import Range, range_of, settings_of, source_of
+from kops.operations.archive.source import Range, range_of, settings_of, source_of, where_times_are
 from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.protocol.locks import exclusive
 from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.spark.replay.tasks import TimeWindow
 
 
 def take_archive(
@@ -54,6 +58,8 @@ def take_archive(
         if before is None:
             refuse_others(place)
         now = _current(services, topic, before, by)
+        if found.offsets and found.times != ANY_TIME:
+            found = _with_others(*where_times_are(engine, settings, _not_archived(found, now)))
         ranges, notes = _new_ranges(found, now, accept_gap=accept_gap)
         if before is not None and now.topic_id is None:
             notes.append(f"these brokers give topics no ids: kops cannot see whether {topic} was recreated since it was archived")
@@ -66,6 +72,23 @@ def take_archive(
         place.write(engine, archive_json(after))
     said = tuple(note.replace(" is sent", " is archived") for note in found.notes)
     return after, run, (*said, *notes, *unread, *(_left_out(run) if run else ()))
+
+
+def _not_archived(found: Range, archive: Archive) -> Range:
+    """Return a range without the offsets that are archived, unless it begins before them, which is said of what is written."""
+    ranges = dict(found.ranges)
+    for number, some in found.ranges.items():
+        first, last = archive.span(number) or (0, 0)
+        if first <= some.start < last:
+            ranges[number] = OffsetRange(last, max(last, some.end))
+    return replace(found, ranges=ranges)
+
+
+def _with_others(found: Range, windows: Mapping[int, TimeWindow]) -> Range:
+    """Return a range of time as an archive holds it, without holes: with the records of other times that stand between those of it."""
+    others = sum(window.others for window in windows.values())
+    note = f"{counted(others, 'record')} of other times between them {'is' if others == 1 else 'are'} archived too: an archive has no holes"
+    return replace(found, notes=(*found.notes, note)) if others else found
 
 
 def _current(services: Services, topic: str, before: Archive | None, by: str | None) -> Archive:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.changelog.filters import Times
 from kops.core.changelog.stats import LARGEST, NAMED, BadRecord, Counts, LargeEntry, Stats
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
 from kops.core.records.models import OffsetRange, Record
 from kops.core.schemas.models import RegisteredSchema
 from kops.core.statefile import Form
+from kops.core.times import Times
 from kops.formats.base import Format
 from kops.operations.changelog.check import Check, checker_named, ids_seen, wrong_sql
 from kops.operations.changelog.layouts import Layout

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kops.core.changelog.filters import Times
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange, Record, timestamp_text
+from kops.core.times import Times
 from kops.formats.base import Format, readable_text
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kops.core.changelog.filters import Times
 from kops.core.errors import Refused, UsageProblem
 from kops.core.extras import installed
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange, Record
+from kops.core.times import Times
 from kops.formats.streams import store_types as types
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.target import Target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from kops.core.selection import parse_selection
 from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of, position_of
 from kops.operations.connect.offsets_change import Move, OffsetMoves, plan_moves
 from kops.operations.connect.select import select
+from kops.operations.offsets.landings import by_strategy
 from kops.operations.offsets.plan import by_partition
 from kops.operations.offsets.strategies import seeks_of
-from kops.operations.offsets.targets import at_times
 from kops.operations.services import Services
 
 Pair = tuple[Mapping[str, Any], Mapping[str, Any] | None]
@@ -44,6 +45,7 @@ def plan_alter(
     """
     (connector,) = select(services, [name])
     current = _current(services, connector)
+    warnings: list[str] = []
     if file is not None:
         pairs = read_offsets(file, name)
     elif partition is not None or offset is not None:
@@ -60,8 +62,9 @@ def plan_alter(
             hint="pass --partition JSON --offset JSON; `kops connect offsets show` prints both",
         )
     else:
-        pairs = _positions(services, positions, current)
-    return plan_moves(services, connector, _moves(pairs, current))
+        pairs, warnings = _positions(services, positions, current)
+    plan = plan_moves(services, connector, _moves(pairs, current))
+    return replace(plan, warnings=(*plan.warnings, *warnings))
 
 
 def plan_reset(services: Services, name: str, only: Sequence[str]) -> Plan[OffsetMoves]:
@@ -105,8 +108,8 @@ def _moves(pairs: Sequence[Pair], current: Mapping[str, Pair]) -> list[Move]:
     return list(moves.values())
 
 
-def _positions(services: Services, texts: Sequence[str], current: Mapping[str, Pair]) -> list[Pair]:
-    """Resolve positions in topics to offsets; offsets outside of the log are refused."""
+def _positions(services: Services, texts: Sequence[str], current: Mapping[str, Pair]) -> tuple[list[Pair], list[str]]:
+    """Resolve positions in topics to offsets, with warnings about times; offsets outside of the log are refused."""
     if not texts:
         raise UsageProblem("no position is given", hint="write it like orders:0=1200, orders=start, orders=end or orders=@-1h")
     strategies: dict[TopicPartition, Strategy] = {}
@@ -114,7 +117,8 @@ def _positions(services: Services, texts: Sequence[str], current: Mapping[str, P
         if isinstance(seek, SkipRecords):
             raise UsageProblem("skip: is for groups only", hint="orders:0=+1 moves one offset forward")
         strategies[partition] = seek
-    bounds, times = services.kafka.offsets.bounds(strategies), at_times(services, strategies)
+    bounds = services.kafka.offsets.bounds(strategies)
+    times, warnings = by_strategy(services, strategies, bounds)
     pairs: list[Pair] = []
     for partition, strategy in sorted(strategies.items(), key=lambda each: each[0]):
         _, before = current.get(str(partition), (None, None))
@@ -123,7 +127,7 @@ def _positions(services: Services, texts: Sequence[str], current: Mapping[str, P
             raise Refused(f"the connector has no offset for {partition} to count from", hint="name an offset, start, end or a time")
         target = resolve(strategy, None if here is None else CommittedOffset(here), bounds[partition], times.get(partition))
         pairs.append(({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: target.offset}))
-    return pairs
+    return pairs, warnings
 
 
 def read_offsets(file: Path, name: str) -> list[Pair]:

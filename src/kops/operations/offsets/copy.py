@@ -12,9 +12,9 @@ from kops.core.plan import Plan
 from kops.operations.groups.matching import find_group
 from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.choose import committed_now, ready_group
+from kops.operations.offsets.landings import by_strategy
 from kops.operations.offsets.move import plan_move
 from kops.operations.offsets.rules import included, narrowing
-from kops.operations.offsets.targets import at_times
 from kops.operations.services import Services
 
 BY_OFFSET, BY_TIME = "offset", "time"
@@ -52,7 +52,8 @@ def plan_copy(
     _refuse_twice(places)
     strategies = _by_time(services, commits) if by == BY_TIME else {p: ToOffset(found.offset) for p, found in commits.items()}
     bounds = services.kafka.offsets.bounds_or_errors(places.values())
-    times = at_times(services, {places[p]: strategy for p, strategy in strategies.items() if isinstance(bounds[places[p]], Bounds)})
+    there = {place: found for place, found in bounds.items() if isinstance(found, Bounds)}
+    times, warnings = by_strategy(services, {places[p]: strategy for p, strategy in strategies.items()}, there)
     wanted: dict[TopicPartition, tuple[CommittedOffset | None, str]] = {}
     unchanged: dict[TopicPartition, str] = {}
     for partition, committed in commits.items():
@@ -71,7 +72,7 @@ def plan_copy(
         raise Refused(f"there is no partition {missing_place}", hint="`kops topics create` makes topics", topic=missing_place.topic)
     summary = f"copy offsets of group {source} to {f'group {target}' if source != target else ', '.join(sorted(set(renames.values())))}"
     kept = {place: (current.get(place), reason) for place, reason in unchanged.items()}
-    return plan_move(services, group_moves(target, state_of(group), {**kept, **wanted}, current), summary=summary)
+    return plan_move(services, group_moves(target, state_of(group), {**kept, **wanted}, current), summary=summary, warnings=warnings)
 
 
 def parse_renames(texts: Sequence[str]) -> dict[str, str]:

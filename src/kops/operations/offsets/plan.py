@@ -24,6 +24,7 @@ from kops.operations.groups.matching import why_incomplete
 from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.choose import ChosenGroups
+from kops.operations.offsets.landings import time_warnings
 from kops.operations.offsets.move import plan_move, plan_moves
 from kops.operations.offsets.rules import Places, Rule, existing_partitions, places_of
 from kops.operations.offsets.skip import passed_transactions
@@ -72,7 +73,8 @@ def plan_group(
     targets = read_targets(services, rules, places.items(), skip_gone=skip_gone)
     (moves,) = _resolved(wanted, targets)
     after = {partition: committed.offset for partition, committed in moves.writes().items() if committed is not None}
-    warnings = [*_kept_behind(wanted, [moves]), *passed_transactions(services, after, current, targets.bounds)]
+    passed = passed_transactions(services, after, current, targets.bounds)
+    warnings = [*_kept_behind(wanted, [moves]), *passed, *time_warnings(services, targets.by_time())]
     return plan_move(services, moves, summary=summary, warnings=warnings)
 
 
@@ -111,13 +113,14 @@ def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule],
         elif named:
             raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
     every = (place for one in wanted.values() for place in one.places.items())
-    groups = _resolved(wanted, read_targets(services, [rule.strategy for rule in rules], every))
+    targets = read_targets(services, [rule.strategy for rule in rules], every)
+    groups = _resolved(wanted, targets)
     left = [
         GroupMoves(name, str(problem.details.get("state")), left=f"has members ({problem.details.get('state', 'active')})")
         for name, problem in chosen.active.items()
     ]
     left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
-    warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups)]
+    warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups), *time_warnings(services, targets.by_time())]
     if chosen.groups.keys() != chosen.named and (missing := why_incomplete(services)):
         warnings.append(missing.message)
     return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings)

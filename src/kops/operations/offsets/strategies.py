@@ -12,7 +12,7 @@ from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
 from kops.core.offsets.arithmetic import ShiftBy, SkipRecords, Strategy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection, parse_selection
-from kops.core.times import Position, parse_datetime, parse_position, parse_time, to_milliseconds
+from kops.core.times import Position, is_relative, parse_datetime, parse_position, parse_time, to_milliseconds
 
 TOPIC = "topic"
 SKIP = "skip:"
@@ -80,9 +80,9 @@ def strategy_of(choice: Choice, now: datetime) -> Strategy:
         return ToCurrent() if choice.to == "current" else _of_position(parse_position(choice.to, now))
     if choice.to_datetime is not None:
         text = choice.to_datetime
-        return ToTime(parse_time(text, now) if text.startswith("@") else parse_datetime(text))
+        return ToTime(parse_time(text, now) if text.startswith("@") else parse_datetime(text), is_relative(text))
     if choice.by_duration is not None:
-        return ToTime(_back(now, choice.by_duration))
+        return ToTime(_back(now, choice.by_duration), relative=True)
     if choice.shift_by is not None:
         return ShiftBy(choice.shift_by)
     if choice.to_offset is not None:
@@ -141,7 +141,7 @@ def position_strategy(text: str, now: datetime) -> Strategy:
 
 def _of_position(position: Position) -> Strategy:
     if position.kind == "time":
-        return ToTime(position.value)
+        return ToTime(position.value, position.relative)
     if position.kind == "offset":
         return ToOffset(position.value)
     return ToEarliest() if position.kind == "start" else ToLatest()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import Bounds, CommittedOffset, GroupOffsets, TopicPartition
-from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
+from kops.core.offsets.arithmetic import Landing, ShiftBy, Stay, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
 from kops.core.offsets.moves import Column, TopicMoves
 from kops.operations.offsets.checks import current_column
+from kops.operations.offsets.landings import landings
 from kops.operations.offsets.rules import Places
 from kops.operations.services import Services
 
@@ -22,22 +23,30 @@ class Targets:
 
     :param strategies: by number of the rule
     :param bounds: of the partitions that exist
-    :param times: by time, the first offset at or after it; None if there is none
+    :param times: by time, where it leads; None if no record is as late
     """
 
     def __init__(
         self,
         strategies: Sequence[Strategy | Stay],
         bounds: Mapping[TopicPartition, Bounds],
-        times: Mapping[int, Mapping[TopicPartition, int | None]],
+        times: Mapping[int, Mapping[TopicPartition, Landing | None]],
     ) -> None:
         self.strategies = strategies
         self.bounds = bounds
         self._bounds = {(partition.topic, partition.partition): found for partition, found in bounds.items()}
-        self._times = {at: {(p.topic, p.partition): offset for p, offset in found.items()} for at, found in times.items()}
+        self._landings = times
+        self._times = {at: {(p.topic, p.partition): landing for p, landing in found.items()} for at, found in times.items()}
         self._known: dict[tuple[str, int, int], Target] = {}
         self.columns: dict[tuple[str, Places], tuple[tuple[int, ...], Column, tuple[str, ...]]] = {}
         """By topic and places, the moves of groups with a commit in every partition: partitions, offsets, reasons."""
+
+    def by_time(self) -> Iterator[tuple[ToTime, TopicPartition, Landing | None]]:
+        """Yield where each time leads, in the partitions that are not empty."""
+        for time in dict.fromkeys(strategy for strategy in self.strategies if isinstance(strategy, ToTime)):
+            for place, landing in self._landings[time.milliseconds].items():
+                if not self.bounds[place].empty:
+                    yield time, place, landing
 
     def of(self, topic: str, partition: int, rule: int, committed: int | None) -> Target | None:
         """Return the new offset of a partition; None if it stays, or no longer exists.
@@ -53,8 +62,8 @@ class Targets:
             return resolve(strategy, None if committed is None else CommittedOffset(committed), bounds)
         found = self._known.get((topic, partition, rule))
         if found is None:
-            at_time = self._times[strategy.milliseconds][topic, partition] if isinstance(strategy, ToTime) else None
-            found = self._known[topic, partition, rule] = resolve(strategy, None, bounds, at_time)
+            landing = self._times[strategy.milliseconds][topic, partition] if isinstance(strategy, ToTime) else None
+            found = self._known[topic, partition, rule] = resolve(strategy, None, bounds, landing)
         return found
 
 
@@ -127,14 +136,5 @@ def read_targets(
             bounds[partition] = found
         elif not (skip_gone and isinstance(found, NotFound)):
             raise found
-    at = {
-        milliseconds: services.kafka.offsets.at_time([partition for partition in partitions if partition in bounds], milliseconds)
-        for milliseconds, partitions in times.items()
-    }
+    at = {milliseconds: landings(services, dict.fromkeys(partitions, milliseconds), bounds) for milliseconds, partitions in times.items()}
     return Targets(strategies, bounds, at)
-
-
-def at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:
-    """Return the first offset at or after the time of each strategy that is a time; None if the partition has none."""
-    times = {partition: strategy.milliseconds for partition, strategy in strategies.items() if isinstance(strategy, ToTime)}
-    return services.kafka.offsets.at_times(times)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kops.core.intervals import Intervals
 from kops.core.models import NewTopic, TopicPartition
 from kops.core.plan import Arguments, Json
+from kops.core.times import ANY_TIME, Times
 from kops.core.topics.changes import new_topic_json
 from kops.operations.offsets.items import partition_of
 from kops.operations.replay.request import Changes, changes_of_json
@@ -38,6 +39,8 @@ class ReplayArguments(Arguments):
     :param no_undo: why it cannot be undone; empty when it can
     :param ends: of the targets' partitions, before
     :param progress_topic: where transactions record the progress too; None for nowhere
+    :param times: only records with these timestamps are sent, if there are others between them
+    :param of_times: partition -> the number of records of a range of time, as counted for the plan; empty for other ranges
     :param resumed: only what is left is sent
     :param preview: what a dry run found
     """
@@ -63,6 +66,8 @@ class ReplayArguments(Arguments):
     no_undo: str = ""
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     progress_topic: str | None = None
+    times: Times = ANY_TIME
+    of_times: Mapping[int, int] = field(default_factory=dict)
     resumed: bool = False
     preview: Json = None
 
@@ -84,8 +89,10 @@ class ReplayArguments(Arguments):
             "changes": self.changes.as_json(),
             "targets": dict(self.targets),
             "ends": {str(place): end for place, end in sorted(self.ends.items())},
+            "times": None if self.times == ANY_TIME else [self.times.first, self.times.end],
+            "of_times": {str(number): count for number, count in self.of_times.items()},
         }
-        return {name: value for name, value in body.items() if value or name not in ("resumed", "preview")}
+        return {name: value for name, value in body.items() if value or name not in ("times", "of_times", "resumed", "preview")}
 
     @classmethod
     def of_json(cls, body: Json) -> Self:
@@ -98,6 +105,8 @@ class ReplayArguments(Arguments):
             "ranges": {int(number): (start, end) for number, (start, end) in body["ranges"].items()},
             "changes": changes_of_json(body["changes"]),
             "ends": {partition_of(place): end for place, end in body["ends"].items()},
+            "times": Times(*body.get("times", ())),
+            "of_times": {int(number): count for number, count in body.get("of_times", {}).items()},
         }
 
 

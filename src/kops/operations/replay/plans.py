@@ -12,9 +12,9 @@ from kops.core.models import TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.records.models import OffsetRange
 from kops.core.selection import parse_selection
-from kops.core.times import to_milliseconds
+from kops.core.times import ANY_TIME, to_milliseconds
 from kops.formats.base import as_text_or_base64
-from kops.operations.archive.source import Range, Source, has_older, range_of, settings_of, source_of
+from kops.operations.archive.source import Range, Source, has_older, range_of, settings_of, source_of, where_times_are
 from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.arguments import ReplayArguments, new_name
 from kops.operations.replay.progress import ProgressTopic, find_progress_topic, progress_notes
@@ -45,6 +45,9 @@ def plan_replay(services: Services, request: ReplayRequest, *, look: bool = Fals
     work, reads = Work(services, arguments), bool(found.offsets or look)
     if reads:
         work.begin()
+    if found.offsets and found.times != ANY_TIME:
+        found, arguments = _of_times(work, found)
+        work.arguments = arguments
     topics: Sequence[str] = request.declared or ((request.target,) if request.target else ())
     if not topics and reads:
         topics = topics_by_reading(work, ranges_left(arguments, {}))
@@ -66,10 +69,10 @@ def plan_replay(services: Services, request: ReplayRequest, *, look: bool = Fals
     work.arguments = arguments
     plan = Plan(
         operation=OPERATION,
-        summary=_summary(request, found, targets),
+        summary=_summary(request, found, targets, arguments),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=tuple(_items(found, request, where)),
+        items=tuple(_items(found, request, where, arguments)),
         guard=guard_of(targets),
         arguments=arguments,
         warnings=tuple(_warnings(services, source, found, request, targets)),
@@ -107,7 +110,7 @@ def _arguments(services: Services, request: ReplayRequest, found: Range, master:
         master=master,
         source_context=request.source_context,
         target=request.target,
-        ranges={number: (some.start, some.end) for number, some in sorted(found.ranges.items()) if not some.empty},
+        ranges=_sent_ranges(found),
         changes=request.changes,
         partition_by=request.partition_by,
         rate=request.rate,
@@ -119,7 +122,22 @@ def _arguments(services: Services, request: ReplayRequest, found: Range, master:
     )
 
 
-def _items(found: Range, request: ReplayRequest, where: str) -> list[Item]:
+def _of_times(work: Work[ReplayArguments], found: Range) -> tuple[Range, ReplayArguments]:
+    """Return where the records of a range of time are, and the arguments that send no others."""
+    found, windows = where_times_are(work.engine, work.source_settings(), found)
+    return found, replace(
+        work.arguments,
+        ranges=_sent_ranges(found),
+        times=found.times if any(window.others for window in windows.values()) else ANY_TIME,
+        of_times={number: window.inside for number, window in windows.items() if window.inside},
+    )
+
+
+def _sent_ranges(found: Range) -> dict[int, tuple[int, int]]:
+    return {number: (some.start, some.end) for number, some in sorted(found.ranges.items()) if not some.empty}
+
+
+def _items(found: Range, request: ReplayRequest, where: str, arguments: ReplayArguments) -> list[Item]:
     items = []
     for number, some in sorted(found.ranges.items()):
         target = f"{found.topic}:{number}"
@@ -127,13 +145,16 @@ def _items(found: Range, request: ReplayRequest, where: str) -> list[Item]:
         if some.empty:
             items.append(Item(target, "none", some.start, some.end, "no records"))
         else:
-            items.append(Item(target, "send", some.start, some.end, f"to {to}"))
+            count = f"{counted(arguments.of_times[number], 'record')} " if number in arguments.of_times else ""
+            items.append(Item(target, "send", some.start, some.end, f"{count}to {to}"))
     return items
 
 
-def _summary(request: ReplayRequest, found: Range, targets: Targets) -> str:
+def _summary(request: ReplayRequest, found: Range, targets: Targets, arguments: ReplayArguments) -> str:
     to = request.target or f"{len(targets.counts)} topics by expression"
-    what = f"up to {counted(found.offsets, 'record')} of {found.topic}" if found.offsets else f"no records of {found.topic}"
+    known = sum(arguments.of_times.values())
+    records = counted(known, "record") if known and request.limit is None else f"up to {counted(known or found.offsets, 'record')}"
+    what = f"{records} of {found.topic}" if found.offsets else f"no records of {found.topic}"
     cluster = f" in context {request.source_context}" if request.source_context else ""
     how = "changed on the way" if request.changes.some else "as they are"
     return f"send {what}{cluster} to {to}, {how}"
@@ -230,7 +251,8 @@ def _of_batches(
     topic, target = work.arguments.source, work.arguments.anchor
     count = counted(work.engine.tasks, work.job(len(parts)), parts)
     ranges = {TopicPartition(topic, part.partition): OffsetRange(part.start, part.end) for part in parts[:1]}
-    records = next((batch for batch in source.kafka.records.read(ranges) if batch), [])[:SAMPLES]
+    some = ([record for record in batch if work.arguments.times.include(record.timestamp)] for batch in source.kafka.records.read(ranges))
+    records = next((batch for batch in some if batch), [])[:SAMPLES]
     return {target: count}, [_sample(target, record.key, record.value, record.timestamp) for record in records]
 
 

@@ -45,6 +45,7 @@ def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult])
     ).found
     by_partition = plan.arguments.partition_by == KEEP and len(plan.arguments.targets) == 1
     sent = {target: Totals(value["records"], int(value["fingerprint"], 16)) for target, value in values.items()}
+    results = tuple(_of_times(plan, result) for result in results)
     if by_partition:
         topic = plan.arguments.anchor
         there = {target: _sum_of(found.get(TopicPartition(topic, partition_of(target).partition))) for target in values}
@@ -53,6 +54,24 @@ def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult])
     total = sum(map(_sum_of, found.values()), Totals())
     wanted = sum(sent.values(), Totals())
     return _with_others(tuple(_judged(result, wanted, total, plan, shown=sent.get(result.target)) for result in results), found)
+
+
+def _of_times(plan: Plan[Given], result: ItemResult) -> ItemResult:
+    """Return a result; FAILED if as many records were sent of a partition as the plan did not count in its range of time."""
+    given = plan.arguments
+    counted_before = given.of_times.get(partition_of(result.target).partition)
+    if result.status is not Status.DONE or counted_before is None or given.limit is not None or given.changes.some:
+        return result
+    sent = result.value["records"]
+    if sent == counted_before:
+        return result
+    error = VerificationFailed(
+        f"{result.target}: {counted(sent, 'record')} of the range of time sent, and {counted_before:,} counted when it was planned",
+        hint="compaction or retention has deleted some since, or transactions were decided; what was sent is in the target",
+        sent=sent,
+        counted=counted_before,
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
 
 
 def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition, PartitionTotals]) -> tuple[ItemResult, ...]:

@@ -37,7 +37,8 @@ def letters_of(
 
     given, changes = work.arguments, work.changes
     key, value = parse_form(changes.key), parse_form(changes.value)
-    wanted = TopicRange(given.source, {p.partition: (p.start, p.end) for p in parts}, read_committed=True, headers=True, split=False)
+    ranges = {part.partition: (part.start, part.end) for part in parts}
+    wanted = TopicRange(given.source, ranges, read_committed=True, headers=True, split=False, times=given.times)
     session = work.engine.session
     records = BatchSource(session, work.source_settings()).reduced(wanted, SCHEMA, DeadLetterRowBuilder(offsets, inside))
     seen = decoded(records, given.source, key, value, skip=changes.skip, more=("dead_letter", "attempts"))

@@ -12,6 +12,8 @@ from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
+from kops.core.records.ranges import range_text
+from kops.core.times import ANY_TIME
 from kops.core.topics.names import PROGRESS_TOPIC
 from kops.operations.archive.source import Range, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
@@ -92,7 +94,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
         refuse_forgotten(services, found.topic, known, {number: some.start for number, some in found.ranges.items()})
     noted = folded(services, known, stable=not request.take_over)
     done = dict.fromkeys(noted, RedriveProgress()) if request.again else noted
-    arguments = _arguments(services, request, found.topic, chosen_master(services, request.master))
+    arguments = replace(_arguments(services, request, found.topic, chosen_master(services, request.master)), times=found.times)
     work = Work(services, arguments)
     work.begin()
     groups, chosen = _read(work, found, done, request)
@@ -127,7 +129,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
             partition_by=by,
             ranges={number: (some[0][0], some[-1][1]) for number, some in claims.items()},
             claims=claims,
-            without_records=_without_records(found, done, claims) if len(sent) == len(groups) else {},
+            without_records=_without_records(found, done, claims) if len(sent) == len(groups) and found.times == ANY_TIME else {},
             histogram=causes_json(groups),
         ),
         warnings=tuple(_warnings(found.topic, targets)),
@@ -278,7 +280,9 @@ def _warnings(topic: str, targets: Targets) -> list[str]:
 
 
 def _exactness(found: Range) -> list[str]:
+    looked = f"{counted(found.offsets, 'offset')} looked at, as timestamps can be out of order"
     return [
+        *([f"only dead letters {range_text(found.times)}: {looked}"] if found.times != ANY_TIME else []),
         f"each once: {PROGRESS_TOPIC} has which dead letters were sent back, in the transactions of the records; there is no undo",
         *(note.replace(" is sent", " is sent back") for note in found.notes),
     ]

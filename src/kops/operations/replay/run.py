@@ -148,7 +148,9 @@ class Replay(Mutation[Given]):
         there = "one with the same content is" if records == 1 else "as many with the same content are"
         others = sum(value.get(OTHERS, 0) for value in values)
         beside = f"; {counted(others, 'record')} of other producers came there since the plan was made" if others else ""
-        return (f"proven: {counted(records, 'record')} {'was' if records == 1 else 'were'} sent, and {there} in the target{beside}",)
+        known = sum(plan.arguments.of_times.values())
+        all_of = f"all {known:,} that the range of time had when it was planned; " if known and known == records else ""
+        return (f"proven: {counted(records, 'record')} {'was' if records == 1 else 'were'} sent, {all_of}{there} in the target{beside}",)
 
 
 REPLAY: Replay[ReplayArguments] = Replay()

@@ -108,6 +108,7 @@ class Work(Generic[Given]):
             transactional=given.guarantee == EXACTLY_ONCE,
             rate=given.rate and given.rate / min(parts, self._slots(parts)),
             inflated=given.inflated,
+            times=given.times,
             progress_topic=given.progress_topic,
         )
 
@@ -169,7 +170,7 @@ class Work(Generic[Given]):
         from kops.spark.reading.ranges import TopicRange
 
         ranges = {part.partition: (part.start, part.end) for part in parts}
-        return TopicRange(self.arguments.source, ranges, read_committed=True, headers=True, split=False)
+        return TopicRange(self.arguments.source, ranges, read_committed=True, headers=True, split=False, times=self.arguments.times)
 
     @property
     def _forms(self) -> tuple[Form, Form]:

@@ -9,7 +9,9 @@ from typing import Any
 from kops.core.errors import KopsError
 from kops.core.findings import counted
 from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
-from kops.core.times import parse_time
+from kops.core.offsets.arithmetic import Landing, ToTime
+from kops.core.times import is_relative, parse_time, time_text
+from kops.operations.offsets.landings import by_strategy
 from kops.operations.services import Services
 from kops.operations.topics.listing import select_partitions
 
@@ -21,10 +23,12 @@ class Report:
     """A row per partition.
 
     :param failed: number of partitions that could not be read
+    :param warnings: what makes offsets by time other than they seem
     """
 
     rows: list[dict[str, Any]]
     failed: int = 0
+    warnings: Sequence[str] = ()
 
 
 def offset_report(services: Services, texts: Sequence[str], *, at: str | None = None, regex: bool = False) -> Report:
@@ -33,16 +37,17 @@ def offset_report(services: Services, texts: Sequence[str], *, at: str | None = 
     ``offsets`` counts from log start to log end; compaction and transactions leave offsets without a record, so there may be fewer records.
     ``last_stable_offset`` is where ``read_committed`` consumers stop: below the log end while a transaction is open.
 
-    :param at: a time: adds ``offset_at``, the first offset with this timestamp or a later one, and ``offsets_since``
+    :param at: a time: adds ``offset_at``, the first offset with this timestamp or a later one, ``timestamp_at``, that of the record there,
+        and ``offsets_since``
     """
-    time = None if at is None else parse_time(at, services.now())
+    time = None if at is None else ToTime(parse_time(at, services.now()), is_relative(at))
     _, places = select_partitions(services, texts, regex=regex)
     bounds = services.kafka.offsets.bounds_or_errors(places)
     stable = services.kafka.offsets.bounds_or_errors(places, isolation=READ_COMMITTED)
-    good = [place for place in places if isinstance(bounds[place], Bounds)]
-    times = None if time is None else services.kafka.offsets.at_time(good, time)
+    good = {place: found for place in places if isinstance(found := bounds[place], Bounds)}
+    times, warnings = (None, []) if time is None else by_strategy(services, dict.fromkeys(good, time), good)
     rows = [_row(place, bounds[place], stable[place], times) for place in places]
-    return Report(rows, len(places) - len(good))
+    return Report(rows, len(places) - len(good), warnings)
 
 
 def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -67,7 +72,7 @@ def total_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _row(
-    place: TopicPartition, bounds: Bounds | KopsError, stable: Bounds | KopsError, times: Mapping[TopicPartition, int | None] | None
+    place: TopicPartition, bounds: Bounds | KopsError, stable: Bounds | KopsError, times: Mapping[TopicPartition, Landing | None] | None
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"topic": place.topic, "partition": place.partition}
     known = isinstance(bounds, Bounds)
@@ -80,9 +85,12 @@ def _row(
     note = "" if isinstance(bounds, Bounds) else bounds.message
     if times is not None:
         at = times.get(place)
-        row["offset_at"] = at
-        row["offsets_since"] = None if not isinstance(bounds, Bounds) else 0 if at is None else bounds.log_end_offset - at
+        row["offset_at"] = None if at is None else at.offset
+        row["timestamp_at"] = None if at is None else time_text(at.timestamp)
+        row["offsets_since"] = None if not isinstance(bounds, Bounds) else 0 if at is None else bounds.log_end_offset - at.offset
         note = note or (NO_RECORD if known and at is None else "")
+        if at is not None and at.looked is not None and (at.record is None or at.record[0] > at.offset):
+            note = "a transaction marker is there"
     if known and row["last_stable_offset"] is not None and row["last_stable_offset"] < row["log_end_offset"]:
         note = "; ".join(one for one in (note, "open transaction") if one)
     return {**row, "note": note}

@@ -17,6 +17,7 @@ from kops.core.streams.topics import owner_of
 from kops.core.times import Position, parse_position
 from kops.core.topics.names import refuse_kafkas_own
 from kops.core.topics.settings import POLICY
+from kops.operations.offsets.landings import by_strategy
 from kops.operations.protocol.mutation import FinalMutation, failed
 from kops.operations.services import Services
 from kops.operations.topics.impact import Needs, Readers, group_names, need_warnings, needs_below, readers_of
@@ -125,7 +126,9 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
     settings = services.kafka.topics.settings(found)
     _refuse_compacted(settings)
     bounds = services.kafka.offsets.bounds(positions)
-    targets = _targets(services, positions, bounds)
+    strategies = {place: _strategy(position) for place, position in positions.items()}
+    times, dated = by_strategy(services, strategies, bounds)
+    targets = {place: resolve(strategies[place], None, ends, times.get(place)) for place, ends in bounds.items()}
     cuts = {place: (bounds[place], target.offset) for place, target in targets.items()}
     needs, readers = needs_below(services, cuts), readers_of(services, found) if found else Readers({}, {})
     deleted = {place: max(0, target.offset - bounds[place].log_start_offset) for place, target in targets.items()}
@@ -140,7 +143,7 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
         confirm=topics[0] if len(topics) == 1 else f"{len(topics)} topics",
         guard={"topics": {name: found[name].topic_id for name in topics}, "needs": _needs_json(needs)},
         arguments=Truncation({place: targets[place].offset for place in positions if deleted[place]}),
-        warnings=tuple(_warnings(topics, needs, readers)),
+        warnings=(*_warnings(topics, needs, readers), *dated),
     )
 
 
@@ -193,17 +196,10 @@ class TruncateTopics(FinalMutation[TruncationArgs]):
 TRUNCATE: TruncateTopics[Truncation] = TruncateTopics()
 
 
-def _targets(
-    services: Services, positions: Mapping[TopicPartition, Position], bounds: Mapping[TopicPartition, Bounds]
-) -> dict[TopicPartition, Target]:
-    times = services.kafka.offsets.at_times({place: position.value for place, position in positions.items() if position.kind == "time"})
-    return {place: resolve(_strategy(positions[place]), None, ends, times.get(place)) for place, ends in bounds.items()}
-
-
 def _strategy(position: Position) -> Strategy:
     if position.kind == "end":
         return ToLatest()
-    return ToOffset(position.value) if position.kind == "offset" else ToTime(position.value)
+    return ToOffset(position.value) if position.kind == "offset" else ToTime(position.value, position.relative)
 
 
 def _item(place: TopicPartition, bounds: Bounds, target: Target) -> Item:

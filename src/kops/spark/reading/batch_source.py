@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kops.core.times import ANY_TIME, Times
+from kops.formats.batches.columns import are_within
 from kops.formats.batches.header import UnreadableBatch
 from kops.formats.xxhash64_columns import key_hashes, record_hashes
 from kops.spark.driver.watch import reporting
@@ -112,7 +114,7 @@ class Piece:
     """What a task reads of a partition: from ``start`` up to, but not including, ``end``.
 
     :param trimmed: whether the application has read earlier records, which are gone
-    :param one_key_in: as in ``TopicRange``
+    :param one_key_in: and ``times``: as in ``TopicRange``
     """
 
     topic: str
@@ -122,6 +124,7 @@ class Piece:
     read_committed: bool = False
     trimmed: bool = False
     one_key_in: int = 1
+    times: Times = ANY_TIME
 
     def records(self, settings: Mapping[str, str], folder: str | None = None) -> Iterator[RecordColumns]:
         """Yield the records, over a connection of its own.
@@ -144,12 +147,13 @@ class Piece:
             consumer.close()
 
     def sampled(self, records: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
-        """Leave out the keys that are not wanted, as ``KafkaSource`` does."""
-        if self.one_key_in == 1:
-            yield from records
-            return
+        """Leave out the keys and the times that are not wanted."""
         for columns in records:
-            found = columns.where(key_hashes(columns).view("int64") % self.one_key_in == 0)
+            found = columns
+            if self.times != ANY_TIME:
+                found = found.where(are_within(found.timestamps, self.times))
+            if self.one_key_in != 1:
+                found = found.where(key_hashes(found).view("int64") % self.one_key_in == 0)
             if len(found):
                 yield found
 
@@ -172,7 +176,7 @@ def piece_of(wanted: TopicRange, partition: int) -> Piece | None:
     start, end = wanted.ranges.get(partition, (0, 0))
     if start >= end:
         return None
-    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed, wanted.one_key_in)
+    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed, wanted.one_key_in, wanted.times)
 
 
 @dataclass(frozen=True)

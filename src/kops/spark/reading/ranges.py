@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kops.core.times import ANY_TIME, Times
+
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
@@ -28,6 +30,7 @@ class TopicRange:
     :param headers: read the headers too
     :param split: let several tasks read a large partition
     :param without: partition -> offsets to leave out
+    :param times: read the records with these timestamps only
     :param one_key_in: read the records of a share of the keys, chosen by their hash; of those without a key, by their value
     :param begins: partition -> the offset where the application started to read it, if that was not 0
     """
@@ -39,6 +42,7 @@ class TopicRange:
     split: bool = True
     begins: Mapping[int, int] = field(default_factory=dict)
     without: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    times: Times = ANY_TIME
     one_key_in: int = 1
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kops.core.times import ANY_TIME, Times
 from kops.gateways.wire.transaction_requests import Names
 from kops.gateways.wire.transactions import BatchWriter
 from kops.spark.frames import task_number
@@ -49,6 +50,7 @@ class Job:
     :param rate: records per second of one task
     :param most: maximum number of records to send from one range
     :param inflated: see ``formats.batches.copy.fingerprint``
+    :param times: send only the records with these timestamps
     :param known: progress of partitions that were started before, if their groups no longer exist
     :param progress_topic: where transactions store their progress too; None: nowhere
     """
@@ -63,6 +65,7 @@ class Job:
     rate: float | None = None
     most: int | None = None
     inflated: bool = False
+    times: Times = ANY_TIME
     known: Mapping[int, PartitionProgress] = field(default_factory=dict)
     progress_topic: str | None = None
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from kops.core.errors import OperationFailed
-from kops.formats.batches.columns import decode, offsets_between
+from kops.core.times import ANY_TIME, Times
+from kops.formats.batches.columns import are_within, columns_of_frames, may_be_within, offsets_between, only_within
 from kops.formats.batches.copy import added, can_go_on, fingerprint, is_compressed
 from kops.formats.batches.frames import frames_of
 from kops.formats.batches.header import Batch, is_sound
@@ -26,7 +27,7 @@ from kops.spark.driver.failures import explained
 from kops.spark.driver.watch import HELD
 from kops.spark.frames import by_task
 from kops.spark.replay.jobs import KEPT, Job, Outcome, PartitionRange, send_partition
-from kops.spark.replay.slices import Destinations, KeyedSlice, MergedSlice, Slice, WholeBatch
+from kops.spark.replay.slices import KeyedSlice, MergedSlice, Slice, WholeBatch
 
 if TYPE_CHECKING:
     import pyarrow
@@ -109,7 +110,7 @@ class _Copy:
         job, part = self.job, self.part
         with contextlib.closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
             report = None if self.progress_folder is None else self._report
-            return send_partition(job, part, lambda start: slices_of(source, part.partition, start, part.end, job.destinations), report)
+            return send_partition(job, part, lambda start: slices_of(source, job, part, start), report)
 
     def _report(self, records: int, throttled: bool) -> None:
         with contextlib.suppress(OSError):
@@ -119,7 +120,7 @@ class _Copy:
 def _count(job: Job, part: PartitionRange) -> int:
     """Count the records of a range, decoding only those batches of which some are to stay."""
     with contextlib.closing(BatchConsumer(job.source, job.source_settings, read_committed=True)) as source:
-        return sum(each.records for each in slices_of(source, part.partition, part.start, part.end, job.destinations))
+        return sum(each.records for each in slices_of(source, job, part, part.start))
 
 
 @dataclass(frozen=True)
@@ -160,13 +161,14 @@ class _ReadBack:
         return PartitionTotals(records, total, others)
 
 
-def slices_of(source: BatchConsumer, partition: int, start: int, end: int, destinations: Destinations) -> Iterator[Slice]:
-    """Yield the records of a range: batches unchanged if possible, otherwise decoded.
+def slices_of(source: BatchConsumer, job: Job, part: PartitionRange, start: int) -> Iterator[Slice]:
+    """Yield the records of a part from an offset on: batches unchanged if possible, otherwise decoded.
 
     :raises kops.formats.batches.header.UnreadableBatch: when a batch is damaged
     """
+    partition, end, destinations, times = part.partition, part.end, job.destinations, job.times
 
-    def whole(batch: Batch) -> bool:
+    def whole(data: bytes, batch: Batch) -> bool:
         inside = start <= batch.base_offset and batch.last_offset < end
         size = batch.end - batch.at
         return (
@@ -175,23 +177,90 @@ def slices_of(source: BatchConsumer, partition: int, start: int, end: int, desti
             and can_go_on(batch)
             and size <= destinations.most
             and (size >= _SMALL or is_compressed(batch))
+            and (times == ANY_TIME or bool(are_within(frames_of(data, [batch]).timestamps, times).all()))
         )
 
     for data, batches in source.batches(partition, start, end):
-        for goes_on, some in groupby(batches, whole):
+        wanted = batches if times == ANY_TIME else [batch for batch in batches if may_be_within(batch, times)]
+        for goes_on, some in groupby(wanted, partial(whole, data)):
             run = list(some)
             if goes_on and all(is_sound(data, batch) for batch in run):
                 yield from (WholeBatch(data, batch, partition, destinations) for batch in run)
                 continue
             after = min(end, run[-1].last_offset + 1)
+            frames = offsets_between(frames_of(data, run), start, end)
+            if times != ANY_TIME:
+                frames = only_within(frames, times)
+            if not len(frames):
+                continue
             if destinations.by_key:
-                columns = offsets_between(decode(data, run), start, end)
-                if len(columns):
-                    yield KeyedSlice(columns, partition, after, destinations)
+                yield KeyedSlice(columns_of_frames(frames), partition, after, destinations)
             else:
-                frames = offsets_between(frames_of(data, run), start, end)
-                if len(frames):
-                    yield MergedSlice(frames, partition, after, destinations)
+                yield MergedSlice(frames, partition, after, destinations)
+
+
+@dataclass(frozen=True)
+class TimeWindow:
+    """Where the records of some times are in a range of a partition.
+
+    :param start: and ``end``: the first of them, and the offset after the last; equal if there are none
+    :param inside: how many there are; ``others``: records with other timestamps between them
+    :param looked: offsets that were looked at
+    """
+
+    start: int
+    end: int
+    inside: int = 0
+    others: int = 0
+    looked: int = 0
+
+
+@dataclass(frozen=True)
+class _FindTimes:
+    topic: str
+    settings: Mapping[str, str] = field(repr=False)
+    part: PartitionRange
+    times: Times
+
+    def __call__(self) -> TimeWindow:
+        import numpy
+
+        part, start, last = self.part, None, 0
+        inside = others = after = 0  # after: records that follow the last one found
+        with contextlib.closing(BatchConsumer(self.topic, self.settings, read_committed=True)) as source:
+            for data, batches in source.batches(part.partition, part.start, part.end):
+                for batch in batches:
+                    if not may_be_within(batch, self.times) and part.start <= batch.base_offset and batch.last_offset < part.end:
+                        after += batch.records
+                        continue
+                    frames = offsets_between(frames_of(data, [batch]), part.start, part.end)
+                    rows = numpy.flatnonzero(are_within(frames.timestamps, self.times))
+                    if not len(rows):
+                        after += len(frames)
+                        continue
+                    first_row, last_row = int(rows[0]), int(rows[-1])
+                    if start is None:
+                        start = int(frames.offsets[first_row])
+                    else:
+                        others += after + first_row
+                    others += last_row + 1 - first_row - len(rows)
+                    inside, last, after = inside + len(rows), int(frames.offsets[last_row]), len(frames) - last_row - 1
+        if start is None:
+            return TimeWindow(part.start, part.start, looked=part.end - part.start)
+        return TimeWindow(start, last + 1, inside, others, part.end - part.start)
+
+
+def times_found(
+    spark: SparkContext | SparkSession, topic: str, settings: Mapping[str, str], parts: Sequence[PartitionRange], times: Times
+) -> dict[int, TimeWindow]:
+    """Return where the committed records with some timestamps are, by partition.
+
+    :param settings: librdkafka's, secrets included: never to be shown
+    """
+    found = run(
+        spark, [_FindTimes(topic, settings, part, times) for part in parts], hint="nothing was changed; --debug shows all that Spark said"
+    )
+    return {part.partition: window for part, window in zip(parts, found, strict=True)}
 
 
 def copy(

@@ -4,8 +4,9 @@ from datetime import datetime, timezone
 
 import pytest
 
-from kops.core.changelog.filters import Times, parse_times
+from kops.core.changelog.filters import parse_times
 from kops.core.errors import UsageProblem
+from kops.core.times import Times
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 AT = 1_795_262_400_000

@@ -29,9 +29,13 @@ HOUR = 3_600_000
         (FirstRecord(10, NOW - 500), TimeLag(500, NOW - 500)),
         (FirstRecord(12, NOW - 500), TimeLag(500, NOW - 500, "next record is 12")),
         (FirstRecord(10, NOW - 5, log_append_time=True), TimeLag(5, NOW - 5, "by log append time")),
-        (FirstRecord(12, NOW + 5), TimeLag(0, NOW + 5, "next record is 12; timestamp lies in the future")),
+        (FirstRecord(12, NOW + 5), TimeLag(0, NOW + 5, "next record is 12")),
+        (
+            FirstRecord(10, NOW + 6_000),
+            TimeLag(None, NOW + 6_000, "misdated: 1970-01-01T00:16:46.000Z is after now"),
+        ),
         (FirstRecord(10, None), TimeLag(None, None, "the record has no timestamp")),
-        (None, TimeLag(None, None, "no record left: markers or compacted away")),
+        (None, TimeLag(0, None, "no record left: markers or compacted away")),
     ],
 )
 def test_time_lag_is_the_age_of_the_first_record_left(found, expected):
@@ -123,6 +127,9 @@ def test_limits_name_what_exceeds_them():
     assert Limits(11, 60_001).exceeded_by(row) == ""
     assert Limits(10, 60_001).exceeded_by(row) == "g orders:0 (lag 11)"
     assert Limits(10, 60_000).exceeded_by(row) == "g orders:0 (lag 11, 1m behind)"
+    unknown = {**row, "time_lag_ms": None, "note": "misdated"}
+    assert Limits(11, 60_001).exceeded_by(unknown) == "g orders:0 (time not known: misdated)"
+    assert Limits(11).exceeded_by(unknown) == Limits(11, 60_001).exceeded_by({**unknown, "lag": 0}) == ""
     assert Limits(0, 0).exceeded_by({**row, "lag": None, "time_lag_ms": None}) == ""
     assert Limits(10).exceeded_by({"group": "g", "lag": 11, "time_lag_ms": None}) == "g (lag 11)"
     assert Limits(10).exceeded_by({"topic": "orders", "groups": 2, "lag": 11, "time_lag_ms": None}) == "orders (lag 11)"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, CommittedOffset
 from kops.core.offsets.arithmetic import (
+    Landing,
     ShiftBy,
     Target,
     ToCurrent,
@@ -32,7 +33,7 @@ strategies = st.one_of(
 
 
 @pytest.mark.parametrize(
-    ("strategy", "committed", "at_time", "target"),
+    ("strategy", "committed", "landing", "target"),
     [
         (ToEarliest(), 15, None, Target(10, "log start")),
         (ToLatest(), 15, None, Target(20, "log end")),
@@ -46,12 +47,35 @@ strategies = st.one_of(
         (ShiftBy(-30), 15, None, Target(10, "15 - 30 = -15 is below the log start: clamped")),
         (ShiftBy(5), 15, None, Target(20, "15 + 5")),
         (ShiftBy(0), 2, None, Target(10, "2 + 0 = 2 is below the log start: clamped")),
-        (ToTime(0), 15, 13, Target(13, "first record at or after 1970-01-01T00:00:00.000Z")),
+        (ToTime(0), 15, Landing(13, 9), Target(13, "where Kafka finds 1970-01-01T00:00:00.000Z: of 1970-01-01T00:00:00.009Z")),
+        (ToTime(0), 15, Landing(13, 0, 1, 14, (13, 0)), Target(13, "first record at or after 1970-01-01T00:00:00.000Z")),
+        (
+            ToTime(0),
+            15,
+            Landing(13, 9, 1, 14, (13, 9)),
+            Target(13, "first record at or after 1970-01-01T00:00:00.000Z: of 1970-01-01T00:00:00.009Z"),
+        ),
+        (
+            ToTime(0),
+            15,
+            Landing(13, 9, 1, 16, (15, 1)),
+            Target(
+                13,
+                "a transaction marker is there at or after 1970-01-01T00:00:00.000Z: the next record, 15, is of 1970-01-01T00:00:00.001Z",
+            ),
+        ),
+        (
+            ToTime(0),
+            15,
+            Landing(13, 9, 0, 20),
+            Target(13, "no record at or after 1970-01-01T00:00:00.000Z: a transaction marker, and no record up to 20"),
+        ),
+        (ToTime(0), 15, Landing(8, 9), Target(10, "the first record at or after 1970-01-01T00:00:00.000Z is deleted: log start")),
         (ToTime(0), 15, None, Target(20, "no record at or after 1970-01-01T00:00:00.000Z: log end")),
     ],
 )
-def test_targets(strategy, committed, at_time, target):
-    assert resolve(strategy, None if committed is None else CommittedOffset(committed), LOG, at_time) == target
+def test_targets(strategy, committed, landing, target):
+    assert resolve(strategy, None if committed is None else CommittedOffset(committed), LOG, landing) == target
 
 
 def test_the_end_of_an_empty_log():

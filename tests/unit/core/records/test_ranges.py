@@ -9,7 +9,7 @@ from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, TopicPartition
 from kops.core.records.models import OffsetRange
 from kops.core.records.ranges import END, START, Span, parse_span, resolve_span
-from kops.core.times import Position
+from kops.core.times import Position, Times
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 MS = 1_795_262_400_000
@@ -61,22 +61,21 @@ def test_offsets_stay_within_the_log(start, length, first, more):
     assert start <= ranges[ZERO].start <= ranges[ZERO].end <= start + length
 
 
-def test_times_are_where_kafka_says():
+def test_a_time_begins_where_kafka_says_and_may_go_on_to_the_log_end():
     bounds = {TopicPartition("t", n): Bounds(10, 20) for n in range(3)}
-    at_times = {
-        1: {TopicPartition("t", 0): 12, TopicPartition("t", 1): None, TopicPartition("t", 2): 10},
-        2: {TopicPartition("t", 0): 15, TopicPartition("t", 1): None, TopicPartition("t", 2): None},
-    }
-    ranges, notes = resolve_span(Span(Position("time", 1), Position("time", 2)), bounds, at_times)
-    assert list(ranges.values()) == [OffsetRange(12, 15), OffsetRange(20, 20), OffsetRange(10, 20)]
-    assert notes == []
+    first = {TopicPartition("t", 0): 12, TopicPartition("t", 1): None, TopicPartition("t", 2): 10}
+    span = Span(Position("time", 1), Position("time", 2))
+    ranges, notes = resolve_span(span, bounds, first)
+    assert list(ranges.values()) == [OffsetRange(12, 20), OffsetRange(20, 20), OffsetRange(10, 20)]
+    assert (notes, span.times) == ([], Times(1, 2))
 
 
-def test_times_out_of_order_give_an_empty_range_not_a_backward_one():
-    ranges, notes = resolve_span(Span(Position("time", 1), Position("time", 2)), {ZERO: Bounds(0, 20)}, {1: {ZERO: 9}, 2: {ZERO: 4}})
-    assert ranges == {ZERO: OffsetRange(9, 9)}
-    first, second = "1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.002Z"
-    assert notes == [f"no record at or after {first} stands before the first one at or after {second}"]
+def test_an_offset_ends_a_range_of_time():
+    span = Span(Position("time", 1), Position("offset", 15))
+    assert resolve_span(span, {ZERO: Bounds(0, 20)}, {ZERO: 9})[0] == {ZERO: OffsetRange(9, 15)}
+    assert span.times == Times(1)
+    _, notes = resolve_span(span, {ZERO: Bounds(0, 20)}, {ZERO: 16})
+    assert notes == ["no record at or after 1970-01-01T00:00:00.001Z within the range"]
 
 
 def test_what_the_log_does_not_have_is_said():
@@ -84,5 +83,5 @@ def test_what_the_log_does_not_have_is_said():
     assert notes == ["t:0 begins at offset 10: earlier records were deleted"]
     _, notes = resolve_span(parse_span("25..", NOW), {ZERO: Bounds(10, 20)}, {})
     assert notes == ["t:0 ends at offset 20, before 25"]
-    _, notes = resolve_span(Span(Position("time", MS)), {ZERO: Bounds(10, 20)}, {MS: {ZERO: None}})
+    _, notes = resolve_span(Span(Position("time", MS)), {ZERO: Bounds(10, 20)}, {ZERO: None})
     assert notes == ["no record at or after 2026-11-21T12:00:00.000Z"]

@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
-from kops.core.changelog.filters import Times
 from kops.core.records.models import Record
 from kops.core.statefile import Form
+from kops.core.times import Times
 from kops.formats.streams.suppression import BufferedChange, RecordContext
 from kops.operations.changelog.check import checker_named, ids_seen
 from kops.operations.changelog.detect import detect_by

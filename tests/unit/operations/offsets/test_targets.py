@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, CommittedOffset, GroupOffsets, TopicPartition
-from kops.core.offsets.arithmetic import ShiftBy, Stay, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
+from kops.core.offsets.arithmetic import Landing, ShiftBy, Stay, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
 from kops.operations.offsets.rules import Places
 from kops.operations.offsets.targets import Targets, topic_moves
 
@@ -29,7 +29,7 @@ groups = st.lists(st.dictionaries(st.integers(0, PARTITIONS - 1), commits), min_
     st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, PARTITIONS - 1)), offsets),
 )
 def test_every_group_as_if_it_were_alone(several, places, bounds, at_times):
-    found_at = {at: {TopicPartition("t", p): at_times.get((at, p)) for p in range(PARTITIONS)} for at in range(4)}
+    found_at = {at: {TopicPartition("t", p): landing(at_times.get((at, p))) for p in range(PARTITIONS)} for at in range(4)}
     targets = Targets(list(places.values()), {TopicPartition("t", p): log for p, log in bounds.items()}, found_at)
     chosen = Places(tuple(places), tuple(range(len(places))))
     for committed in several:
@@ -53,7 +53,11 @@ def expected(strategy, before, log, at_times, partition):
     if log is None or (isinstance(strategy, ShiftBy) and before is None):
         return None if before is None else before.offset
     at = at_times.get((strategy.milliseconds, partition)) if isinstance(strategy, ToTime) else None
-    return resolve(strategy, before, log, at).offset
+    return resolve(strategy, before, log, landing(at)).offset
+
+
+def landing(offset):
+    return None if offset is None else Landing(offset, 0)
 
 
 def test_a_group_that_was_named_is_refused_where_it_cannot_be_shifted():
