@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,7 +34,15 @@ def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
         for entry in session.journal.entries(lambda error: session.note(f"warning: {error.message}"))
         if not unfinished or is_unfinished(entry)
     )
-    session.render(map(entry_row, islice(entries, limit)), ["id", "status", "operation", "context", "summary"])
+    rows = map(entry_row, islice(entries, limit))
+    shown = map(_with_later_entry, rows) if session.output_format == "table" else rows
+    session.render(shown, ["id", "status", "operation", "context", "summary"])
+
+
+def _with_later_entry(row: dict[str, Any]) -> dict[str, Any]:
+    """Add to the status which later entry undid or finished it."""
+    later = row["undone_by"] or row["finished_by"]
+    return row if later in (None, row["id"]) else row | {"status": f"{row['status']} by {later}"}
 
 
 @group.command("show")
@@ -87,9 +96,13 @@ def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool,
     Refused if that would discard what has happened since: records, commits, settings of others. With --accept-loss the plan
     shows what is lost.
     """
-    from kops.operations.protocol.journal_actions import entry_named, plan_undo
+    from kops.operations.protocol.journal_actions import entry_named, half_undone, plan_finish, plan_undo
 
     entry = entry_named(session, session.journal, entry_id)
+    half = half_undone(session.journal, entry)
+    if half is not None:
+        session.note(f"{half.id} was to undo it and was stopped: this does what is left of that")
+        return session.carry_out(plan_finish(session, half), approval, finishes=half.id)
     plan = plan_undo(session, session.journal, entry, accept_loss=accept_loss, take_over=take_over)
     return session.carry_out(plan, approval, undoes=entry.id)
 
