@@ -98,8 +98,9 @@ class Mutation(ABC, Generic[Args]):
     def covers(self, services: Services, plan: Plan[Args], earlier: Plan[Args]) -> bool:
         """Whether a completed plan leaves nothing of an earlier plan to be finished: of the same things, nothing is left to do."""
         theirs, ours = set(self.locks(earlier)), set(self.locks(plan))
-        same = {item.target for item in earlier.changes} <= {item.target for item in plan.items}
-        if not same or (ours and not theirs <= ours) or not self.can_be_finished(earlier):
+        targets = {item.target for item in plan.items}  # none: a pattern matched nothing, since all of it is deleted
+        related = not targets or (targets & {item.target for item in earlier.changes} and (not ours or theirs & ours))
+        if not related or not self.can_be_finished(earlier):
             return False
         try:
             return not self.resume(services, earlier).has_changes
