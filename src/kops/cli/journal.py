@@ -87,23 +87,27 @@ def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 @click.command("undo", cls=Command)
 @click.argument("entry_id", metavar="ID")
 @click.option("--accept-loss", is_flag=True, help="Proceed even if that discards what has happened since.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for groups to become empty, such as 60s.")
 @take_over_option
 @mutation
 @click.pass_obj
-def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool, approval: Approval) -> int:
+def undo(session: Session, *, entry_id: str, accept_loss: bool, wait_empty: str | None, take_over: bool, approval: Approval) -> int:
     """Undo a change: restore the previous values, planned and approved like any change. ID may be `last`: the newest of this cluster.
 
     Refused if that would discard what has happened since: records, commits, settings of others. With --accept-loss the plan
     shows what is lost.
     """
+    from kops.core.durations import parse_duration
+    from kops.operations.groups.matching import once_empty
     from kops.operations.protocol.journal_actions import entry_named, half_undone, plan_finish, plan_undo
 
+    patience = 0 if wait_empty is None else parse_duration(wait_empty)
     entry = entry_named(session, session.journal, entry_id)
     half = half_undone(session.journal, entry)
     if half is not None:
         session.note(f"{half.id} was to undo it and was stopped: this does what is left of that")
-        return session.carry_out(plan_finish(session, half), approval, finishes=half.id)
-    plan = plan_undo(session, session.journal, entry, accept_loss=accept_loss, take_over=take_over)
+        return session.carry_out(once_empty(session, patience, lambda: plan_finish(session, half)), approval, finishes=half.id)
+    plan = once_empty(session, patience, lambda: plan_undo(session, session.journal, entry, accept_loss=accept_loss, take_over=take_over))
     return session.carry_out(plan, approval, undoes=entry.id)
 
 

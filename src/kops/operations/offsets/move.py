@@ -178,7 +178,7 @@ class Mover(Mutation[M]):
         for group, now, found in _now(services, plan):
             topics, away = moved_back(group, found, untouched)
             if now is not None and any(topic.changed for topic in topics):
-                refuse_active(now)
+                refuse_active(now, can_wait=True)
             if away:
                 strayed[group.group] = away
             if topics or group.alone:
