@@ -199,6 +199,18 @@ def test_wait_empty_waits_until_members_have_left(kops, cluster, broker, group, 
     assert offsets(cluster, group) == {0: 1, 1: 5}
 
 
+def test_an_undo_waits_until_members_have_left(kops, cluster, broker, group, orders):
+    kops("offsets", "seek", group, f"{orders}:0=1", "--yes").ok()
+    with member(broker.bootstrap_servers, group, orders):
+        refused = kops("undo", "last", "--yes")
+        assert (refused.code, "--wait-empty 60s waits" in refused.err) == (5, True)
+        late = kops("undo", "last", "--wait-empty", "300ms", "--yes")
+        assert (late.code, "of waiting" in late.err) == (5, True)
+    with visitor(broker.bootstrap_servers, group, orders):
+        kops("undo", "last", "--wait-empty", "30s", "--yes").ok()
+    assert offsets(cluster, group) == {0: 5, 1: 5}
+
+
 def test_metadata_of_kafka_streams_goes_along_forward_and_is_dropped_backward(kops, groups, group, orders):
     zero, one = TopicPartition(orders, 0), TopicPartition(orders, 1)
     before = {zero: CommittedOffset(5, STREAM_TIME_130, 2), one: CommittedOffset(5, STREAM_TIME_130, 2)}

@@ -88,7 +88,7 @@ def test_undo_of_create_deletes_only_that_topic_and_only_when_it_is_named(topics
     topics("delete", name, "--confirm", name).ok()
     gone = run_kops("undo", entry, "--confirm", name)
     assert gone.code == 5
-    assert "gone already" in gone.err
+    assert "do not exist, so there is nothing to undo" in gone.err
     topics("create", name, "--yes").ok()
     other = run_kops("undo", entry, "--confirm", name)
     assert other.code == 5

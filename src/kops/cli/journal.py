@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,7 +34,15 @@ def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
         for entry in session.journal.entries(lambda error: session.note(f"warning: {error.message}"))
         if not unfinished or is_unfinished(entry)
     )
-    session.render(map(entry_row, islice(entries, limit)), ["id", "status", "operation", "context", "summary"])
+    rows = map(entry_row, islice(entries, limit))
+    shown = map(_with_later_entry, rows) if session.output_format == "table" else rows
+    session.render(shown, ["id", "status", "operation", "context", "summary"])
+
+
+def _with_later_entry(row: dict[str, Any]) -> dict[str, Any]:
+    """Add to the status which later entry undid or finished it."""
+    later = row["undone_by"] or row["finished_by"]
+    return row if later in (None, row["id"]) else row | {"status": f"{row['status']} by {later}"}
 
 
 @group.command("show")
@@ -78,19 +87,27 @@ def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 @click.command("undo", cls=Command)
 @click.argument("entry_id", metavar="ID")
 @click.option("--accept-loss", is_flag=True, help="Proceed even if that discards what has happened since.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for groups to become empty, such as 60s.")
 @take_over_option
 @mutation
 @click.pass_obj
-def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool, approval: Approval) -> int:
+def undo(session: Session, *, entry_id: str, accept_loss: bool, wait_empty: str | None, take_over: bool, approval: Approval) -> int:
     """Undo a change: restore the previous values, planned and approved like any change. ID may be `last`: the newest of this cluster.
 
     Refused if that would discard what has happened since: records, commits, settings of others. With --accept-loss the plan
     shows what is lost.
     """
-    from kops.operations.protocol.journal_actions import entry_named, plan_undo
+    from kops.core.durations import parse_duration
+    from kops.operations.groups.matching import once_empty
+    from kops.operations.protocol.journal_actions import entry_named, half_undone, plan_finish, plan_undo
 
+    patience = 0 if wait_empty is None else parse_duration(wait_empty)
     entry = entry_named(session, session.journal, entry_id)
-    plan = plan_undo(session, session.journal, entry, accept_loss=accept_loss, take_over=take_over)
+    half = half_undone(session.journal, entry)
+    if half is not None:
+        session.note(f"{half.id} was to undo it and was stopped: this does what is left of that")
+        return session.carry_out(once_empty(session, patience, lambda: plan_finish(session, half)), approval, finishes=half.id)
+    plan = once_empty(session, patience, lambda: plan_undo(session, session.journal, entry, accept_loss=accept_loss, take_over=take_over))
     return session.carry_out(plan, approval, undoes=entry.id)
 
 

@@ -273,11 +273,13 @@ class Result:
     """What a mutation did, item by item.
 
     :param messages: sentences for the user, such as what to do next
+    :param journalled: whether the journal says what came of it; if not, it says that kops crashed, so not all is done
     """
 
     items: tuple[ItemResult, ...]
     messages: tuple[str, ...] = ()
     facts: Json = field(default_factory=dict)
+    journalled: bool = True
 
     @property
     def status(self) -> Status:
@@ -291,11 +293,12 @@ class Result:
 
     @property
     def exit_code(self) -> ExitCode:
+        done = ExitCode.DONE if self.journalled else ExitCode.PARTIAL
         return {
             Status.FAILED: ExitCode.FAILED,
             Status.PARTIAL: ExitCode.PARTIAL,
             Status.UNKNOWN: ExitCode.TIMED_OUT,
-        }.get(self.status, ExitCode.DONE)
+        }.get(self.status, done)
 
     def as_json(self, *, in_blocks: bool = False) -> dict[str, Json]:
         """Return the JSON envelope of a mutation.

@@ -22,7 +22,7 @@ from kops.core.visible import indented, visible
 from kops.operations.protocol.mutation import FINAL, refuse_read_only, with_finality
 from kops.operations.protocol.registry import MUTATIONS, mutation_named
 from kops.operations.protocol.run import carry_out as run_protocol
-from kops.operations.protocol.run import mark_covered
+from kops.operations.protocol.run import mark_earlier
 from kops.operations.services import Services
 from kops.output.colour import wrapped
 from kops.output.json_text import write_json
@@ -75,10 +75,7 @@ def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str
         session.note(*remarks(plan))
         session.note(f"nothing to do: {visible(plan.summary)}")
         finish(session, Result(tuple(ItemResult(item.target, Status.UNCHANGED) for item in plan.items)), None)
-        if finishes:
-            session.journal.mark_finished(finishes, by=finishes)
-        else:
-            mark_covered(session.journal, plan, mutation_named(plan.operation))
+        mark_earlier(session, session.journal, plan, mutation_named(plan.operation), undoes=undoes, finishes=finishes)
         return 0
     refuse_read_only(session.connection)
     result, entry = run_protocol(

@@ -54,6 +54,7 @@ def consume_as_group(
     moved = [f"{item.target} to {item.value}" for item in result.items if item.status is Status.DONE]
     shown = names_text(moved, 5)
     session.note(f"committed for {group_id}: {shown or 'nothing new'}; journal {entry.id}; to undo: `kops undo {entry.id}`")
+    session.note(*result.messages)
     for item in result.items:
         if item.error:
             session.note(f"warning: {item.error['message']}")

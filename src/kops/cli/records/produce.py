@@ -135,6 +135,7 @@ def _finish(session: Session, topic: str, result: Result, entry: Entry) -> None:
         f"{topic}: {counted(total, 'record')} acknowledged{f', {refused:,} refused' if refused else ''}; "
         f"journal {entry.id}; this cannot be undone"
     )
+    session.note(*result.messages)
 
 
 def _entries(inputs: Sequence[tuple[str, BinaryIO]], kind: str, given: RecordOverrides, named: Named) -> Iterator[records_input.Entry]:

@@ -123,6 +123,7 @@ def _carry_out(session: Session, approval: Approval) -> Callable[[Plan[ShadowArg
             )
         own = approval._replace(confirm=tuple(each for each in approval.confirm if each in (plan.confirm, session.connection.label)))
         result, entry = carry_out(session, plan, SHADOW, approve=asking_by(session, own), journal=session.journal)
+        session.note(*result.messages)
         refuse_left(result.items)
         session.note(f"{plan.arguments.shadow} has run, and is gone; journal {entry.id}")
 
@@ -151,5 +152,6 @@ def _take_away_left(session: Session, application: str, approval: Approval) -> N
         else:
             own = asking_by(session, without_word(approval, application))
             result, _ = carry_out(session, plan, SHADOW, approve=own, journal=session.journal, finishes=entry.id)
+            session.note(*result.messages)
             refuse_left(result.items)
             session.note(f"{plan.items[0].target}, which was stopped, is gone")

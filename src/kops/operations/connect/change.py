@@ -191,12 +191,31 @@ class ChangeConnectors(ConnectMutation[Steps]):
             name, actual = step.name, found.get(step.name)
             if name in untouched:
                 continue
-            if step.before is None and actual is None:
-                unchanged[name] = "already deleted"
+            if _matches_sealed(None if actual is None else actual.config, step.before, key):
+                unchanged[name] = "does not exist" if actual is None else "as it was before"
                 continue
             config = _previous_config(step, actual, key)
             changes.append(ConnectorChange(name, actual, config, step.file, frozenset(step.passwords), step.state))
         return plan_changes(services, changes, unchanged, losses=losses)
+
+    def resume(self, services: Services, plan: Plan[Steps]) -> Plan[Steps]:
+        """Plan the steps that were not made.
+
+        :raises StateMoved: when a connector is neither as it was nor as planned, or a secret can no longer be found
+        """
+        key, found = digest_key(services), by_name(services)
+        moved = _changed_since(plan.arguments.steps, found, (), key)
+        if moved:
+            raise StateMoved("; ".join(moved), hint="run the command again to plan from what is there now")
+        changes, unchanged = [], {}
+        for step in plan.arguments.steps:
+            actual = found.get(step.name)
+            if _matches_sealed(None if actual is None else actual.config, step.after, key):
+                unchanged[step.name] = "deleted already" if actual is None else "as planned already"
+                continue
+            config = _with_secrets(step, found, key) if step.after is not None else None
+            changes.append(ConnectorChange(step.name, actual, config, step.file, frozenset(step.passwords), step.state))
+        return plan_changes(services, changes, unchanged)
 
     def can_be_undone(self, plan: Plan[Steps]) -> bool:
         """Whether the secrets of the previous configurations can still be found afterwards."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from kops.core.errors import KopsError, UsageProblem, VerificationFailed
+from kops.core.errors import KopsError, StateMoved, UsageProblem, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.times import time_text
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, poll
@@ -110,6 +110,18 @@ class SetLoggers(ConnectMutation[Levels]):
             f"logger {name} was set to {now[name]} since" for name in names if now[name] not in (requested[name], plan.guard[name])
         ]
         return replace(_plan(services, {name: plan.guard[name] for name in names}), losses=tuple(changed_since))
+
+    def resume(self, services: Services, plan: Plan[Levels]) -> Plan[Levels]:
+        """Plan the levels that were not set.
+
+        :raises StateMoved: when a logger has another level since
+        """
+        wanted = plan.arguments.levels
+        now = _levels(services, wanted)
+        moved = [f"{name} is {level}" for name, level in now.items() if level not in (wanted[name], plan.guard[name])]
+        if moved:
+            raise StateMoved(f"changed since: {', '.join(moved)}", hint="run the command again to plan from what is there now")
+        return _plan(services, wanted)
 
 
 SET_LOGGERS = SetLoggers()

@@ -119,6 +119,11 @@ class Restart(ConnectMutation[RestartScope], FinalMutation[RestartScope]):
 
         return run_each(plan.changes, do)
 
+    def covers(self, services: Services, plan: Plan[RestartScope], earlier: Plan[RestartScope]) -> bool:  # noqa: ARG002 - the contract
+        """Whether the same connectors and tasks were restarted again."""
+        restarted = {item.target for item in plan.changes}
+        return earlier.arguments == plan.arguments and {item.target for item in earlier.changes} <= restarted
+
     def verify(self, services: Services, plan: Plan[RestartScope], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Poll until everything runs steadily, or has failed again."""
         taskless = plan.arguments.without_tasks

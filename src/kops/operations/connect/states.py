@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
-from kops.core.errors import Refused, VerificationFailed
+from kops.core.errors import Refused, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.mutation import (
     ConnectMutation,
@@ -114,6 +114,18 @@ class ChangeStates(ConnectMutation[StateChange]):
         changed_since = [one for one in found if one.wanted_state not in (requested.get(one.name), before[one.name])]
         back = _plan(services, found, {one.name: before[one.name] for one in found}, wait_ms=plan.arguments.wait_ms)
         return replace(back, losses=tuple(f"connector {one.name} was set to {one.wanted_state} since" for one in changed_since))
+
+    def resume(self, services: Services, plan: Plan[StateChange]) -> Plan[StateChange]:
+        """Plan the states that were not requested.
+
+        :raises StateMoved: when another one was requested since, or a connector no longer exists
+        """
+        wanted, found = plan.arguments.states, by_name(services)
+        now = {name: found[name].wanted_state if name in found else "deleted" for name in wanted}
+        moved = [f"{name} is {state}" for name, state in now.items() if state not in (wanted[name], plan.guard[name])]
+        if moved:
+            raise StateMoved(f"changed since: {', '.join(moved)}", hint="run the command again to plan from what is there now")
+        return _plan(services, [found[name] for name in wanted], wanted, wait_ms=plan.arguments.wait_ms)
 
     def messages(self, services: Services, plan: Plan[StateChange], results: Sequence[ItemResult]) -> tuple[str, ...]:
         """Report tasks that do not run although their connector was resumed."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, Unreachable, UsageProblem
 from kops.core.findings import counted, names_text, ranges_text
@@ -13,6 +13,8 @@ from kops.core.models import Group, Member, Partition, TopicPartition, WorkingGr
 from kops.core.own_names import may_match
 from kops.core.selection import names_matching
 from kops.operations.services import Services
+
+P = TypeVar("P")
 
 WITH_OFFSETS = ("classic", "consumer", "streams")
 """The types of groups that commit offsets. Share groups have a start offset of another kind, Connect workers have none."""
@@ -183,6 +185,23 @@ def wait_until_empty(services: Services, group_id: str, milliseconds: int) -> No
             time.sleep(min(POLL_SECONDS, seconds - passed))
         else:
             return
+
+
+def once_empty(services: Services, milliseconds: int, plan: Callable[[], P]) -> P:
+    """Plan, and plan again once the groups that are in the way have no members.
+
+    :param milliseconds: how long to wait for their members to leave, in all
+    :raises GroupActive: when one still has members then
+    """
+    deadline = time.monotonic() + milliseconds / 1000
+    while True:
+        try:
+            return plan()
+        except GroupActive as active:
+            left = int((deadline - time.monotonic()) * 1000)
+            if left <= 0 or "group" not in active.details:
+                raise
+            wait_until_empty(services, active.details["group"], left)
 
 
 def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -109,7 +109,9 @@ def has_streams_metadata(group: GroupMoves) -> bool:
 
 
 def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tuple[tuple[TopicMoves, ...], list[TopicPartition]]:
-    """Return the moves that restore a group's previous offsets, and the partitions that have moved on since.
+    """Return the moves that restore a group's previous offsets, and the partitions that somebody else has moved since.
+
+    A partition that still has its previous offset was not moved, or is back already; one with neither that nor the planned one has strayed.
 
     :param found: its current commits
     :param not_done: targets that the plan did not move
@@ -121,8 +123,8 @@ def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tu
         if not done.partitions:
             continue
         now = current_column(found, topic.topic, done.partitions)
-        places = zip(done.partitions, now.offsets, done.after.offsets, strict=True)
-        strayed += [TopicPartition(topic.topic, partition) for partition, offset, after in places if offset != after]
+        places = zip(done.partitions, now.offsets, done.before.offsets, done.after.offsets, strict=True)
+        strayed += [TopicPartition(topic.topic, partition) for partition, offset, before, after in places if offset not in (before, after)]
         reasons = tuple("" if offset is not None else "had no commit" for offset in done.before.offsets)
         topics.append(TopicMoves(topic.topic, done.partitions, now, done.before, reasons))
     return tuple(topics), strayed

@@ -157,9 +157,9 @@ class DeleteGroups(Mutation[Deletion]):
         for name, found in services.kafka.groups.read_offsets(prior, stable=True):
             if isinstance(found, KopsError):
                 raise found
-            if name in listed:
-                refuse_active(listed[name])
             topics, moved_on = moved_back(prior[name], found, set())
+            if name in listed and any(topic.changed for topic in topics):
+                refuse_active(listed[name], can_wait=True)
             strayed += len(moved_on)
             groups.append(GroupMoves(name, state_of(listed.get(name)), topics))
         undo = plan_moves(services, groups, summary="recreate groups with their offsets", within_log=False)

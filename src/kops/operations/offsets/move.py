@@ -175,12 +175,14 @@ class Mover(Mutation[M]):
         untouched = not_done(results)
         back: list[GroupMoves] = []
         strayed: dict[str, list[TopicPartition]] = {}
-        for group, state, found in _now(services, plan, idle=True):
+        for group, now, found in _now(services, plan):
             topics, away = moved_back(group, found, untouched)
+            if now is not None and any(topic.changed for topic in topics):
+                refuse_active(now, can_wait=True)
             if away:
                 strayed[group.group] = away
             if topics or group.alone:
-                back.append(GroupMoves(group.group, state, topics, alone=group.alone))
+                back.append(GroupMoves(group.group, state_of(now), topics, alone=group.alone))
         made = tuple(group.group for group in plan.arguments.groups if group.changed and group.state == ABSENT)
         if isinstance(plan.arguments, OneMove):
             warnings = outside_log(services, back[0])
@@ -197,10 +199,13 @@ class Mover(Mutation[M]):
         """
         alone = isinstance(plan.arguments, OneMove)
         groups = []
-        for group, state, found in _now(services, plan, idle=alone):
+        for group, now, found in _now(services, plan):
             if away := strayed_partitions(group, found):
                 raise StateMoved(f"{names_text(away)} of group {group.group} moved on since", hint="plan again from what is there now")
-            groups.append(replace(group, state=state, topics=tuple(remaining_moves(topic, found) for topic in group.topics)))
+            left = tuple(remaining_moves(topic, found) for topic in group.topics)
+            if alone and now is not None and any(topic.changed for topic in left):
+                refuse_active(now)
+            groups.append(replace(group, state=state_of(now), topics=left))
         within_log, delete_groups = plan.arguments.within_log, plan.arguments.delete_groups
         if not alone:
             summary = "finish moving groups"
@@ -256,20 +261,14 @@ def _moving(plan: Plan[Moves]) -> list[GroupMoves]:
     return [group for group in plan.arguments.groups if group.changed]
 
 
-def _now(services: Services, plan: Plan[Moves], *, idle: bool) -> Iterator[tuple[GroupMoves, str, GroupOffsets]]:
-    """Yield each group that a plan moves, its current state, and its current commits.
-
-    :param idle: refuse groups with members
-    """
+def _now(services: Services, plan: Plan[Moves]) -> Iterator[tuple[GroupMoves, Group | None, GroupOffsets]]:
+    """Yield each group that a plan moves, what it is now, and its current commits."""
     moving = {group.group: group for group in _moving(plan)}
     states = states_now(services, list(moving))
     for name, found in services.kafka.groups.read_offsets(moving, stable=True):
         if isinstance(found, KopsError):
             raise found
-        group = states.get(name)
-        if idle and group is not None:
-            refuse_active(group)
-        yield moving[name], state_of(group), found
+        yield moving[name], states.get(name), found
 
 
 def _outcomes(services: Services, groups: Mapping[str, GroupMoves]) -> Iterator[tuple[GroupMoves, Outcome]]:

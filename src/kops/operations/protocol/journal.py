@@ -2,14 +2,19 @@
 
 One JSON file per entry in the state directory. Entries are written as a whole, synced and renamed, so a crash leaves either the old or the
 new content. An entry that is still ``open`` although its process has ended is a crash: it is shown, and can be finished or undone.
+
+An id is a time for people and a number, one more than that of any entry before: the number is the order, whatever the clock said. Entries
+of kops 0.1 have no number: they come before all others, in the order of their times.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import getpass
 import json
 import os
-import secrets
+import re
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -25,6 +30,8 @@ from kops.gateways.machine.processes import ProcessIdentity, start_time
 from kops.output.json_text import json_text
 
 JOURNAL_VERSION = 1
+_LOCK = ".lock"
+_NUMBERED = re.compile(r"\d{8}T\d{9}-(\d{6,})")
 
 
 class EntryStatus(str, Enum):
@@ -49,8 +56,10 @@ class Entry:
     :param started: ISO-8601 UTC, as is ``ended``, which is empty while the entry is open
     :param rest: the status of every changing item that is not in ``results``; empty if all are
     :param left: what ``aftermath.look`` returned at the end; None: it had no traces, or was stopped in the middle
-    :param undoes: the entry that this one undoes; ``undone_by`` is the reverse
-    :param finishes: the entry that this one was to finish; ``finished_by`` is the one that finished this one
+    :param undoes: the entry that this one undoes; ``undone_by`` is the reverse, or the entry itself if there was nothing to undo
+    :param finishes: the entry that this one was to finish
+    :param finished_by: the entry that did what was left of this one, by ``journal finish`` or the same command, or the entry itself if
+        nothing was left
     """
 
     id: str
@@ -90,7 +99,7 @@ class Journal:
         """Write an entry before its mutation starts."""
         now = datetime.now(timezone.utc)
         entry = Entry(
-            id=f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(2)}",  # sorts by time: `last` is the newest
+            id="",
             status=EntryStatus.OPEN,
             user=_user(),
             host=socket.gethostname(),
@@ -102,13 +111,27 @@ class Journal:
             finishes=finishes,
         )
         try:
-            self._write(entry)
+            with self._numbering():
+                number = max((order_of(path.stem)[0] for path in self.folder.glob("*.json")), default=0) + 1
+                entry = replace(entry, id=f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{number:06}")
+                self._write(entry)
         except OSError as error:
             raise ConfigError(
                 f"cannot write the journal in {self.folder}: {error.strerror}; nothing was changed",
                 hint="every change is written down before it starts: make room there, or set XDG_STATE_HOME to a folder that is yours",
             ) from error
         return entry
+
+    @contextlib.contextmanager
+    def _numbering(self) -> Iterator[None]:
+        """Keep other processes from opening entries, so that no two get the same number; a lock ends with its process."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None, left: Json = None) -> Entry:
         rest = ""
@@ -121,27 +144,44 @@ class Journal:
         return closed
 
     def mark_undone(self, entry_id: str, *, by: str) -> None:
-        self._write(replace(self.read(entry_id), undone_by=by))
+        """Record in an entry, and in all that were to finish it, that another one undid it.
+
+        :param by: the entry itself if there was nothing to undo
+        """
+        for entry in self._finishing(self.read(entry_id)):
+            if not entry.undone_by:
+                self._write(replace(entry, undone_by=by))
 
     def mark_finished(self, entry_id: str, *, by: str) -> None:
         """Record in an entry that another one finished it, and in all interrupted entries that were to finish it before.
 
+        If it undoes an entry, that one is undone now.
+
         :param by: the entry itself if there was nothing left to do
         """
-        for entry in self._family(entry_id):
+        for entry in self.family(entry_id):
             if entry.status is not EntryStatus.DONE:
                 self._write(replace(entry, finished_by=by))
+            if entry.undoes:
+                self.mark_undone(entry.undoes, by=by)
 
-    def _family(self, entry_id: str) -> list[Entry]:
+    def family(self, entry_id: str) -> list[Entry]:
         """Return the entry that this one was to finish, or this one, followed by all that were to finish it or one another."""
         first = self.read(entry_id)
         while first.finishes and (self.folder / f"{first.finishes}.json").is_file():
             first = self.read(first.finishes)
+        return self._finishing(first)
+
+    def _finishing(self, first: Entry) -> list[Entry]:
         family = [first]
         for elder in family:  # grows during iteration: an entry that finishes another may itself have been finished by a third
             later = self.entries(lambda _damaged: None, mentioning=elder.id)
             family += [entry for entry in later if entry.finishes == elder.id]
         return family
+
+    def undoing(self, entry_id: str) -> Iterator[Entry]:
+        """Yield the entries that were to undo an entry, newest first."""
+        return (entry for entry in self.entries(lambda _damaged: None, mentioning=entry_id) if entry.undoes == entry_id)
 
     def left_behind(self, entry: Entry) -> Json:
         """Return what an entry and those that finished it left behind; None if one was stopped in the middle."""
@@ -177,14 +217,14 @@ class Journal:
         return _read(path)
 
     def entries(self, damaged: Callable[[ConfigError], None] | None = None, *, mentioning: str = "") -> Iterator[Entry]:
-        """Yield all entries, newest first.
+        """Yield all entries, newest first, by their numbers.
 
         :param damaged: is called with the errors of entries that cannot be read
         :param mentioning: ASCII text that an entry must contain: others are skipped without parsing, since plans of many items take long to
             parse
         :raises ConfigError: for the first entry that cannot be read, when ``damaged`` is None
         """
-        for path in sorted(self.folder.glob("*.json"), reverse=True):
+        for path in sorted(self.folder.glob("*.json"), key=lambda path: order_of(path.stem), reverse=True):
             try:
                 if _mentions(path, mentioning):
                     yield _read(path)
@@ -195,6 +235,12 @@ class Journal:
 
     def _write(self, entry: Entry) -> None:
         write_whole(self.folder / f"{entry.id}.json", json_text(entry.as_json(whole=False)))
+
+
+def order_of(entry_id: str) -> tuple[int, str]:
+    """Return what entries are ordered by: their number, which is 0 for those of kops 0.1, then their time."""
+    found = _NUMBERED.fullmatch(entry_id)
+    return (int(found[1]) if found else 0, entry_id)
 
 
 def crashed(entry: Entry) -> bool:

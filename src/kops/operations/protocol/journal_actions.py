@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import ConfigError, Refused, StateMoved, UsageProblem
-from kops.core.plan import Plan, Severity, Status, plan_of_document
+from kops.core.plan import ItemResult, Plan, Severity, Status, not_done, plan_of_document
 from kops.operations.protocol.aftermath import losses_since, refuse_losses
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed, is_elsewhere
 from kops.operations.protocol.locks import wait_for_others
@@ -50,6 +50,11 @@ def is_unfinished(entry: Entry) -> bool:
     if entry.status is EntryStatus.PARTIAL:
         return entry.plan.operation in MUTATIONS and _can_be_finished(entry)
     return entry.status in (EntryStatus.OPEN, EntryStatus.INTERRUPTED, EntryStatus.UNKNOWN)
+
+
+def is_stopped(entry: Entry) -> bool:
+    """Whether an entry is unfinished, and not because it still runs."""
+    return is_unfinished(entry) and (entry.status is not EntryStatus.OPEN or crashed(entry))
 
 
 def _can_be_finished(entry: Entry) -> bool:
@@ -111,28 +116,74 @@ def entry_named(services: Services, journal: Journal, entry_id: str) -> Entry:
 def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss: bool = False, take_over: bool = False) -> Plan:
     """Plan to undo an entry.
 
-    An item whose result is not known (because of a crash) counts as done: writing its previous value again does no harm.
+    Before, after and now decide about an item whose result is not known (because of a crash): each mutation compares all three.
 
     :param accept_loss: plan even if something has happened since that would be lost; the plan shows what
     :param take_over: plan even if the entry is open on another machine
     :raises StateMoved: when something would be lost and that is not accepted
     :raises Refused: when the entry was already undone, is running, changed nothing, or cannot be undone
     """
-    if entry.undone_by:
-        raise Refused(f"{entry.id} was already undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
+    _refuse_undone(entry)
     entry, mutation = _to_plan_from(services, entry, take_over=take_over)
-    known_not_done = {result.target for result in entry.item_results if result.status in (Status.FAILED, Status.SKIPPED)}
-    if entry.status is EntryStatus.REFUSED or all(item.target in known_not_done for item in entry.plan.changes):
+    results = (*entry.item_results, *_done_by_others(journal, entry, mutation))
+    untouched = not_done(results)
+    if entry.status is EntryStatus.REFUSED or all(item.target in untouched for item in entry.plan.changes):
         raise Refused(f"{entry.id} changed nothing, so there is nothing to undo", hint=f"`kops journal show {entry.id}` says why")
     traces, left = mutation.traces(entry.plan, entry.item_results), journal.left_behind(entry)
     lost = losses_since(services, traces, left, mutation.offsets_in_the_middle(entry.plan) if left is None else {})
     if not accept_loss:
         refuse_losses(lost, entry.id)
-    undo = mutation.invert(services, entry.plan, entry.item_results)
+    undo = mutation.invert(services, entry.plan, results)
     lost = tuple(dict.fromkeys((*lost, *undo.losses)))
     if not accept_loss:
         refuse_losses(lost, entry.id)
     return _taken_over(entry, replace(undo, losses=lost))
+
+
+def half_undone(journal: Journal, entry: Entry) -> Entry | None:
+    """Return the entry that was to undo an entry and was stopped in the middle, if its rest can be planned: to undo again is to finish it.
+
+    :raises Refused: while it is running
+    """
+    for half in () if entry.undone_by else journal.undoing(entry.id):
+        _refuse_running(half, take_over=False)
+        if is_unfinished(half) and _can_be_finished(half):
+            return half
+    return None
+
+
+def _refuse_undone(entry: Entry) -> None:
+    if entry.undone_by == entry.id:
+        raise Refused(f"there was nothing of {entry.id} to undo", hint=f"`kops journal show {entry.id}` shows what it planned")
+    if entry.undone_by:
+        raise Refused(f"{entry.id} was already undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
+
+
+def _done_by_others(journal: Journal, entry: Entry, mutation: Mutation[Any]) -> list[ItemResult]:
+    """Return the items that an entry which was stopped had not done: a later change of the same thing found them as this one had.
+
+    What finished the entry counts as its own.
+    """
+    known = {result.target for result in entry.item_results}
+    unknown = {item.target: item.before for item in entry.plan.changes if item.target not in known}
+    if entry.rest or entry.status is EntryStatus.DONE or not unknown:
+        return []
+    own, locked = {one.id for one in journal.family(entry.id)}, set(mutation.locks(entry.plan))
+    found: dict[str, ItemResult] = {}
+    for later in journal.entries(lambda _damaged: None, mentioning=entry.plan.operation):
+        if later.id == entry.id:
+            break
+        if (
+            later.id in own
+            or later.undoes
+            or (later.plan.operation, later.plan.cluster_id) != (entry.plan.operation, entry.plan.cluster_id)
+        ):
+            continue
+        plan = mutation.typed(later.plan)
+        if not locked or locked & set(mutation.locks(plan)):
+            same = (item.target for item in plan.changes if item.target in unknown and item.before == unknown[item.target])
+            found |= {target: ItemResult(target, Status.SKIPPED) for target in same}
+    return list(found.values())
 
 
 def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) -> Plan:
@@ -143,8 +194,7 @@ def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) ->
     """
     if entry.status is EntryStatus.DONE or entry.finished_by:
         raise Refused(f"{entry.id} is done already", hint="`kops undo` would undo it")
-    if entry.undone_by:
-        raise Refused(f"{entry.id} was undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
+    _refuse_undone(entry)
     entry, mutation = _to_plan_from(services, entry, take_over=take_over)
     return _taken_over(entry, mutation.resume(services, entry.plan))
 

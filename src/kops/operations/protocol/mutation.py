@@ -95,9 +95,17 @@ class Mutation(ABC, Generic[Args]):
         """Whether ``resume`` can plan what is left."""
         return type(self).resume is not Mutation.resume
 
-    def covers(self, plan: Plan[Args], earlier: Plan[Args]) -> bool:  # noqa: ARG002 - the contract for those that can tell
-        """Whether a completed plan leaves nothing of an earlier plan to be finished."""
-        return False
+    def covers(self, services: Services, plan: Plan[Args], earlier: Plan[Args]) -> bool:
+        """Whether a completed plan leaves nothing of an earlier plan to be finished: of the same things, nothing is left to do."""
+        theirs, ours = set(self.locks(earlier)), set(self.locks(plan))
+        targets = {item.target for item in plan.items}  # none: a pattern matched nothing, since all of it is deleted
+        related = not targets or (targets & {item.target for item in earlier.changes} and (not ours or theirs & ours))
+        if not related or not self.can_be_finished(earlier):
+            return False
+        try:
+            return not self.resume(services, earlier).has_changes
+        except KopsError:
+            return False
 
     def messages(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
         """Return sentences for the user: what to do next."""

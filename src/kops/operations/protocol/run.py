@@ -6,7 +6,7 @@ that happens here, so it is written and tested once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,14 +18,15 @@ from kops.core.errors import (
     Refused,
     TimedOut,
     Unreachable,
+    UsageProblem,
     VerificationFailed,
 )
 from kops.core.findings import names_text
 from kops.core.plan import ItemResult, Json, Plan, Result, Status
 from kops.core.stops import STOPS, exit_code, kept_stops, undisturbed
 from kops.operations.protocol.aftermath import Traces, look
-from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed
-from kops.operations.protocol.journal_actions import is_unfinished
+from kops.operations.protocol.journal import Entry, EntryStatus, Journal
+from kops.operations.protocol.journal_actions import is_stopped
 from kops.operations.protocol.locks import exclusive, wait_for_others
 from kops.operations.protocol.mutation import Mutation, refuse_other_cluster, refuse_read_only, with_finality
 from kops.operations.services import Services
@@ -115,9 +116,10 @@ def _carry_out(
         left = _left(services, plan, mutation, results)
         reached = Result(tuple(results)).status
         notes = _close(journal, entry, _closing_status(reached, results, mutation), results, left=left)
-        if reached is Status.DONE and not notes:
-            notes = _mark(journal, mutation, entry)
-    return Result(tuple(results), (*messages, *notes)), entry
+        journalled = not notes
+        if reached is Status.DONE and journalled:
+            notes = _mark(services, journal, mutation, entry)
+    return Result(tuple(results), (*messages, *notes), journalled=journalled), entry
 
 
 def _close(
@@ -149,34 +151,43 @@ def _close(
     return ()
 
 
-def _mark(journal: Journal, mutation: Mutation[Any], entry: Entry) -> tuple[str, ...]:
+def _mark(services: Services, journal: Journal, mutation: Mutation[Any], entry: Entry) -> tuple[str, ...]:
     """Record in earlier entries that this one undid or finished them."""
     try:
-        if entry.undoes:
-            journal.mark_undone(entry.undoes, by=entry.id)
-        if entry.finishes:
-            journal.mark_finished(entry.finishes, by=entry.id)
-        elif not entry.undoes:
-            mark_covered(journal, entry.plan, mutation, by=entry.id)
+        mark_earlier(services, journal, entry.plan, mutation, undoes=entry.undoes, finishes=entry.finishes, by=entry.id)
     except (OSError, ConfigError) as trouble:
         reason = trouble.strerror if isinstance(trouble, OSError) else trouble.message
         return (f"warning: it could not be noted in {journal.folder} on the earlier entry: {reason}",)
     return ()
 
 
-def mark_covered(journal: Journal, plan: Plan, mutation: Mutation[Any], *, by: str = "") -> None:
-    """Record in unfinished entries of the same operation that a completed plan has left nothing of them to do.
+def mark_earlier(
+    services: Services, journal: Journal, plan: Plan, mutation: Mutation[Any], *, undoes: str, finishes: str, by: str = ""
+) -> None:
+    """Record in earlier entries that a plan undid them, or that nothing of them is left to do.
 
-    :param by: the entry of the plan; empty: the plan had nothing to do, so each entry is recorded as finished by itself
+    :param by: the entry of the plan; empty: the plan had nothing to do, so each entry is recorded as undone or finished by itself
     """
-    if type(mutation).covers is Mutation.covers:
-        return
+    if undoes:
+        for half in journal.undoing(undoes):
+            if half.id != by and is_stopped(half):
+                journal.mark_finished(half.id, by=by or half.id)
+        journal.mark_undone(undoes, by=by or undoes)
+    elif finishes:
+        journal.mark_finished(finishes, by=by or finishes)
+    else:
+        for entry in _stopped_before(journal, plan, by=by):
+            with suppress(UsageProblem):  # damaged: `kops journal show` reports how
+                if mutation.covers(services, plan, mutation.typed(entry.plan)):
+                    journal.mark_finished(entry.id, by=by or entry.id)
+
+
+def _stopped_before(journal: Journal, plan: Plan, *, by: str) -> Iterator[Entry]:
+    """Yield the entries of the same operation on this cluster that were stopped in the middle, without those that undo another one."""
     for entry in journal.entries(lambda _damaged: None, mentioning=plan.operation):
-        known = entry.id != by and entry.plan.cluster_id == plan.cluster_id and not entry.undoes
-        stopped = entry.status is not EntryStatus.OPEN or crashed(entry)
-        alike = entry.plan.operation == plan.operation
-        if known and stopped and alike and is_unfinished(entry) and mutation.covers(plan, mutation.typed(entry.plan)):
-            journal.mark_finished(entry.id, by=by or entry.id)
+        alike = entry.plan.operation == plan.operation and entry.plan.cluster_id == plan.cluster_id and not entry.undoes
+        if alike and entry.id != by and is_stopped(entry):
+            yield entry
 
 
 def _of_a_lost_request(failure: KopsError) -> None:

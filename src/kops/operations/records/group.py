@@ -126,6 +126,11 @@ class ConsumeAsGroup(Mutation[ConsumeArguments]):
         found = services.kafka.groups.committed([plan.arguments.group])[plan.arguments.group]
         return tuple(_verified(result, offset_of(found.get(partition_of(result.target)))) for result in results)
 
+    def covers(self, services: Services, plan: Plan[ConsumeArguments], earlier: Plan[ConsumeArguments]) -> bool:  # noqa: ARG002 - the contract
+        """Whether the group has read on in every partition since: that is all that was left."""
+        same = (plan.arguments.group, plan.arguments.topic) == (earlier.arguments.group, earlier.arguments.topic)
+        return same and earlier.arguments.prior.keys() <= plan.arguments.prior.keys()
+
     def invert(self, services: Services, plan: Plan[ConsumeArguments], results: Sequence[ItemResult]) -> Plan[Any]:
         """Plan to restore the group's previous offsets; for a partition without a result, whatever its current commit is."""
         given = plan.arguments

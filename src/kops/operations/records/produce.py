@@ -143,6 +143,20 @@ class ProduceRecords(FinalMutation[ProduceArguments]):
         if outgoing.stopped is not None:
             yield ItemResult(topic, Status.FAILED, error=_reason(outgoing.stopped, sender.sent))
 
+    def resume(self, services: Services, plan: Plan[ProduceArguments]) -> Plan[ProduceArguments]:  # noqa: ARG002 - the contract
+        """Refuse: the records are not in the journal, and how many of them were sent is not known.
+
+        :raises Refused: always
+        """
+        topic = plan.items[0].target
+        raise Refused(
+            f"the journal has no records, and does not know how many of {plan.arguments.source} arrived in {topic}",
+            hint=f"`kops records consume {topic}` shows what arrived: send what is missing, and not all of it again",
+        )
+
+    def can_be_finished(self, plan: Plan[ProduceArguments]) -> bool:  # noqa: ARG002 - the contract
+        return False
+
     def verify(self, services: Services, plan: Plan[ProduceArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Check that each log reaches the last acknowledged offset."""
         topic = plan.items[0].target

@@ -174,7 +174,8 @@ def _exactness(request: ReplayRequest) -> str:
 
 def _undo(targets: Targets) -> list[str]:
     if not targets.no_undo:
-        return [f"{', '.join(targets.counts)} is empty now: `kops undo` deletes what was sent, unless others have written there"]
+        were = f"{', '.join(targets.counts)} was empty when this was planned"
+        return [f"{were}: `kops undo` deletes what was sent, unless others have written there"]
     return [f"no undo: {targets.no_undo}"]
 
 

@@ -237,6 +237,20 @@ class UndoReplay(TruncateTopics[ReplayTruncation]):
         yield from super().apply(services, plan)
         forget_progress(services, plan.arguments.replay, plan.arguments.partitions)
 
+    def resume(self, services: Services, plan: Plan[ReplayTruncation]) -> Plan[ReplayTruncation]:
+        """Plan to delete what is left of the records; the progress goes with them."""
+        back = super().resume(services, plan)
+        items = tuple(replace(item, action="truncate") for item in back.items)  # also where nothing is left: the progress may be
+        arguments = replace(plan.arguments, below=plan.arguments.below)
+        return replace(
+            back,
+            operation=self.name,
+            summary=plan.summary,
+            items=items,
+            guard=plan.guard | {"needs": back.guard["needs"]},
+            arguments=arguments,
+        )
+
 
 UNDO = UndoReplay()
 

@@ -170,6 +170,10 @@ class RegisterSchema(_OneSubject[Registration]):
         undo = plan_unregister(services, subject, done[0])
         return replace(undo, losses=(f"version {newest.version} of {subject} was registered since",) if newest and later else ())
 
+    def resume(self, services: Services, plan: Plan[Registration]) -> Plan[Registration]:
+        """Plan to register it, unless it is there."""
+        return plan_register(services, plan.items[0].target, plan.arguments.schema)
+
     def messages(self, services: Services, plan: Plan[Registration], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         made = [f"{one.target}: version {one.value['version']}, id {one.value['id']}" for one in results if one.status is Status.DONE]
         return (*made, "undo deletes the version softly: its id stays readable, for records may have it") if made else ()
@@ -229,6 +233,13 @@ class UnregisterSchema(_OneSubject[VersionDeletion]):
     def invert(self, services: Services, plan: Plan[VersionDeletion], results: Sequence[ItemResult]) -> Plan[Registration]:  # noqa: ARG002 - the contract
         """Plan to register it again: as a newer version, usually with the same id."""
         return plan_register(services, plan.items[0].target, plan.arguments.schema)
+
+    def resume(self, services: Services, plan: Plan[VersionDeletion]) -> Plan[VersionDeletion]:
+        """Plan to delete it, unless that is done."""
+        subject, version = plan.items[0].target, plan.arguments.version
+        if version in Subjects(services.connection).versions(subject):
+            return plan_unregister(services, subject, version)
+        return replace(plan, items=(Item(subject, "none", reason="deleted already"),), summary=f"version {version} of {subject} is deleted")
 
 
 REGISTERING, UNREGISTERING = RegisterSchema(), UnregisterSchema()

@@ -49,7 +49,7 @@ class StateChange(Mutation[StateArguments]):
         """Lock the group: only one kops at a time changes its offsets, its state and its topics."""
         return (plan.arguments.application,)
 
-    def covers(self, plan: Plan[StateArguments], earlier: Plan[StateArguments]) -> bool:
+    def covers(self, services: Services, plan: Plan[StateArguments], earlier: Plan[StateArguments]) -> bool:  # noqa: ARG002 - the contract
         """Whether this plan checked every changelog of an earlier plan of this operation again."""
         then = earlier.arguments
         if earlier.operation != plan.operation or then.application != plan.arguments.application:

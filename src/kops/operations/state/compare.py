@@ -100,7 +100,8 @@ def _computed(
         done = compute_all(services, state_file, engine, replace(options, accept_inexact=True), must_be_empty=False)
         cut = done.cut
         uncovered = [] if options.compared else uncovered_changelogs(services, state_file)
-        computed, forgotten = remember_proofs(services, state_file, done.computed, cut.offsets, at=cut.taken)
+        still = bool(options.compared) or group is None or group.state == "EMPTY"
+        computed, forgotten = remember_proofs(services, state_file, done.computed, cut.offsets, at=cut.taken, stands_still=still)
         try:
             stores = (note for found in computed for note in (found.summary, *found.warnings))
             yield engine, [*notes, *cut.notes, *cut.origins, *stores, *uncovered_note(state_file, uncovered), *forgotten], computed

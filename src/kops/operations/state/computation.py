@@ -145,7 +145,7 @@ def compute_all(
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
     if not options.accept_inexact:
-        _refuse_all(computed, lambda done: _refuse_inexact(done.facts.store.name, done.exactness, done.proof))
+        _refuse_all(computed, lambda done: _refuse_inexact(done.facts.store.name, done.exactness, done))
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
     heap = max((found.heap for found in computed), default=0)
@@ -252,14 +252,15 @@ def _refuse_all(computed: Sequence[ComputedStore], refuse: Callable[[ComputedSto
         raise
 
 
-def _refuse_inexact(store: str, exactness: Exactness, proof: Proof | None = None) -> None:
+def _refuse_inexact(store: str, exactness: Exactness, done: ComputedStore | None = None) -> None:
     grade, reasons = exactness.grade, exactness.reasons
     if grade <= "B":
         return
+    differs = done is not None and (done.contradicted or (done.proof and done.proof.differing))
     damaged = f"if these keys are the damage, pass --damaged {store} or --damaged {store}:PARTITION,...; "
     raise Refused(
         f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
-        hint=f"{damaged if proof and proof.differing else ''}pass --accept-inexact to proceed anyway",
+        hint=f"{damaged if differs else ''}pass --accept-inexact to proceed anyway",
         store=store,
         exactness=grade,
         reasons=list(reasons),

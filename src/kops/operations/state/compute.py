@@ -21,7 +21,7 @@ from kops.operations.state.evidence_doubts import (
     of_windows,
     window_warnings,
 )
-from kops.operations.state.evidence_proven import PastProof
+from kops.operations.state.evidence_proven import PastDifference, PastProof
 from kops.operations.state.exactness import Exactness, of_cached_sessions, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
@@ -57,6 +57,7 @@ class ComputedStore:
     :param computed_as: the class before the keys of its changelog were compared
     :param proof: what survived of its changelog; None where its topic is its changelog
     :param proven: the last ``verify`` that proved it with the same state file
+    :param contradicted: the last ``verify``, if it found surviving keys different with the same state file, and nothing settles that now
     :param heap: the most that the heap of a JVM with the application's own program could be, which computed it; 0: none did
     :param on_disk: in how many of its tasks it outgrew the memory of such a JVM
     """
@@ -68,6 +69,7 @@ class ComputedStore:
     computed_as: str
     proof: Proof | None = None
     proven: PastProof | None = None
+    contradicted: PastDifference | None = None
     heap: int = 0
     on_disk: int = 0
 
@@ -91,7 +93,8 @@ class ComputedStore:
     @property
     def evidence(self) -> str:
         """The evidence for it, in words; empty for a store that is its own changelog."""
-        return f"{self.proof.text}; {self.proven.text if self.proven else 'never proven'}" if self.proof else ""
+        last = self.contradicted or self.proven
+        return f"{self.proof.text}; {last.text if last else 'never proven'}" if self.proof else ""
 
     @property
     def actions(self) -> Mapping[int, Mapping[str, int]]:

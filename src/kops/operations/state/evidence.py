@@ -159,6 +159,11 @@ class Proof:
         return sum(self.absent.values())
 
     @property
+    def contradicted(self) -> Mapping[int, int]:
+        """The number of keys that contradict what was computed, by partition: different, or absent although no loss explains it."""
+        return {number: each.differing + each.absent for number, each in self.partitions.items() if each.differing or each.absent}
+
+    @property
     def unproven(self) -> tuple[int, ...]:
         """The partitions that neither their own keys nor the output topic prove."""
         shown = self.output.partitions if self.output else frozenset()

@@ -133,7 +133,7 @@ def read_past(
     entries = [
         _JournalledChange.of(entry, application)
         for entry in journal.entries(lambda _damaged: None, mentioning=application)
-        if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE and (not until or entry.started <= until)
+        if entry.plan.cluster_id == cluster and not _did_nothing(entry) and (not until or entry.started <= until)
     ]
     entries.reverse()
     apart, judged, computed = set(), {}, {}
@@ -156,6 +156,10 @@ def read_past(
         if reasons:
             judged[store.name] = contradicted(reasons)
     return OwnHistory(_written(entries), frozenset(apart), judged, computed, _made(entries))
+
+
+def _did_nothing(entry: Entry) -> bool:
+    return entry.status in _NOTHING_DONE or entry.undone_by == entry.id
 
 
 def _of_store(entries: Iterable[_JournalledChange], store: Store) -> _StoreHistory:

@@ -1,4 +1,7 @@
-"""What ``verify`` has proven on this machine: a file in kops' state folder for each store and content of its state file."""
+"""What ``verify`` has found on this machine: a file in kops' state folder for each store and content of its state file.
+
+It holds the last finding, a proof or a contradiction: which is the last, the order of the commands says, and not the clock.
+"""
 
 from __future__ import annotations
 
@@ -38,33 +41,88 @@ class PastProof:
         return f"proven on {self.at[:10]} over {self.keys:,} keys"
 
 
+@dataclass(frozen=True)
+class PastDifference:
+    """A ``verify`` in which keys of a changelog were different from what the state file computes, or absent although nothing was lost.
+
+    :param at: when, ISO 8601 in UTC
+    :param keys: number of such keys, of ``compared``
+    :param partitions: that they are in
+    """
+
+    at: str
+    keys: int
+    compared: int
+    partitions: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """For example ``found 3 of 5 keys different on 2026-11-20``."""
+        return f"found {self.keys:,} of {self.compared:,} keys different on {self.at[:10]}"
+
+
 def remembered(services: Services, state_file: StateFile, store: Store) -> PastProof | None:
-    """Return the last proof of a store with exactly this state file; None: it was never proven on this machine."""
+    """Return the last proof of a store with exactly this state file; None: it was never proven on this machine, or contradicted since."""
+    found = _last(services, state_file, store)
+    return found if isinstance(found, PastProof) else None
+
+
+def contradiction(services: Services, state_file: StateFile, store: Store) -> PastDifference | None:
+    """Return the last finding with exactly this state file, if it contradicts the file."""
+    found = _last(services, state_file, store)
+    return found if isinstance(found, PastDifference) else None
+
+
+def remember(
+    services: Services, state_file: StateFile, store: Store, keys: int, offsets: Mapping[TopicPartition, int], *, at: str = ""
+) -> PastProof | None:
+    """Record that a store was proven, and return the last proof.
+
+    :param at: when the snapshot that it was compared with was taken, ISO-8601 UTC: later findings stay; empty: it was compared with what is
+        there now
+    :raises OSError: when it cannot be written
+    """
+    topics = {source.topic for source in store.inputs}
+    ends = {str(at): offset for at, offset in sorted(offsets.items()) if at.topic in topics}
+    _record(services, state_file, store, PastProof(at or _now(services), keys, ends), past=bool(at))
+    return remembered(services, state_file, store)
+
+
+def remember_difference(
+    services: Services, state_file: StateFile, store: Store, partitions: Mapping[int, int], compared: int, *, at: str = ""
+) -> None:
+    """Record that keys of a changelog contradict the state file.
+
+    :param partitions: by partition, how many keys were different
+    :param compared: number of keys in all
+    :param at: see ``remember``
+    :raises OSError: when it cannot be written
+    """
+    found = PastDifference(at or _now(services), sum(partitions.values()), compared, tuple(sorted(partitions)))
+    _record(services, state_file, store, found, past=bool(at))
+
+
+def _last(services: Services, state_file: StateFile, store: Store) -> PastProof | PastDifference | None:
     try:
         body = json.loads(_path(services, state_file, store).read_text(encoding="utf-8"))
+        if "partitions" in body:
+            return PastDifference(body["at"], body["keys"], body["compared"], tuple(body["partitions"]))
         return PastProof(body["at"], body["keys"], body["offsets"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def remember(
-    services: Services, state_file: StateFile, store: Store, keys: int, offsets: Mapping[TopicPartition, int], *, at: str = ""
-) -> PastProof:
-    """Record that a store was proven, unless a later proof is known, and return the last proof.
-
-    :param at: when what it was compared with was taken, ISO-8601 UTC; empty: now
-    :raises OSError: when it cannot be written
-    """
+def _record(services: Services, state_file: StateFile, store: Store, found: PastProof | PastDifference, *, past: bool) -> None:
+    before = _last(services, state_file, store)
+    if past and before is not None and before.at > found.at:
+        return
     path = _path(services, state_file, store)
-    topics = {source.topic for source in store.inputs}
-    ends = {str(at): offset for at, offset in sorted(offsets.items()) if at.topic in topics}
-    proven = PastProof(at or time_text(to_milliseconds(services.now())), keys, ends)
-    before = remembered(services, state_file, store)
-    if before is not None and before.at > proven.at:
-        return before
     about = {"application": state_file.application, "cluster_id": services.kafka.cluster().cluster_id, "store": store.name}
-    write_whole(path, json.dumps({**about, "digest": path.stem, **asdict(proven)}))
-    return proven
+    write_whole(path, json.dumps({**about, "digest": path.stem, **asdict(found)}))
+
+
+def _now(services: Services) -> str:
+    return time_text(to_milliseconds(services.now()))
 
 
 def _path(services: Services, state_file: StateFile, store: Store) -> Path:

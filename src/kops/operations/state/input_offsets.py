@@ -120,7 +120,8 @@ def refuse_alive(group: Group | None) -> None:
     try:
         refuse_active(group)
     except GroupActive as alive:
-        raise GroupActive(alive.message, hint="stop every instance of the application, then run it again, or --wait-empty 60s") from alive
+        hint = "stop every instance of the application, then run it again, or --wait-empty 60s"
+        raise GroupActive(alive.message, hint=hint, **alive.details) from alive
 
 
 def begins(stores: Iterable[StoreFacts]) -> dict[TopicPartition, int]:

@@ -16,13 +16,13 @@ from kops.core.statefile import StateFile
 from kops.core.statefile.models import PROGRAM
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
-from kops.operations.state.compute import EQUAL, UNKNOWN, ComputedStore, changelog_range, unrestorable_text
-from kops.operations.state.evidence import IF_RIGHT, OutputEvidence, partitions_text, with_survivors
+from kops.operations.state.compute import DIFFERENT, EQUAL, UNKNOWN, ComputedStore, changelog_range, unrestorable_text
+from kops.operations.state.evidence import IF_RIGHT, OutputEvidence, Proof, partitions_text, with_survivors
 from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late, of_expiry
 from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, placing_of, with_input
 from kops.operations.state.evidence_journal import OwnHistory
-from kops.operations.state.evidence_proven import remember, remembered
+from kops.operations.state.evidence_proven import PastDifference, contradiction, remember, remember_difference, remembered
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.stored_keys import differing_keys, formats_of, in_short, shown
@@ -48,16 +48,28 @@ def judged_by_evidence(
     ]
     of_commits = commits.judge(store.name, proof, proven, of_input)
     unsettled = doubts(store, found.counts.noted, proof)
+    contradicted = _contradicted(engine.services, state_file, found, proof)
     rows = differing_keys(engine, store, found.stage, _SHOWN, without=proof.damaged) if proof.differing else []
     judged = replace(
         found,
         proof=proof,
-        exactness=worst([with_survivors(found.exactness, proof, rows), *of_commits, *unsettled, _expired(found)]),
+        exactness=worst([with_survivors(found.exactness, proof, rows), *of_commits, *unsettled, _expired(found), *_of_past(contradicted)]),
         proven=proven,
+        contradicted=contradicted,
     )
     placing = placing_of(engine.services, state_file, judged)
     placed = replace(judged, exactness=worst([judged.exactness, placing.exactness]))
     return with_output(engine, state_file, placed, places_known=placing.is_shown)
+
+
+def _contradicted(services: Services, state_file: StateFile, found: ComputedStore, proof: Proof) -> PastDifference | None:
+    """Return an earlier contradiction of the state file, unless the keys prove it now, or were in partitions that are declared damaged."""
+    past = contradiction(services, state_file, found.facts.store)
+    return None if past is None or proof.of_keys.suffices or set(proof.damaged).issuperset(past.partitions) else past
+
+
+def _of_past(contradicted: PastDifference | None) -> list[Exactness]:
+    return [] if contradicted is None else [Exactness("C", (f"`kops state verify` {contradicted.text}, with this same file",))]
 
 
 def _expired(found: ComputedStore) -> Exactness:
@@ -108,15 +120,31 @@ def refuse_unplaced(found: ComputedStore) -> None:
 
 
 def remember_proofs(
-    services: Services, state_file: StateFile, computed: Sequence[ComputedStore], offsets: Mapping[TopicPartition, int], *, at: str
+    services: Services,
+    state_file: StateFile,
+    computed: Sequence[ComputedStore],
+    offsets: Mapping[TopicPartition, int],
+    *,
+    at: str,
+    stands_still: bool,
 ) -> tuple[list[ComputedStore], list[str]]:
-    """Remember which stores a comparison has proven.
+    """Remember which stores a comparison has proven, and in which surviving keys contradict the state file.
 
     :param at: when what they were compared with was taken, ISO-8601 UTC; empty: now
+    :param stands_still: whether a difference is one: the application does not run meanwhile
     :return: the stores with their newest proof, and why a proof could not be kept, if so
     """
     proven, problems = [], []
     for found in computed:
+        proof = found.proof
+        if proof is not None and proof.contradicted and found.status == DIFFERENT and stands_still:
+            try:
+                compared = proof.surviving + proof.missing
+                remember_difference(services, state_file, found.facts.store, proof.contradicted, compared, at=at)
+            except OSError as error:
+                problems.append(
+                    f"that {found.facts.store.name} was different cannot be kept in {services.directories.state}: {error.strerror}"
+                )
         if found.status != EQUAL or found.proof is None or found.grade not in ("A", "B") or not found.proof.of_keys.suffices:
             proven.append(found)
             continue

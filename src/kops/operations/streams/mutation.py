@@ -15,7 +15,8 @@ from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.mutation import Mutation
 from kops.operations.services import Services
 from kops.operations.streams.reset import NAME, ResetArguments, compose, with_metadata
-from kops.operations.topics.change import CHANGE_TOPICS
+from kops.operations.topics.change import CHANGE_TOPICS, planned_of
+from kops.operations.topics.plan import recreated
 from kops.operations.topics.read_back import settled
 
 
@@ -60,7 +61,8 @@ class Reset(Mutation[ResetArguments]):
     def invert(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> Plan[OneMove]:
         """Return the plan that moves the input back; the deleted state is not restored."""
         topics = plan.arguments.topics
-        gone = [result.target for result in results if result.target in topics and result.status is Status.DONE]
+        there = services.kafka.topics.existing(topics)
+        gone = recreated(there, {name: state["topic_id"] for name, state in planned_of(_topics(plan)).states.items()})
         if not _offsets(plan).changes:
             raise Refused("the internal topics were deleted, and their records are gone", hint="`kops state rebuild` computes state again")
         back = MOVE.invert(services, _offsets(plan), [result for result in results if result.target not in topics])

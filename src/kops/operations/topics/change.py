@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, Refused, StateMoved
+from kops.core.findings import counted
 from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status, not_done
 from kops.core.topics.changes import Changes, still_to_alter
@@ -14,7 +15,7 @@ from kops.operations.protocol.aftermath import Traces
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.topics.plan import CHANGE, CREATE, DELETE, guard_of, plan_changes, recreated
-from kops.operations.topics.read_back import created, deleted, not_as_planned, settled
+from kops.operations.topics.read_back import created, deleted, differences_of, not_as_planned, settled
 from kops.operations.topics.requests import plan_creation
 
 _INVERSE = {CREATE: DELETE, DELETE: CREATE}
@@ -105,7 +106,10 @@ class ChangeTopics(Mutation[Changes]):
         others = planned.others(found)
         same = [name for name in changes.alter if name not in others]
         before = {name: planned.states[name]["settings"] for name in same}
-        settings = services.kafka.topics.settings(same)
+        known = {result.target for result in results if result.status is Status.DONE}
+        unsure = [topic for topic in changes.create if topic.name in found and topic.name not in known]
+        settings = services.kafka.topics.settings([*same, *(topic.name for topic in unsure)])
+        _refuse_created_by_others(unsure, found, settings)
         back = Changes(
             create=tuple(_as_it_was(item) for item in lost),
             alter=before,
@@ -117,7 +121,8 @@ class ChangeTopics(Mutation[Changes]):
         warnings = [f"{', '.join(changes.grow)}: the partitions that were added stay"] if changes.grow else []
         warnings += [*_left_alone([name for name in changes.alter if name in others]), *_lost_records(lost)]
         undo = plan_changes(services, back, operation=_INVERSE.get(plan.operation, CHANGE), found=found, warnings=warnings)
-        return replace(undo, losses=tuple(f"{name} was changed since: {', '.join(now)}" for name, now in strayed.items() if now))
+        losses = [f"{name} was changed since: {', '.join(now)}" for name, now in strayed.items() if now]
+        return replace(undo, losses=(*losses, *_written_to(services, [found[topic.name] for topic in unsure])))
 
     def messages(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         done = {result.target for result in results if result.status is Status.DONE}
@@ -202,6 +207,23 @@ def _refuse_recreated(changes: Changes, found: Mapping[str, Topic], results: Seq
         raise Refused(f"deleted and created again since: {', '.join(other)}", hint="`kops topics delete` deletes what is there now")
 
 
+def _refuse_created_by_others(
+    wanted: Sequence[NewTopic], found: Mapping[str, Topic], settings: Mapping[str, Mapping[str, Setting]]
+) -> None:
+    """Refuse to delete a topic of which it is not known who created it, if it is not as the plan would have created it."""
+    other = [topic.name for topic in wanted if differences_of(topic, found[topic.name], settings[topic.name])]
+    if other:
+        what = f"{', '.join(other)} {'is' if len(other) == 1 else 'are'} not as planned: created or changed by somebody else"
+        raise Refused(what, hint="`kops topics delete` deletes what is there now")
+
+
+def _written_to(services: Services, created: Sequence[Topic]) -> list[str]:
+    """Describe what was written to topics since they were created."""
+    ends = services.kafka.offsets.bounds(place for topic in created for place in topic.places) if created else {}
+    counts = {topic.name: sum(ends[place].log_end_offset for place in topic.places) for topic in created}
+    return [f"{name} has {counted(count, 'record')}" for name, count in counts.items() if count]
+
+
 def _nothing_to_undo(changes: Changes) -> Refused:
     names = list(changes.names)
     if changes.grow:
@@ -211,7 +233,7 @@ def _nothing_to_undo(changes: Changes) -> Refused:
     hint = "`kops topics describe` shows what is there"
     if changes.alter or (changes.create and changes.delete):
         return Refused("there is nothing that can be undone", hint=hint, topics=names)
-    state = "are gone already" if changes.create else "exist"
+    state = "do not exist" if changes.create else "exist"
     return Refused(f"the topics {state}, so there is nothing to undo", hint=hint, topics=names)
 
 

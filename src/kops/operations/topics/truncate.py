@@ -192,6 +192,16 @@ class TruncateTopics(FinalMutation[TruncationArgs]):
         bounds = services.kafka.offsets.bounds_or_errors(place for place, _ in below.values())
         return tuple(_verified(result, below[result.target][1], bounds[below[result.target][0]]) for result in results)
 
+    def resume(self, services: Services, plan: Plan[TruncationArgs]) -> Plan[Any]:
+        """Plan to delete what is left of the records.
+
+        :raises StateMoved: when a topic was recreated: its records are others
+        """
+        moved = recreated(services.kafka.topics.existing(plan.guard["topics"]), plan.guard["topics"])
+        if moved:
+            raise StateMoved(f"deleted or recreated since: {', '.join(moved)}", hint="`kops topics describe` shows what is there")
+        return plan_truncate_at(services, plan.arguments.below)
+
 
 TRUNCATE: TruncateTopics[Truncation] = TruncateTopics()
 

@@ -7,12 +7,14 @@ import stat
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pytest
 
 from kops.core.errors import ConfigError, NotFound, Refused
 from kops.core.plan import ItemResult, Status
-from kops.operations.protocol.journal import EntryStatus, crashed
+from kops.operations.protocol.journal import EntryStatus, crashed, order_of
 from kops.operations.protocol.journal_actions import entry_row, is_unfinished, item_rows, plan_finish, plan_undo, status_of
 from kops.operations.protocol.registry import MUTATIONS, mutation_named
 
@@ -56,7 +58,7 @@ def test_an_entry_is_closed_as_it_was_opened(journal, plan):
     assert read.plan == plan
     assert read.item_results == (ItemResult("a", Status.DONE, value={"x": 1}),)
     assert read.ended.endswith("Z")
-    assert [path.name for path in journal.folder.iterdir()] == [f"{entry.id}.json"]
+    assert sorted(path.name for path in journal.folder.iterdir()) == [".lock", f"{entry.id}.json"]
 
 
 def test_only_its_owner_reads_it(journal, plan):
@@ -69,6 +71,53 @@ def test_newest_first_and_last(journal, plan):
     made = [journal.open(plan).id for _ in range(3)]
     assert sorted(made)[-1] == journal.read("last").id
     assert [entry.id for entry in journal.entries()] == sorted(made, reverse=True)
+
+
+def at(monkeypatch, text):
+    """Let the journal's clock show a time."""
+    told = SimpleNamespace(now=lambda _zone: datetime.fromisoformat(text).replace(tzinfo=timezone.utc))
+    monkeypatch.setattr("kops.operations.protocol.journal.datetime", told)
+
+
+def test_a_clock_that_was_put_back_does_not_change_the_order(journal, plan, monkeypatch):
+    at(monkeypatch, "2026-11-27T12:00:00")
+    first = journal.open(plan)
+    at(monkeypatch, "2026-11-27T09:30:00")
+    second = journal.open(plan)
+    assert [entry.id for entry in journal.entries()] == [second.id, first.id]
+    assert journal.read("last").id == second.id
+    assert journal.read("last", cluster_id="cluster-1").id == second.id
+
+
+def test_entries_without_a_number_come_before_those_with_one(journal, plan, monkeypatch):
+    at(monkeypatch, "2026-11-27T12:00:00")
+    new = journal.open(plan)
+    for old in ("20261128T100000000-0123", "20261127T100000000-9999", "20261127T230000000-123abc"):
+        body = json.loads((journal.folder / f"{new.id}.json").read_text())
+        (journal.folder / f"{old}.json").write_text(json.dumps(body | {"id": old}))
+    newest = journal.open(plan)
+    found = [entry.id for entry in journal.entries()]
+    assert found == [newest.id, new.id, "20261128T100000000-0123", "20261127T230000000-123abc", "20261127T100000000-9999"]
+    assert newest.id.endswith("-000002")
+
+
+def test_after_999_999_entries_a_number_has_more_digits(journal, plan, monkeypatch):
+    at(monkeypatch, "2026-11-27T12:00:00")
+    old = journal.open(plan)
+    (journal.folder / f"{old.id}.json").rename(journal.folder / f"{old.id[:-6]}999999.json")
+    assert journal.open(plan).id.endswith("-1000000")
+    assert journal.read("last").id.endswith("-1000000")
+
+
+def test_processes_that_open_entries_at_once_get_numbers_of_their_own(journal, plan):
+    code = (
+        "import sys; from pathlib import Path; from kops.core.plan import Plan; from kops.operations.protocol.journal import Journal;"
+        "journal = Journal(Path(sys.argv[1]));"
+        "[journal.open(Plan('test.recorded', '', 'c', 'x', ())) for _ in range(20)]"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, journal.folder]) for _ in range(4)]
+    assert [process.wait() for process in running] == [0] * 4
+    assert sorted(order_of(entry.id)[0] for entry in journal.entries()) == list(range(1, 81))
 
 
 def test_those_that_mention_a_text(journal, plan):
@@ -92,7 +141,7 @@ def test_no_such_entry(journal, plan, entry_id):
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"version": 1}', '{"plan": {}}'])
 def test_a_damaged_entry_is_named_and_does_not_hide_the_others(journal, plan, content):
     good = journal.open(plan)
-    bad = journal.folder / "99999999T999999999-ab.json"
+    bad = journal.folder / "20261127T120000000-999999.json"
     bad.write_text(content)
     with pytest.raises(ConfigError, match=bad.name):
         journal.read("last")

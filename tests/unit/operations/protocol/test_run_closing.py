@@ -57,6 +57,7 @@ def test_a_full_disk_at_the_end_hides_no_result(run, tmp_path):
     assert result.status is Status.DONE
     (said,) = result.messages
     assert f"{entry.id}.json: No space left on device" in said
+    assert result.exit_code is ExitCode.PARTIAL, "the journal will say that it crashed"
 
 
 def test_a_full_disk_at_the_end_hides_no_error(run, mutation, tmp_path):
@@ -111,7 +112,7 @@ def test_a_later_plan_that_covers_it_finishes_an_earlier_one(run, mutation, jour
     running = journal.open(plan)
     run(journal)
     assert is_unfinished(journal.read(first.id)), "this kind cannot tell"
-    monkeypatch.setattr(type(mutation), "covers", lambda self, plan, earlier: True)
+    monkeypatch.setattr(type(mutation), "covers", lambda self, services, plan, earlier: True)
     _, entry = run(journal)
     assert journal.read(first.id).finished_by == entry.id
     assert journal.read(running.id).finished_by == "", "it may still be at work"

@@ -3,12 +3,16 @@
 from datetime import datetime, timezone
 from types import SimpleNamespace
 
+import pytest
+
 from kops.core.models import TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.operations.state.evidence_proven import remember, remembered
+from kops.operations.state.evidence_proven import contradiction, remember, remember_difference, remembered
 
 
-def test_a_proof_of_an_older_snapshot_does_not_replace_a_newer_one(tmp_path):
+@pytest.fixture
+def known(tmp_path):
+    """Return the services, a state file and its store; and let the clock show a day of November."""
     file = tmp_path / "state.yaml"
     file.write_text("one")
     state_file = parse_state_file(
@@ -20,6 +24,35 @@ def test_a_proof_of_an_older_snapshot_does_not_replace_a_newer_one(tmp_path):
         kafka=SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id="here")),
         now=lambda: datetime(2026, 11, 20, tzinfo=timezone.utc),
     )
+    return SimpleNamespace(services=services, state_file=state_file, store=store, of_now=(services, state_file, store), file=file)
+
+
+def test_what_was_found_last_counts_whatever_the_clock_says(known):
+    remember(*known.of_now, 8, {})
+    known.services.now = lambda: datetime(2026, 11, 3, tzinfo=timezone.utc)
+    remember_difference(*known.of_now, {1: 2, 0: 1}, 5)
+    assert remembered(*known.of_now) is None
+    assert contradiction(*known.of_now).text == "found 3 of 5 keys different on 2026-11-03"
+    assert contradiction(*known.of_now).partitions == (0, 1)
+    known.services.now = lambda: datetime(2026, 11, 2, tzinfo=timezone.utc)
+    remember(*known.of_now, 8, {})
+    assert (contradiction(*known.of_now), remembered(*known.of_now).at[:10]) == (None, "2026-11-02")
+
+
+def test_a_comparison_with_an_older_snapshot_settles_no_contradiction(known):
+    remember_difference(*known.of_now, {0: 1}, 5)
+    assert remember(*known.of_now, 5, {}, at="2026-11-01T00:00:00.000Z") is None
+    assert contradiction(*known.of_now).keys == 1
+
+
+def test_another_state_file_is_not_contradicted(known):
+    remember_difference(*known.of_now, {0: 1}, 5)
+    known.file.write_text("corrected")
+    assert contradiction(*known.of_now) is None
+
+
+def test_a_proof_of_an_older_snapshot_does_not_replace_a_newer_one(known):
+    services, state_file, store, file = *known.of_now, known.file
     offsets = {TopicPartition("in", 0): 7, TopicPartition("other", 0): 9}
     older = remember(services, state_file, store, 5, offsets, at="2026-11-01T00:00:00.000Z")
     assert (older.text, dict(older.offsets)) == ("proven on 2026-11-01 over 5 keys", {"in:0": 7})
