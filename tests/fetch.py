@@ -25,6 +25,7 @@ from kops.gateways.machine.jars import connect_set, jars_of, kafka_set, spark_ka
 from support import class_archive
 from support.captured import BOOT_LOADER, EXAMPLES, QUARKUS
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
+from support.dead_letters import SMALLRYE, SPRING
 from support.java_judge import JUDGE
 from support.older_streams import older_set
 from support.own_code import BETWEEN
@@ -40,6 +41,7 @@ FOR_LONG_VARIANTS: dict[str, Fetch] = {
     "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
     "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
     "quarkus": lambda cache: jars_of(QUARKUS, cache),
+    **{jars.name: partial(jars_of, jars) for jars in (SPRING, SMALLRYE)},
 }
 WANTED: dict[str, Fetch] = {
     "kafka": lambda cache: jars_of(kafka_set(), cache),

@@ -27,7 +27,8 @@ def letters(scene, origin):
                 (f"{prefix}connector.name", b"sink"), (f"{prefix}exception.stacktrace", TRACE % n))  # fmt: skip
 
     def spring(n):
-        return (("kafka_dlt-original-topic", origin.encode()), ("kafka_dlt-original-partition", (0).to_bytes(4, "big")),
+        return (("retry_topic-attempts", (3).to_bytes(4, "big")), ("x-exception-fqcn", b"older"),
+                ("kafka_dlt-original-topic", origin.encode()), ("kafka_dlt-original-partition", (0).to_bytes(4, "big")),
                 ("kafka_dlt-exception-fqcn", b"com.shop.TimedOut"), ("kafka_dlt-exception-message", b"no answer in %d ms" % n))  # fmt: skip
 
     def streams(n):

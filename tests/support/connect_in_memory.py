@@ -33,6 +33,9 @@ class ConnectInMemory:
         status = {"connector": {"state": found["state"], "worker_id": "w:8083"}, "tasks": tasks, "type": found["type"]}
         return connector_of(name, {"status": status, "info": {"config": {**found["config"], "name": name}}})
 
+    def obstacle(self, _name: str) -> None:
+        return None
+
     def plugin_settings(self, _plugin: str) -> list[dict[str, Any]]:
         return []
 

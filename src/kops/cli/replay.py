@@ -200,9 +200,9 @@ def restore(session: Session, /, *, path: str, approval: Approval, **given: Any)
 def redrive(session: Session, /, *, source: str, approval: Approval, **given: Any) -> int:
     """Send dead letters back to where they came from.
 
-    Understands error headers of Kafka Connect, Kafka Streams, share groups and Spring. The plan counts dead letters by cause, with a
-    sample of each; --dry-run stops there. Error headers are removed, and kops-redrive-attempts counts up. Each is sent once: the next
-    redrive leaves it out. Expressions are as for `kops replay run`, and can use dead_letter (cause, topic, ...) and attempts.
+    Understands the error headers that `kops records dead-letters` does. The plan counts dead letters by cause, with a sample of each;
+    --dry-run stops there. Error headers are removed, and kops-redrive-attempts counts up. Each is sent once: the next redrive leaves it
+    out. Expressions are as for `kops replay run`, and can use dead_letter (cause, topic, ...) and attempts.
     """
     from kops.operations.replay.redrive_plan import RedriveRequest, plan_redrive
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from kops.config.connection import Connection, Secret
 from kops.config.pem import read_pem, readable
 from kops.config.tls import accept_as_java
-from kops.core.errors import ConfigError
+from kops.core.errors import ConfigError, UsageProblem
 
 if TYPE_CHECKING:
     import requests
+
+_NO_SEGMENTS = ("", ".", "..")
+"""What is removed from the path of an address before it is sent (RFC 3986, 5.2.4), so that another resource would be asked."""
 
 
 def http_session() -> requests.Session:
@@ -40,6 +44,21 @@ def http_session() -> requests.Session:
 def no_login(request: Any) -> Any:
     """Add no credentials to a request of ``requests``."""
     return request
+
+
+def path_segment(name: str, what: str) -> str:
+    """Return a name as one segment of a path.
+
+    :param what: what has this name, for the error: ``connector``
+    :raises UsageProblem: when no address can hold it
+    """
+    try:
+        quoted = quote(name, safe="")
+    except UnicodeEncodeError:
+        quoted = ""
+    if quoted in _NO_SEGMENTS:
+        raise UsageProblem(f"no request reaches a {what} named {name!r}: an address cannot hold that name")
+    return quoted
 
 
 def http_settings(connection: Connection, service: Literal["connect", "registry"]) -> dict[str, Any]:

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from kops.config.connection import Connection, Http
-from kops.config.http import http_settings
+from kops.config.http import http_settings, path_segment
 from kops.config.secrets import from_value
-from kops.core.errors import ConfigError
+from kops.core.errors import ConfigError, UsageProblem
 
 
 def connection(**http):
@@ -45,3 +45,20 @@ def test_missing_file_and_missing_password():
         http_settings(connection(ca_file="/nowhere/ca.pem"), "registry")
     with pytest.raises(ConfigError, match="registry_username is set and no registry_password"):
         http_settings(connection(registry_username="r"), "registry")
+
+
+@pytest.mark.parametrize("name", ["a", "a/b", "a%2Fb", "...", "é?#;", " "])
+def test_a_segment_arrives_as_the_name_it_was_made_of(name):
+    from urllib.parse import unquote, urlsplit
+
+    from requests import Request
+
+    segment = path_segment(name, "subject")
+    path = urlsplit(Request("GET", f"http://a/subjects/{segment}/versions").prepare().url).path
+    assert [unquote(part) for part in path.split("/")] == ["", "subjects", name, "versions"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a\ud83d"])
+def test_names_that_no_address_holds_are_refused(name):
+    with pytest.raises(UsageProblem, match="no request reaches a subject"):
+        path_segment(name, "subject")

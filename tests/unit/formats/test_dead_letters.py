@@ -4,7 +4,8 @@ import struct
 
 import pytest
 
-from kops.formats.dead_letters import PREFIXES, DeadLetter, dead_letter
+from kops.formats.dead_letters import FAMILIES, NAMES, PREFIXES, DeadLetter, dead_letter
+from support.dead_letters.recorded import RECORDED
 
 TRACE = """org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed due to serialization error:
 \tat org.apache.kafka.connect.json.JsonConverter.toConnectData(JsonConverter.java:325)
@@ -73,7 +74,56 @@ def share_group():
 )
 def test_what_happened_in_words(headers, sentence):
     assert dead_letter([("trace-id", b"1"), *headers]).sentence == sentence
-    assert all(name.startswith(tuple(PREFIXES)) for name, _ in headers), "a redrive drops them by their prefixes"
+    assert all(name.startswith(PREFIXES) for name, _ in headers), "a redrive drops them by their prefixes"
+
+
+@pytest.mark.parametrize(
+    ("family", "who"),
+    [
+        ("kafka-streams", "Kafka Streams"),
+        ("spring", "group billing"),
+        ("spring-retried", "group billing"),
+        ("spring-cloud-stream", "a Spring Cloud Stream binding"),
+        ("smallrye", "a SmallRye channel"),
+        ("smallrye-again", "a SmallRye channel"),
+        ("smallrye-retried", "a SmallRye channel"),
+    ],
+)
+def test_what_libraries_wrote(family, who):
+    headers = RECORDED[family]
+    found = dead_letter(headers)
+    assert found.sentence == f"{who} could not process the record of orders:3 at offset 77: IllegalStateException: customer 17 is unknown"
+    assert family.startswith(found.written_by)
+    if family.startswith("spring"):
+        assert found.timestamp_ms == 1_700_000_000_000
+    left = [name for name, _ in headers if not name.startswith(PREFIXES) and name not in NAMES]
+    assert left == ["trace-id"], "a redrive sends back what the record had"
+
+
+def test_what_other_languages_write():
+    """Of Silverback (``KafkaMovedMessageEnricher``) and Watermill (``poisonQueue``), by their sources: text throughout."""
+    silverback = {"x-source-topic": b"orders", "x-source-partition": b"3", "x-source-offset": b"77", "x-failed-attempts": b"4"}
+    found = dead_letter(
+        [*silverback.items(), ("x-source-consumer-group-id", b"billing"), ("x-failure-reason", b"InvalidOperation in Shop")]
+    )
+    assert found.sentence == "group billing could not process the record of orders:3 at offset 77: InvalidOperation in Shop"
+    assert (found.written_by, found.delivery_count) == ("silverback", 4)
+    watermill = dead_letter([("reason_poisoned", b"connection refused"), ("topic_poisoned", b"orders"), ("handler_poisoned", b"bill")])
+    assert watermill.sentence == "a Watermill handler could not process the record of orders: connection refused"
+
+
+def test_names_that_others_use_too_are_not_taken_for_a_librarys():
+    assert dead_letter([("x-original-timestamp", b"12"), ("x-exception-message", b"no"), ("dead-letter-reason", b"x")]) is None
+    copied = dead_letter([("x-original-topic", b"orders"), ("x-original-partition", b"3"), ("x-original-offset", b"77"), ("x-error", b"e")])
+    assert (copied.written_by, copied.origin) == ("application", "orders:3 at offset 77")
+    assert copied.sentence == "an application could not process the record of orders:3 at offset 77: no reason given"
+    assert not {"x-original-url", "x-original-host", "dead-letter-box"} & set(NAMES)
+    assert all(family.prefixes or set(family.headers) <= set(NAMES) for family in FAMILIES)
+
+
+@pytest.mark.parametrize("data", [b"1_0", b" 7", b"7\n", b"+7", b"99999999999", b"", b"1e3", "\u0663".encode()])
+def test_numbers_that_are_none(data):
+    assert dead_letter([("__connect.errors.topic", b"t"), ("__connect.errors.partition", data)]).partition is None
 
 
 def test_the_parts():

@@ -165,7 +165,8 @@ def peek(session: Session, /, *, group_id: str, topics: tuple[str, ...], **optio
 def dead_letters(session: Session, /, *, topic: str | None, span: str | None, **options: Any) -> int:
     """Show dead letters with their errors in words, or count them by cause and task.
 
-    Understands the error headers of Kafka Connect, Kafka Streams (KIP-1034), share groups (KIP-1191) and Spring.
+    Understands the error headers of Kafka Connect, Kafka Streams (KIP-1034), share groups (KIP-1191), Spring (listeners, @RetryableTopic
+    and Cloud Stream), SmallRye (Quarkus), Silverback and Watermill.
 
     \b
     Examples:

@@ -78,7 +78,7 @@ def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exce
     if not from_connect:
         in_place = f"something other than Connect answers {status} at {url}{f': {message}' if message else ''}"
         hint = "probably a proxy that cannot reach its workers" if status in _GATEWAYS else "check connect_urls of the context"
-        return OperationFailed(in_place, hint=hint, **details)
+        return OperationFailed(in_place, hint=hint, said=message, **details)
     if status == _CONFLICT and any(sign in message.lower() for sign in _IS_REBALANCING):
         return RetryLater(StateMoved(f"Connect is rebalancing: {message}", hint="try again in a moment", **details), refused=True)
     if any(sign in message for sign in _LOST_LEADER):

@@ -11,14 +11,24 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from kops.config.connection import Connection
+from kops.config.http import path_segment
 from kops.core.connect.models import Connector, connector_of
-from kops.core.errors import NotFound, OperationFailed
+from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.core.secret_shapes import without_login
 from kops.gateways.connect.answers import loggers_of, mapping_of, message_of, objects_with, offsets_of, shaped, validation_of
 from kops.gateways.connect.workers import Notify, Workers
 
 T = TypeVar("T")
 Config = Mapping[str, str]
+_BAD_REQUEST = 400
+_CERTAIN = 100
+"""Characters of a name that are looked for in a message, which may be shortened."""
+_TRIMMED = "".join(map(chr, range(0x21)))
+"""What Java's ``String.trim`` removes, as Connect does from names (``ConnectorsResource.createConnector``)."""
+_UNREACHABLE_NAME = (
+    "only the workers' topic of configurations can remove it: write a record with the key connector-NAME and no value"
+    " to config.storage.topic; then create it under a name of letters, digits, dots and dashes"
+)
 
 
 class Connect:
@@ -52,15 +62,32 @@ class Connect:
         return tuple(_connector(url, "/connectors", name, item) for name, item in sorted(body.items()))
 
     def connector(self, name: str) -> Connector:
-        at = _path(name)
-        url, status = self._workers.ask("GET", f"{at}/status")
-        _, info = self._workers.ask("GET", at)
-        return _connector(url, f"{at}/status", name, {"status": status, "info": info})
+        url, status = self._ask("GET", name, "/status")
+        _, info = self._ask("GET", name)
+        return _connector(url, f"/connectors/{name}/status", name, {"status": status, "info": info})
+
+    def obstacle(self, name: str) -> str | None:
+        """Return why requests about a connector of this name would not reach it; None if they would, whether or not it exists.
+
+        A worker is asked, because it depends on its release and on what stands before it which characters it takes in an address;
+        any name can be created (KAFKA-4372, KAFKA-4930).
+        """
+        try:
+            _, body = self._ask("GET", name)
+        except NotFound as missing:
+            body = {"name": name} if " ".join(name.split())[:_CERTAIN] in missing.message else None
+        except (OperationFailed, UsageProblem) as refused:
+            if isinstance(refused, OperationFailed) and refused.details.get("status") != _BAD_REQUEST:
+                raise
+            return refused.message.split(": ", 1)[-1]
+        if not isinstance(body, dict) or body.get("name") != name:
+            return "its address leads to something else"
+        return "Connect removes spaces at both ends of a name" if name.strip(_TRIMMED) != name else None
 
     def topics(self, name: str) -> tuple[str, ...]:
         """Return the topics that a connector has used since it was created or reset (KIP-558); none if tracking is disabled."""
         try:
-            return self._read("GET", f"{_path(name)}/topics", lambda body: tuple(sorted((body.get(name) or {}).get("topics") or ())))
+            return self._read_of(name, "GET", "/topics", lambda body: tuple(sorted((body.get(name) or {}).get("topics") or ())))
         except (NotFound, OperationFailed):
             return ()
 
@@ -84,7 +111,7 @@ class Connect:
 
     def put(self, name: str, config: Config) -> None:
         """Create a connector or change its configuration."""
-        self._workers.ask("PUT", f"{_path(name)}/config", body=dict(config))
+        self._ask("PUT", name, "/config", body=dict(config))
 
     def create(self, name: str, config: Config, state: str | None = None) -> None:
         """Create a connector; never change one that was created by others in the meantime.
@@ -98,7 +125,7 @@ class Connect:
     def delete(self, name: str) -> None:
         """Delete a connector; it is not an error if it no longer exists."""
         try:
-            self._workers.ask("DELETE", _path(name))
+            self._ask("DELETE", name)
         except NotFound:
             return
 
@@ -107,28 +134,28 @@ class Connect:
 
         :param verb: ``pause``, ``resume`` or ``stop``
         """
-        self._workers.ask("PUT", f"{_path(name)}/{verb}")
+        self._ask("PUT", name, f"/{verb}")
 
     def restart(self, name: str, *, only_failed: bool = False) -> None:
         """Restart a connector and its tasks (KIP-745). Not retried if the answer is lost: that would restart them twice."""
         parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
-        self._workers.ask("POST", f"{_path(name)}/restart", parameters=parameters, repeatable=False)
+        self._ask("POST", name, "/restart", parameters=parameters, repeatable=False)
 
     def restart_task(self, name: str, task: int) -> None:
         """Restart one task; not retried either."""
-        self._workers.ask("POST", f"{_path(name)}/tasks/{task}/restart", repeatable=False)
+        self._ask("POST", name, f"/tasks/{task}/restart", repeatable=False)
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """Return a connector's offsets, each with ``partition`` and ``offset`` (KIP-875)."""
-        return self._read("GET", f"{_path(name)}/offsets", offsets_of)
+        return self._read_of(name, "GET", "/offsets", offsets_of)
 
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Any]]) -> str:
         """Set offsets of a stopped connector; None deletes one. Return Connect's message."""
-        return self._read("PATCH", f"{_path(name)}/offsets", message_of, body={"offsets": [dict(one) for one in offsets]})
+        return self._read_of(name, "PATCH", "/offsets", message_of, body={"offsets": [dict(one) for one in offsets]})
 
     def reset_offsets(self, name: str) -> str:
         """Delete all offsets of a stopped connector. Return Connect's message."""
-        return self._read("DELETE", f"{_path(name)}/offsets", message_of)
+        return self._read_of(name, "DELETE", "/offsets", message_of)
 
     def loggers(self) -> dict[str, dict[str, Any]]:
         """Return the loggers that have a level of their own on the worker that answers: ``level`` and ``last_modified``."""
@@ -147,9 +174,26 @@ class Connect:
         url, body = self._workers.ask(method, path, **how)
         return shaped(without_login(url), f"{method} {path}", body, read)
 
+    def _read_of(self, name: str, method: str, path: str, read: Callable[[Any], T], **how: Any) -> T:
+        """Return the parsed answer to a request about a connector."""
+        url, body = self._ask(method, name, path, **how)
+        return shaped(without_login(url), f"{method} /connectors/{name}{path}", body, read)
 
-def _path(name: str) -> str:
-    return f"/connectors/{quote(name, safe='')}"
+    def _ask(self, method: str, name: str, path: str = "", **how: Any) -> tuple[str, Any]:
+        """Send a request about a connector.
+
+        :param path: what follows its name in the address
+        :raises OperationFailed: when a worker does not take the name in an address
+        """
+        segment = path_segment(name, "connector")
+        try:
+            return self._workers.ask(method, f"/connectors/{segment}{path}", **how)
+        except OperationFailed as refused:
+            if segment == name or "said" not in refused.details or refused.details.get("status") != _BAD_REQUEST:
+                raise
+            said = refused.details["said"] or "400"
+            text = f"no request reaches connector {name}: the server does not take this name in an address: {said}"
+            raise OperationFailed(text, hint=_UNREACHABLE_NAME, status=_BAD_REQUEST) from refused
 
 
 def _connector(url: str, path: str, name: str, item: Any) -> Connector:

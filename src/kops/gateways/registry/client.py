@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kops.config.connection import Connection
-from kops.config.http import http_session, http_settings
+from kops.config.http import http_session, http_settings, path_segment
 from kops.core.errors import (
     AuthenticationFailed,
     AuthorizationFailed,
@@ -176,7 +176,7 @@ def sent(session: requests.Session, method: str, url: str, shown_url: str, setti
 
 
 def subject_path(subject: str) -> str:
-    return f"/subjects/{quote(subject, safe='')}"
+    return f"/subjects/{path_segment(subject, 'subject')}"
 
 
 def shown_login_free(url: str) -> str:

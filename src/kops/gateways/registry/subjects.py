@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 from kops.config.connection import Connection
+from kops.config.http import path_segment
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.schemas.models import LATEST, RegisteredSchema, Schema, SchemaVersion, references_of
 from kops.gateways.registry.client import SchemaRegistry, subject_path
@@ -62,7 +62,7 @@ class Subjects:
 
     def level(self, subject: str) -> tuple[str, bool]:
         """Return the compatibility level of a subject, and whether it is its own rather than the registry's."""
-        for path, own in ((f"/config/{quote(subject, safe='')}", True), ("/config", False)):
+        for path, own in ((f"/config/{path_segment(subject, 'subject')}", True), ("/config", False)):
             try:
                 body = self.registry.ask("GET", path, f"compatibility level of {subject}")
             except NotFound:

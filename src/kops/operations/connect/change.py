@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_config
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
-from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
+from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, ConnectorChange, changed_settings, read_declaration
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
@@ -17,6 +17,7 @@ from kops.operations.connect.redaction import RedactedConfig, config_digest, dig
 from kops.operations.connect.restart import Watch
 from kops.operations.connect.select import by_name, counted, named
 from kops.operations.connect.states import failures_of
+from kops.operations.connect.validate import OTHER_NAME
 from kops.operations.protocol.mutation import compare_guard
 from kops.operations.services import Services
 
@@ -71,6 +72,10 @@ def plan_changes(
 
     :param unchanged: connectors that stay as they are, with the reason to show
     """
+    for change in changes:
+        obstacle = services.connect.obstacle(change.name) if change.action == CREATE else None
+        if obstacle:
+            raise UsageProblem(f"connector {change.name} could be created, but not changed or deleted: {obstacle}", hint=OTHER_NAME)
     key = digest_key(services)
     items = [_item(change) for change in changes] + [Item(name, "none", reason=reason) for name, reason in unchanged.items()]
     deleted = [change.name for change in changes if change.action == DELETE]

@@ -15,6 +15,7 @@ from kops.operations.services import Services
 
 Row = dict[str, Any]
 ERROR, WARNING = "error", "warning"
+OTHER_NAME = "letters, digits, dots, dashes and underscores work everywhere"
 _MOST_RECOMMENDED = 20
 _REFERENCES = "each worker resolves references itself: their targets must exist there, and their provider must be in config.providers"
 _PASSED_ON = ("transforms.", "predicates.", "producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
@@ -32,6 +33,9 @@ def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[
 
 def problems(services: Services, declared: DeclaredConnector) -> Iterator[Row]:
     """Yield each invalid setting of a connector, with its plugin's message and recommended values."""
+    if obstacle := services.connect.obstacle(declared.name):
+        text = f"a connector of this name could be created, but not changed or deleted: {obstacle}"
+        yield {**_row(declared, "name", ERROR, text, OTHER_NAME), "value": declared.name}
     try:
         plugin_class(services, declared.config[CLASS])
     except NotFound as missing:

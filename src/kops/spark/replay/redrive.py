@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kops.formats.dead_letters import PREFIXES, SHARE_GROUP, dead_letter
+from kops.formats.dead_letters import NAMES, PREFIXES, SHARE_GROUP, dead_letter
 from kops.spark.reading.batch_source import RowBuilder
 from kops.spark.reading.ranges import HEADERS, HEADERS_TYPE
 from kops.spark.reading.ranges import SCHEMA as RECORD
@@ -175,7 +175,8 @@ def sent_back(letters: DataFrame, counts: Mapping[str, int]) -> DataFrame:
     pairs = [functions.lit(each) for name, count in counts.items() for each in (name, count)]
     there = functions.element_at(functions.create_map(*pairs), functions.col("to_topic"))
     errors = " or ".join(f"startswith(each.key, '{prefix}')" for prefix in PREFIXES)
-    kept = f"filter(headers, each -> not ({errors}) and each.key != '{COUNTER}')"
+    names = ", ".join(f"'{name}'" for name in (*NAMES, COUNTER))
+    kept = f"filter(headers, each -> not ({errors}) and each.key not in ({names}))"
     more = f"array(named_struct('key', '{COUNTER}', 'value', cast(cast(attempts + 1 as string) as binary)))"
     cleaned = f"if(fate = '{PARKED}', headers, cast(concat({kept}, {more}) as {HEADERS_TYPE}))"
     place = functions.when(functions.col("fate") == PARKED, functions.expr("partition") % there).otherwise(

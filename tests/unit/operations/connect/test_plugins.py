@@ -35,7 +35,9 @@ def test_install_hint_for_plugins_outside_maven_central():
 def test_unresolvable_reference_is_one_invalid_setting(faulty_worker, run_kops, monkeypatch, tmp_path):
     said = "org.apache.kafka.common.config.ConfigException: Could not read properties from file /run/shop.properties"
     fine = Answer(200, {"error_count": 0, "configs": []})
-    worker = faulty_worker(Answer(200, [{"class": "a.B", "type": "source"}]), Answer(500, {"error_code": 500, "message": said}), fine)
+    plugins, failed = Answer(200, [{"class": "a.B", "type": "source"}]), Answer(500, {"error_code": 500, "message": said})
+    one, two = (Answer(404, {"error_code": 404, "message": f"Connector {name} not found"}) for name in ("one", "two"))
+    worker = faulty_worker(one, plugins, failed, two, fine)
     monkeypatch.setenv("KOPS_CONNECT_URLS", worker.url)
     one = {"name": "one", "connector.class": "a.B", "other": "${env:X}", "password": "${file:/run/shop.properties:password}"}
     (tmp_path / "c.yaml").write_text(yaml.safe_dump_all([one, {"name": "two", "connector.class": "a.B"}]))
