@@ -74,6 +74,18 @@ class Offsets:
             found |= self.at_time([partition for partition, wanted in times.items() if wanted == milliseconds], milliseconds)
         return found
 
+    def newest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the offset and the timestamp of the record with the largest timestamp (KIP-734, Kafka 3.0).
+
+        Partitions without records are left out, and so are those whose broker does not answer this.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted, stamps = sorted(set(partitions)), dict[TopicPartition, int]()
+        answers = self._asked(wanted, OffsetSpec.max_timestamp(), READ_UNCOMMITTED, "find the newest record", stamps)
+        found = {partition: offset for partition, offset in answers.items() if not isinstance(offset, KopsError) and offset >= 0}
+        return {partition: (offset, stamps[partition]) for partition, offset in found.items()}
+
     def partitions_of(self, topics: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
         """Return the partitions of each topic.
 
@@ -124,8 +136,17 @@ class Offsets:
         timeout = self._client.timeout
         return timeout if leader_moved(answer) else min(NO_LEADER_SECONDS, timeout) if has_no_leader(answer) else 0
 
-    def _asked(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
+    def _asked(
+        self,
+        partitions: Sequence[TopicPartition],
+        spec: Any,
+        isolation: str,
+        doing: str,
+        stamps: dict[TopicPartition, int] | None = None,
+    ) -> dict[TopicPartition, int | KopsError]:
         """List offsets once, and wait for all of them.
+
+        :param stamps: receives the timestamps, in milliseconds since the epoch; -1 if the broker gives none
 
         No other request about topics runs meanwhile: librdkafka looks up unknown leaders in the calling thread, and its own thread frees
         that work if metadata for an earlier request arrives just then. Two concurrent requests about a topic new to a client end the
@@ -146,6 +167,8 @@ class Offsets:
                 partition = TopicPartition(at.topic, at.partition)
                 outcome = self._client.outcome(future, f"{doing} of {partition}")
                 answers[partition] = outcome if isinstance(outcome, KopsError) else int(outcome.offset)
+                if stamps is not None and not isinstance(outcome, KopsError):
+                    stamps[partition] = int(outcome.timestamp)
         return answers
 
 
