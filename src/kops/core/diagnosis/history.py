@@ -44,13 +44,14 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
     left = history.last_left
     ago = "" if left is None else f", the last left {age_text(max(0, now - left))} ago"
     text = f"looks like a crash loop: {stands}{others}, while {times}{ago}: {unread_text(some)}"
+    skips = len(some) == 1 and first.held is None and not first.in_doubt and not look.streams
+    text += _how_to_wait(look, counted_from, now) if skips else ""
     shown = [one for one in some if one.partition in look.records][:SHOWN_RECORDS]
     text += "".join(f"; {one.partition} is at {look.records[one.partition][0]}" for one in shown)
     commands = [command("records", "peek", name, "--topic", str(first.partition))]
     if len(some) > 1:
         text += "; the log of the consumer shows which of them stops it"
-    elif first.held is None and not first.in_doubt and not look.streams:
-        text += _how_to_wait(look, counted_from, now)
+    if skips:
         commands.append(command("offsets", "seek", name, f"{first.partition}=skip:1", *wait_empty(look, counted_from, now)))
     return finding_about(
         look,
@@ -79,11 +80,13 @@ def wait_empty(look: GroupLook, since: int, now: int) -> tuple[str, str]:
 
 
 def _how_to_wait(look: GroupLook, since: int, now: int) -> str:
-    """Say that consumers must be stopped first, if they do not leave the group between restarts."""
+    """Say that consumers must be stopped first, if the group is not without members for long enough between restarts."""
     if _moments(look, since, now):
         return ""
+    if look.history.pauses(since, now):
+        return "; it is without members for moments only: stop the consumer before a skip"
     session = age_text(look.history.session_ms or SESSION_MS)
-    return f"; members die without leaving and count for {session} more, so the group is never empty: stop the consumer before the skip"
+    return f"; members that die without leaving count for {session} more, so it is never without members: stop the consumer before a skip"
 
 
 def _moments(look: GroupLook, since: int, now: int) -> list[int]:

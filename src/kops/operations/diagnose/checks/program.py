@@ -16,8 +16,10 @@ from kops.operations.streams.inspection import inspect_application
 
 def _look(incident: Incident) -> Mapping[str, list[Difference]]:
     """Compare topics; of a program that has not run on this cluster, none of its topics is missed."""
+    if incident.program is None and not STREAMS_TOPICS.look(incident):
+        return {}
     if incident.program is None:
-        raise NotAsked("no --capture")
+        raise NotAsked("--capture FILE compares an application with its program; `kops streams capture` makes that file")
     name = incident.program.application
     found = inspect_application(incident.services, name)
     return {name: program_differences(incident.services, incident.program, found)}
