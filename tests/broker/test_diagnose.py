@@ -56,9 +56,11 @@ def about(body, group):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_stuck_partition_is_reported_with_its_next_record(diagnose, broker, group, filled, cluster, protocol):
+def test_a_stuck_partition_is_reported_with_its_next_record(diagnose, broker, group, filled, cluster, protocol, monkeypatch):
     name = filled()
     cluster.commit(group, {(name, 0): 3, (name, 1): 10})
+    now = Session.now
+    monkeypatch.setattr(Session, "now", lambda self: now(self) + timedelta(minutes=6))  # the commit is that old, and there is no other
     with member(broker.bootstrap_servers, group, name, client_id="app", group_protocol=protocol):
         before = cluster.admin.describe_consumer_groups([group])[group].result(30)
         body = diagnose(group, "--sample", "500ms", code=1)
@@ -66,10 +68,10 @@ def test_a_stuck_partition_is_reported_with_its_next_record(diagnose, broker, gr
     assert [one.member_id for one in after.members] == [one.member_id for one in before.members]
     assert set(body) == {"cluster_id", "at", "whole_cluster", "groups", "topics", "looked_at", "findings", "not_checked", "left_out"}
     assert {name: body["looked_at"][name] for name in ("groups", "connectors")} == {"groups": 1, "connectors": None}
-    assert [left["check"] for left in body["left_out"]] == ["connectors"]
+    assert sorted(left["check"] for left in body["left_out"]) == ["tasks of connectors", "topics of connectors"]
     assert (body["whole_cluster"], body["groups"], body["topics"], body["not_checked"]) == (False, [group], [], [])
     found = about(body, group)["stuck_partitions"]
-    assert set(found) == {"severity", "check", "subject", "summary", "commands", "facts"}
+    assert set(found) == {"severity", "check", "subject", "summary", "commands", "facts", "follows"}
     assert found["severity"] == "critical"
     assert found["facts"]["partitions"] == [f"{name}:0"]
     assert found["facts"]["lag"] == 7
@@ -114,7 +116,7 @@ def test_unread_records_that_will_be_deleted_are_reported(diagnose, group, fille
     cluster.commit(group, {(name, 0): 3, (name, 1): 10})
     found = about(diagnose(group, code=1), group)["expiring_unread"]
     assert (found["severity"], found["facts"]["at_risk"], found["facts"]["partitions"]) == ("critical", 7, [f"{name}:0"])
-    assert f"--config retention.ms={2 * (HOUR + 600_000)} " in found["commands"][0]
+    assert f"--config retention.ms={26 * HOUR} " in found["commands"][0]
     assert "expiring_unread" not in about(diagnose(group, "--within", "1m"), group)
 
 
@@ -124,7 +126,7 @@ def test_offsets_outside_the_log_are_reported(diagnose, broker, group, filled, c
     cluster.commit(group, {(name, 0): 15, (name, 1): 2})
     with member(broker.bootstrap_servers, group, name):
         found = about(diagnose(group, code=1), group)
-    assert found["past_the_end"]["facts"]["partitions"] == [f"{name}:0"]
+    assert found["data_lost"]["facts"]["places"] == [{"partition": f"{name}:0", "committed": 15, "log_end": 10, "kept_until": 10}]
     assert (found["deleted_unread"]["facts"]["partitions"], found["deleted_unread"]["facts"]["lost"]) == ([f"{name}:1"], 4)
     abandoned = about(diagnose(group), group)  # nobody is left
     assert abandoned["abandoned"]["severity"] == "note"
@@ -158,6 +160,8 @@ def test_the_whole_cluster_is_examined_without_a_group(diagnose, group, filled, 
     assert group in body["groups"]
     assert "no_members" in about(body, group)
     order = ["critical", "warning", "note"]
+    for found in body["findings"]:
+        assert not found["summary"].startswith(found["subject"])
     assert [found["severity"] for found in body["findings"]] == sorted((one["severity"] for one in body["findings"]), key=order.index)
 
 
@@ -167,11 +171,17 @@ def test_the_exit_code_follows_the_findings(run_kops, broker, group, filled, clu
     servers = ("-B", broker.bootstrap_servers)
     assert run_kops("diagnose", group, "-o", "csv", *servers).ok().out == "severity,check,subject,summary,commands\n"
     quiet = run_kops("diagnose", group, *servers).ok()
-    assert "nothing wrong found; looked at 1 group, " in quiet.out
-    assert "commits of the last 1d" in quiet.out
-    assert quiet.out.splitlines()[-1].startswith("not looked at: connectors: no address of Connect is known")
+    head, looked, *others = quiet.out.splitlines()
+    assert head.endswith(": nothing found in what was looked at")
+    assert looked.startswith("looked at: 1 group (")
+    assert looked.endswith("), commits of the last 1d")
+    assert others[0].startswith("not looked at: topics of connectors, tasks of connectors: no address of Connect is known")
+    assert others[-1].startswith("kops cannot look at: logs and metrics")
     unread = run_kops("diagnose", group, "--history", "0s", "-o", "json", *servers).ok().json
-    assert {left["check"] for left in unread["left_out"]} == {"connectors", "jumps, deletions and crash loops"}
+    assert {left["check"] for left in unread["left_out"]} == {
+        *("tasks of connectors", "topics of connectors"),
+        *("past commits of groups", "crash loops"),
+    }
     unknown = run_kops("diagnose", f"{group}x", *servers)
     assert (unknown.code, unknown.out) == (1, "")
     assert f"there is no group and no topic {group}x\nhint: did you mean {group}" in unknown.err
@@ -204,7 +214,7 @@ def test_failed_connectors_are_reported(diagnose, run_kops, broker, topic, clust
     monkeypatch.setenv("KOPS_CONNECT_URLS", "http://127.0.0.1:1")
     body = diagnose(name, code=6)  # nothing found, and Connect could not be asked
     shown = run_kops("diagnose", name, "-B", broker.bootstrap_servers)
-    assert (shown.code, "nothing wrong found; looked at " in shown.out, "\nnot looked at: connect: " in shown.out) == (6, True, True)
+    assert (shown.code, "nothing found in what was looked at" in shown.out, "\nnot looked at: connect: " in shown.out) == (6, True, True)
     assert [gap["check"] for gap in body["not_checked"]] == ["connect"]
 
 

@@ -9,6 +9,8 @@ from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import regex_option
 from kops.cli.frame.session import Session
 
+CHECK_COLUMNS = ("subject", "check", "finds", "needs")
+
 
 @click.command("diagnose", cls=Command)
 @click.argument("names", metavar="[GROUP|TOPIC|CONNECTOR]...", nargs=-1)
@@ -30,6 +32,7 @@ from kops.cli.frame.session import Session
     show_default=True,
     help="How far back to look for jumps, deletions and crash loops; 0s skips this check.",
 )
+@click.option("--checks", is_flag=True, help="List the checks: what each looks at, finds and needs. Nothing is asked.")
 @click.option("--capture", metavar="FILE", type=click.Path(), help="Compare an application with its program, see `kops streams capture`.")
 @fail_on_option
 @click.pass_obj
@@ -44,45 +47,48 @@ def diagnose(
     within: str,
     sample: str,
     history: str,
+    checks: bool,
     capture: str | None,
     fail_on: str,
 ) -> int:
     """Find what is wrong with groups and topics, or with the whole cluster.
 
-    Joins the state of groups, lag in records and in time, partitions that do
-    not move and the record they are at, crash loops, commits that jumped or
-    were deleted, replicas and brokers that are missing, open transactions,
-    unread data that is about to expire, missing topics of Kafka Streams, and
-    failed tasks of Connect. The worst comes first, each with the commands that
-    look closer or repair it; at the end is what was not checked. Nothing
-    is changed, and no group is joined.
+    Looks at brokers, replicas, transactions, groups with their lag, members
+    and past commits, quotas, the topics of Kafka Streams, and connectors with
+    their tasks and topics; --checks lists all. What may be the reason comes
+    first, each finding with the commands that look closer or repair it. At the
+    end is what was looked at, and what was not. Nothing is changed, and no
+    group is joined.
 
     With --capture the internal topics of an application are compared with what
     its program needs: missing ones, partitions, settings, and what of it no
     rebuild repeats, such as wall-clock punctuators.
 
-    Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be checked.
+    Exit codes: 0 nothing found in what was looked at, 1 something found, 6 nothing found but not everything could be checked.
     """
     from kops.core.durations import parse_duration
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity, any_at_least
-    from kops.operations.diagnose.examine import as_json, headline, not_looked_at
+    from kops.operations.diagnose.examine import as_json, check_rows, coverage, headline
     from kops.operations.diagnose.examine import diagnose as look
+    from kops.operations.diagnose.incident import Options
 
-    found = look(
-        session,
-        [*names, *groups, *topics],
-        regex=regex,
-        within=parse_duration(within, what="duration for --within"),
-        sample_seconds=parse_duration(sample, what="duration for --sample") / 1000,
-        history=parse_duration(history, what="duration for --history"),
-        named=cluster_words(session),
-        capture=capture,
+    if checks:
+        rows = check_rows()
+        shown = rows if session.output_format in ("json", "yaml") else [{**row, "finds": ", ".join(row["finds"])} for row in rows]
+        session.render(shown, CHECK_COLUMNS, whole=True)
+        return 0
+    options = Options(
+        parse_duration(within, what="duration for --within"),
+        parse_duration(sample, what="duration for --sample") / 1000,
+        parse_duration(history, what="duration for --history"),
+        capture or "",
     )
+    found = look(session, [*names, *groups, *topics], options, regex=regex, named=cluster_words(session))
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found), name="cluster_id")
     elif session.output_format == "table":
-        write_findings(found.findings, headline(found), after=not_looked_at(found))
+        write_findings(found.findings, headline(found), after=coverage(found))
     else:
         render_findings(session, found.findings)
     partial = int(ExitCode.PARTIAL if found.gaps else ExitCode.DONE)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from kops.core.models import TopicPartition, numbers_by_topic
 
 SHOWN_PLACES = 4
+_SUGGESTED = re.compile(r"`(kops [^`]+)`")
 
 
 class Severity(IntEnum):
@@ -36,8 +38,9 @@ class Finding:
     :param check: the check, a stable name for programs: ``offline_partitions``
     :param subject: what it is about: a group, a topic, partitions, a broker, ``cluster``
     :param summary: what is wrong, a sentence without a final full stop
-    :param commands: kops commands that investigate or repair it, in the order to run them
+    :param commands: commands of kops, and of Apache's tools where kops has none, that investigate or repair it, in the order to run them
     :param facts: the numbers and names behind the sentence; JSON values only
+    :param follows: the subjects of other findings that may be the reason for this one; see ``kops.core.diagnosis.causes``
     """
 
     severity: Severity
@@ -46,6 +49,7 @@ class Finding:
     summary: str
     commands: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    follows: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -55,6 +59,7 @@ class Finding:
             "summary": self.summary,
             "commands": list(self.commands),
             "facts": dict(self.facts),
+            "follows": list(self.follows),
         }
 
 
@@ -63,18 +68,40 @@ def command(*words: str) -> str:
     return shlex.join(["kops", *words])
 
 
-def for_connection(findings: Iterable[Finding], words: Sequence[str]) -> list[Finding]:
-    """Return findings whose commands select the cluster in the same way as the current command line.
+def apache(tool: str, *words: str) -> str:
+    """Return a command line of one of Apache's tools, without the connection: :func:`for_connection` adds it."""
+    return shlex.join([f"{tool}.sh", *words])
 
-    :param words: such as ``-c``, ``prod``; empty if the commands reach the cluster without
+
+@dataclass(frozen=True)
+class ClusterWords:
+    """How command lines name the cluster.
+
+    :param kops: for kops, as on the current command line: ``-c prod``; empty if kops reaches the cluster without
+    :param apache: for Apache's tools: ``--bootstrap-server host:9092``, and ``--command-config`` where the cluster needs a login or TLS
     """
-    suffix = f" {shlex.join(words)}" if words else ""
-    return [replace(finding, commands=tuple(f"{one}{suffix}" for one in finding.commands)) for finding in findings]
+
+    kops: tuple[str, ...] = ()
+    apache: tuple[str, ...] = ()
 
 
-def by_severity(findings: Iterable[Finding]) -> list[Finding]:
-    """Sort by severity, worst first; findings of the same severity keep their order."""
-    return sorted(findings, key=lambda finding: finding.severity)
+def for_connection(findings: Iterable[Finding], words: ClusterWords) -> list[Finding]:
+    """Return findings whose commands reach the same cluster as the current command line."""
+
+    def complete(text: str) -> str:
+        program, _, rest = text.partition(" ")
+        if program == "kops":
+            return f"{text} {shlex.join(words.kops)}" if words.kops else text
+        return " ".join(filter(None, (program, shlex.join(words.apache), rest)))  # before a subcommand: kafka-transactions insists
+
+    return [
+        replace(
+            finding,
+            summary=_SUGGESTED.sub(lambda match: f"`{complete(match[1])}`", finding.summary),
+            commands=tuple(map(complete, finding.commands)),
+        )
+        for finding in findings
+    ]
 
 
 def any_at_least(findings: Iterable[Finding], least: Severity) -> bool:

@@ -142,6 +142,18 @@ class CommittedOffset:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareOffset:
+    """Where a share group is in a partition.
+
+    :param start: the first offset that is not yet processed for good; None before the first member fetched
+    :param lag: offsets left to process, without those processed out of order; None if the brokers do not report it
+    """
+
+    start: int | None
+    lag: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupOffsets:
     """What a group has committed, by topic and partition.
 

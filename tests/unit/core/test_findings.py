@@ -4,7 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.cli.frame.findings_view import findings_text
-from kops.core.findings import Finding, Severity, any_at_least, by_severity, names_text, partitions_text, ranges_text
+from kops.core.diagnosis.causes import CAUSES, in_order
+from kops.core.findings import (
+    ClusterWords,
+    Finding,
+    Severity,
+    any_at_least,
+    apache,
+    for_connection,
+    names_text,
+    partitions_text,
+    ranges_text,
+)
 from kops.core.models import TopicPartition
 from kops.core.selection import parse_selection
 from kops.core.sizes import size_text
@@ -12,7 +23,42 @@ from kops.core.sizes import size_text
 
 def test_findings_are_sorted_by_severity_and_stable():
     findings = [Finding(severity, name, name, "") for name, severity in zip("abcd", [Severity.NOTE, Severity.CRITICAL] * 2, strict=True)]
-    assert [finding.check for finding in by_severity(findings)] == ["b", "d", "a", "c"]
+    assert [finding.check for finding in in_order(findings)] == ["b", "d", "a", "c"]
+
+
+def test_a_reason_comes_before_what_follows_from_it():
+    lag = Finding(Severity.WARNING, "falling_behind", "group g", "", facts={"partitions": ["t:0", "u:1"]})
+    offline = Finding(Severity.CRITICAL, "offline_partitions", "t:0", "", facts={"partitions": ["t:0"], "brokers": [2]})
+    thin = Finding(Severity.WARNING, "under_replicated", "t:0-1", "", facts={"partitions": ["t:0", "t:1"], "brokers": [2]})
+    broker = Finding(Severity.WARNING, "broker_missing", "broker 2", "", facts={"broker": 2})
+    other = Finding(Severity.WARNING, "broker_missing", "broker 3", "", facts={"broker": 3})
+    found = in_order([lag, offline, thin, other, broker])
+    assert [(one.subject, one.severity.word, one.follows) for one in found] == [
+        ("broker 2", "critical", ()),
+        ("t:0", "critical", ("broker 2",)),
+        ("broker 3", "warning", ()),
+        ("t:0-1", "warning", ("broker 2",)),
+        ("group g", "warning", ("t:0",)),
+    ]
+
+
+def test_no_finding_is_its_own_reason():
+    def reasons(check, seen=()):
+        assert check not in seen, (*seen, check)
+        for cause in CAUSES.get(check, ()):
+            reasons(cause, (*seen, check))
+
+    for check in CAUSES:
+        reasons(check)
+
+
+def test_commands_are_completed_for_the_cluster():
+    finding = Finding(
+        Severity.NOTE, "a", "a", "see `kops undo X`", ("kops groups list", apache("kafka-transactions", "abort", "--topic", "t"))
+    )
+    (done,) = for_connection([finding], ClusterWords(("-c", "my prod"), ("--bootstrap-server", "h:1")))
+    assert done.summary == "see `kops undo X -c 'my prod'`"
+    assert done.commands == ("kops groups list -c 'my prod'", "kafka-transactions.sh --bootstrap-server h:1 abort --topic t")
 
 
 def test_any_at_least():

@@ -12,7 +12,7 @@ import click
 
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode, KopsError
-from kops.core.findings import Finding, Severity, names_text
+from kops.core.findings import ClusterWords, Finding, Severity, names_text
 from kops.core.visible import visible
 from kops.output.colour import COMMAND, has_colours, painted, painted_word, write_coloured
 from kops.output.records import as_line
@@ -70,10 +70,16 @@ def render_findings(session: Session, findings: Iterable[Finding]) -> None:
     session.render((finding.as_json() for finding in findings), columns)
 
 
-def cluster_words(session: Session) -> list[str]:
+def cluster_words(session: Session) -> ClusterWords:
     """Return how the command line named the cluster, for commands that are to reach the same one."""
     options = {"-c": "context", "-B": "bootstrap_server", "--command-config": "command_config"}
-    return [word for option, name in options.items() if (given := session.settings.get(name)) for word in (option, str(given))]
+    named = [word for option, name in options.items() if (given := session.settings.get(name)) for word in (option, str(given))]
+    named += [word for each in session.settings.get("properties", ()) for word in ("-X", str(each))]
+    connection = session.connection
+    apache = ["--bootstrap-server", ",".join(connection.bootstrap_servers)]
+    if connection.security_protocol != "PLAINTEXT" or session.settings.get("command_config"):
+        apache += ["--command-config", str(session.settings.get("command_config") or "client.properties")]
+    return ClusterWords(tuple(named), tuple(apache))
 
 
 def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
@@ -89,7 +95,8 @@ def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
 def _lines(finding: Finding, width: int, *, colours: bool) -> str:
     shown = [f"$ {visible(command)}" for command in finding.commands]
     commands = "".join(f"{_MARGIN}{painted(command, COMMAND if colours else None)}\n" for command in shown)
-    return _wrapped(finding.severity, f"{finding.subject}: {finding.summary}", width, colours=colours) + commands
+    follows = f" (may follow from {names_text(finding.follows)})" if finding.follows else ""
+    return _wrapped(finding.severity, f"{finding.subject}: {finding.summary}{follows}", width, colours=colours) + commands
 
 
 def _wrapped(severity: Severity, text: str, width: int, *, colours: bool) -> str:

@@ -153,10 +153,10 @@ def render_sums(session: Session, rows: Sequence[Row], first: Sequence[str]) -> 
     from kops.core.blocks import blocks_of
     from kops.output.table import Column
 
-    keys = [*first, "partitions", "lag", "largest_lag", "time_lag_ms", "without_commit"]
+    keys = [*first, "partitions", "lag", "largest_lag", "time_lag_ms", "without_commit", "past_end"]
     if session.output_format != "table":
         session.render(rows, keys)
         return
-    titles = {"largest_lag": "LARGEST", "time_lag_ms": "TIME", "without_commit": "NO COMMIT"}
-    columns = [Column(key, titles.get(key, "")) for key in keys]
+    titles = {"largest_lag": "LARGEST", "time_lag_ms": "TIME", "without_commit": "NO COMMIT", "past_end": "PAST END"}
+    columns = [Column(key, titles.get(key, "")) for key in keys if key != "past_end" or any(row[key] for row in rows)]
     session.render_blocks(blocks_of(rows), columns, {"time_lag_ms": age_text})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -47,11 +47,11 @@ def partition_findings(observed: ObservedCluster, trouble: PartitionTrouble) -> 
             "offline_partitions",
             trouble.offline,
             f"{_are(len(offline), 'without a leader')}: nothing can be read or written{_who_could_lead(observed, trouble.offline)}",
+            brokers=_absent(observed, offline),
             eligible_leaders={str(place): list(observed.eligible[place]) for place in trouble.offline if place in observed.eligible},
         )
     if short := [place for place in refusing if place not in never]:
-        text = f"{_are(len(short), 'below min.insync.replicas')}: producers with acks=all are refused"
-        yield _about(Severity.CRITICAL, "under_min_isr", short, text)
+        yield _under_min_isr(observed, short)
     if barred := [place for place in refusing if place in never]:
         text = f"{_are(len(barred), 'of topics whose min.insync.replicas is above the replication factor')}: acks=all can never succeed"
         yield replace(
@@ -61,9 +61,9 @@ def partition_findings(observed: ObservedCluster, trouble: PartitionTrouble) -> 
         text = (
             f"{_are(len(at_edge), 'at min.insync.replicas')} with replicas out of sync: one more, and producers with acks=all are refused"
         )
-        yield _about(Severity.WARNING, "at_min_isr", at_edge, text)
+        yield _about(Severity.WARNING, "at_min_isr", at_edge, text, brokers=_out_of_sync_in(observed, at_edge))
     if thin:
-        out_of_sync = sorted({broker for place, partition in observed.partitions() if place in thin for broker in _out_of_sync(partition)})
+        out_of_sync = _out_of_sync_in(observed, thin)
         where = f" on broker{'s' if len(out_of_sync) > 1 else ''} {names_text(out_of_sync)}" if out_of_sync else ""
         text = f"{_are(len(thin), 'under-replicated')}: replicas{where} are not in sync"
         yield _about(Severity.WARNING, "under_replicated", trouble.under_replicated, text, brokers=out_of_sync)
@@ -74,6 +74,36 @@ def _about(severity: Severity, check: str, places: Iterable[TopicPartition], sum
     topics = list(dict.fromkeys(place.topic for place in some))
     commands = (command("topics", "describe", *topics[:3]),)
     return Finding(severity, check, partitions_text(some), summary, commands, {"partitions": list(map(str, some)), **facts})
+
+
+def _under_min_isr(observed: ObservedCluster, short: list[TopicPartition]) -> Finding:
+    """Report partitions that refuse writes; the last command lets them accept writes again with the replicas that are in sync."""
+    brokers = _out_of_sync_in(observed, short)
+    text = f"{_are(len(short), 'below min.insync.replicas')}: producers with acks=all are refused"
+    text += f" until the replicas on broker{'s' if len(brokers) > 1 else ''} {names_text(brokers)} are in sync again" if brokers else ""
+    found = _about(Severity.CRITICAL, "under_min_isr", short, text, brokers=brokers)
+    in_sync: dict[str, int] = {}
+    for place, partition in observed.partitions():
+        if place in set(short):
+            in_sync[place.topic] = min(in_sync.get(place.topic, len(partition.in_sync_replicas)), len(partition.in_sync_replicas))
+    lowered = [
+        command("topics", "alter", topic, "--config", f"{MIN_IN_SYNC}={count}") for topic, count in list(in_sync.items())[:3] if count
+    ]
+    if lowered:
+        summary = f"{found.summary}; if they cannot be brought back, a lower {MIN_IN_SYNC} accepts writes with fewer copies meanwhile"
+        found = replace(found, summary=summary, commands=(*found.commands, *lowered))
+    return found
+
+
+def _absent(observed: ObservedCluster, places: Collection[TopicPartition]) -> list[int]:
+    """Return the brokers that have replicas of partitions and are not in service."""
+    replicas = {broker for place, partition in observed.partitions() if place in places for broker in partition.replicas}
+    return sorted(replicas - (observed.live - observed.unanswering))
+
+
+def _out_of_sync_in(observed: ObservedCluster, places: Collection[TopicPartition]) -> list[int]:
+    some = set(places)
+    return sorted({broker for place, partition in observed.partitions() if place in some for broker in _out_of_sync(partition)})
 
 
 def _lower_minimum(observed: ObservedCluster, topic: str) -> str:
@@ -107,18 +137,16 @@ def _missing_brokers(observed: ObservedCluster) -> Iterator[Finding]:
         for broker in partition.replicas:
             replicas[broker] = replicas.get(broker, 0) + 1
     for broker in sorted((fenced | replicas.keys()) - (observed.live - fenced)):
-        at = f" ({known[broker].host}:{known[broker].port})" if broker in known else ""
+        at = f" at {known[broker].host}:{known[broker].port}" if broker in known else ""
         count = replicas.get(broker, 0)
         severity = Severity.WARNING if count else Severity.NOTE
-        text = f"broker {broker}{at} is not in service; it has {counted(count, 'replica')}"
+        text = f"not in service{at}; it has {counted(count, 'replica')}"
         yield Finding(
             severity, "broker_missing", f"broker {broker}", text, ("kops cluster brokers",), {"broker": broker, "replicas": count}
         )
 
     for broker in sorted(observed.unanswering & observed.live):
-        text = (
-            f"broker {broker} does not answer, although controllers take it to be in service: it just died, or cannot be reached from here"
-        )
+        text = "does not answer, although controllers take it to be in service: it just died, or cannot be reached from here"
         yield Finding(Severity.WARNING, "broker_silent", f"broker {broker}", text, (command("cluster", "brokers"),), {"broker": broker})
 
 
@@ -127,7 +155,7 @@ def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
         return
     details = (command("cluster", "describe"),)
     if quorum.leader is None:
-        text = "there is no active controller: topics, leaders and settings cannot change"
+        text = "none of them is active: topics, leaders and settings cannot change"
         yield Finding(Severity.CRITICAL, "no_controller", "controllers", text, details)
         return
     silent = [voter.id for voter in quorum.voters if (quorum.silence(voter) or 0) > SILENT_MS]
@@ -136,9 +164,7 @@ def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
         spare = len(quorum.voters) - len(silent) - (len(quorum.voters) // 2 + 1)
         rest = "one more, and there is no controller" if spare <= 0 else f"{spare} more may go"
         names = names_text(sorted(silent))
-        text = (
-            f"{len(silent)} of {counted(len(quorum.voters), 'controller')} {'is' if len(silent) == 1 else 'are'} silent ({names}): {rest}"
-        )
+        text = f"{len(silent)} of {len(quorum.voters)} {'is' if len(silent) == 1 else 'are'} silent: {rest}"
         yield Finding(Severity.WARNING, "controller_silent", f"controllers {names}", text, details, {"controllers": sorted(silent)})
 
 
@@ -167,7 +193,7 @@ def _skew(observed: ObservedCluster) -> Iterator[Finding]:
     for broker, count in sorted(elsewhere.items()):
         if count > SKEWED_ABOVE * preferred[broker]:
             of = counted(preferred[broker], "partition")
-            text = f"broker {broker} leads {preferred[broker] - count} of the {of} that it is preferred for"
+            text = f"leads {preferred[broker] - count} of the {of} that it is preferred for"
             yield Finding(
                 Severity.NOTE,
                 "leader_skew",
@@ -184,7 +210,7 @@ def _versions(versions: Mapping[int, str]) -> Iterator[Finding]:
         brokers.setdefault(version, []).append(broker)
     if len(brokers) > 1:
         parts = "; ".join(f"{version}: {names_text(some)}" for version, some in sorted(brokers.items()))
-        text = f"brokers of different releases ({parts}): an upgrade that is under way, or was left half done"
+        text = f"of different releases ({parts}): an upgrade that is under way, or was left half done"
         yield Finding(Severity.NOTE, "mixed_versions", "brokers", text, ("kops cluster describe",), {"brokers": brokers})
 
 

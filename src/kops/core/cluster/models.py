@@ -15,6 +15,22 @@ METADATA_VERSIONS = (
 """The release that each level of ``metadata.version`` belongs to, from level 1 on (``MetadataVersion`` of Apache Kafka 4.3)."""
 
 
+DEFAULT_ENTITY = ""
+"""The name of an entity for the quota of all users or clients that have none of their own."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A quota of clients, on each broker.
+
+    :param entity: names by type, ``user`` and ``client-id``; ``DEFAULT_ENTITY`` for the default
+    :param values: by key, such as ``consumer_byte_rate`` (bytes a second)
+    """
+
+    entity: Mapping[str, str]
+    values: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class QuorumReplica:
     """A replica of the cluster's metadata log: a voter (controller) or an observer (broker).

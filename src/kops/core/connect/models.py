@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,11 @@ UNASSIGNED = "UNASSIGNED"
 GROUP_PREFIX = "connect-"
 """Sink connectors read as the group ``connect-NAME`` unless their configuration says otherwise."""
 _CAUSE = "Caused by: "
-_LONGEST_CAUSE, _HEAD, _TAIL = 240, 110, 125
+_LONGEST_CAUSE, _LEAST = 240, 60
 """Longer causes keep head and tail: Debezium prints all its details in between, and the advice last."""
+_SENTENCE_END = re.compile(r"(?<=[.;!?\]])\s+(?=[A-Z(\[])")
+_PACKAGE = re.compile(r"^(?:\w+\.)+(?=\w+(?:Exception|Error)\b)")
+_EXCEPTION = re.compile(r"^(?:\w+\.)+\w+(?:Exception|Error): ")
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,44 @@ def own_config(config: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in config.items() if name != "name"}
 
 
-def root_cause(trace: str) -> str:
-    """Return the last cause that a Java stack trace names, otherwise its first line; shortened."""
+def root_cause(trace: str, names: Iterable[str] = ()) -> str:
+    """Return the last cause that a Java stack trace names, otherwise its first line; shortened by whole sentences.
+
+    :param names: of topics and the like; the cause nearest to the last that names one of them comes before it, if it does not itself
+    """
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
-    cause = (causes or lines or ["no reason given"])[-1 if causes else 0]
-    return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_HEAD].rsplit(' ', 1)[0]} ... {cause[-_TAIL:].split(' ', 1)[-1]}"
+    first = [line for line in lines[:1] if not line.startswith(_CAUSE)]
+    causes = [*first, *(line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE))] or ["no reason given"]
+    last = causes[-1]
+    wanted = [re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])") for name in names if name]
+    if not any(pattern.search(last) for pattern in wanted):
+        outer = next((one for one in reversed(causes[:-1]) if any(pattern.search(one) for pattern in wanted)), None)
+        if outer is not None:
+            return f"{_shortened(_EXCEPTION.sub('', outer))}; {_shortened(last)}"
+    return _shortened(last)
+
+
+def _shortened(text: str) -> str:
+    """Return a text without the sentences in its middle, if it is long; only a sentence that is too long itself is cut."""
+    if len(text) > _LONGEST_CAUSE:
+        text = _PACKAGE.sub("", text)
+    if len(text) <= _LONGEST_CAUSE:
+        return text
+    sentences = _SENTENCE_END.split(text)
+    head, tail = sentences[:1], sentences[-1:] if len(sentences) > 1 else []
+    while len(head) + len(tail) < len(sentences) and len(" ".join([*head, sentences[len(head)], *tail])) <= _LONGEST_CAUSE:
+        head.append(sentences[len(head)])
+    gap = ["..."] if len(head) + len(tail) < len(sentences) else []
+    kept = [*head, *gap, *tail]
+    longest = max(kept, key=len)
+    room = _LONGEST_CAUSE - len(" ".join(kept)) + len(longest)
+    return " ".join(_cut(each, max(room, _LEAST)) if each is longest else each for each in kept)
+
+
+def _cut(sentence: str, room: int) -> str:
+    """Return a sentence without the words in its middle, if it is longer than there is room for."""
+    half = (room - len(" ... ")) // 2
+    return sentence if len(sentence) <= room else f"{sentence[:half].rsplit(' ', 1)[0]} ... {sentence[-half:].split(' ', 1)[-1]}"
 
 
 def first_line(trace: str) -> str | None:
@@ -107,17 +143,23 @@ def concerns(connector: Connector, groups: Collection[str], topics: Collection[s
     return connector.group in groups or bool(connector.topics & set(topics))
 
 
+def _named(connector: Connector) -> list[str]:
+    """Return the topics that its configuration names, the longest first."""
+    named = {name.strip() for key, value in connector.config.items() if "topic" in key for name in value.split(",")}
+    return sorted((name for name in named if len(name) > 1), key=len, reverse=True)
+
+
 def connector_findings(connector: Connector) -> Iterator[Finding]:
     """Report a failed connector, failed tasks, and tasks that no worker runs."""
     subject, about = f"connector {connector.name}", {"connector": connector.name, "group": connector.group}
     failed = [task for task in connector.tasks if task.state == FAILED]
     look = command("connect", "status", connector.name, "--trace")
     if connector.state == FAILED:
-        text = f"the connector has failed: {root_cause(connector.trace)}"
+        text = f"failed: {root_cause(connector.trace, _named(connector))}"
         commands = advice(connector.name, connector.group, connector.trace, connector.config)
         yield Finding(Severity.CRITICAL, "connector_failed", subject, text, commands, {**about, "trace": connector.trace})
     if failed:
-        causes = list(dict.fromkeys(root_cause(task.trace) for task in failed))
+        causes = list(dict.fromkeys(root_cause(task.trace, _named(connector)) for task in failed))
         also = f" (and {counted(len(causes) - 1, 'other reason')})" if len(causes) > 1 else ""
         text = f"{len(failed)} of {counted(len(connector.tasks), 'task')} failed: {causes[0]}{also}"
         traces = [{"id": task.id, "worker": task.worker, "trace": task.trace} for task in failed]
@@ -125,6 +167,6 @@ def connector_findings(connector: Connector) -> Iterator[Finding]:
         yield Finding(Severity.CRITICAL, "tasks_failed", subject, text, commands, {**about, "tasks": traces})
     idle = [task.id for task in connector.tasks if task.state == UNASSIGNED]
     if connector.state == UNASSIGNED or idle:
-        text = "no worker runs " + ("the connector" if connector.state == UNASSIGNED else counted(len(idle), "task"))
+        text = "no worker runs " + ("it" if connector.state == UNASSIGNED else counted(len(idle), "task"))
         text += ": Connect is rebalancing, or workers are down"
         yield Finding(Severity.WARNING, "connector_unassigned", subject, text, (look,), {**about, "tasks": idle})

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
-from kops.core.diagnosis.history import crash_loop, history_findings
+from kops.core.diagnosis.history import crash_loop
 from kops.core.diagnosis.parts import finding_about, places_text, topic_options, unread_text
 from kops.core.diagnosis.progress import progress_findings
-from kops.core.durations import MILLISECONDS
 from kops.core.findings import Finding, Severity, command, counted
-from kops.core.groups.lag import Headroom, age_text
-from kops.core.groups.look import REBALANCING, GroupLook
-from kops.core.models import Setting
+from kops.core.groups.lag import age_text
+from kops.core.groups.look import REBALANCING, GroupLook, PartitionLook
 from kops.core.topics.settings import RETENTION
 
 
-def group_findings(look: GroupLook, now: int) -> Iterator[Finding]:
-    """Yield what is wrong with a group.
+def member_findings(look: GroupLook, now: int) -> Iterator[Finding]:
+    """Yield whether the members of a group are there, and what they get done.
 
     :param now: milliseconds since the epoch
     """
     if look.crashing:
         yield crash_loop(look, now)
-        yield from _expiring(look, now)
     elif look.abandoned:
         yield _abandoned(look)
     else:
-        yield from _expiring(look, now)
         yield from _unattended(look, now)
         yield from _rebalancing(look)
         yield from progress_findings(look, now)
         yield from _lost(look)
-    yield from history_findings(look)
-    yield from _past_end(look)
-    yield from _gone(look)
 
 
 def _abandoned(look: GroupLook) -> Finding:
@@ -43,26 +36,39 @@ def _abandoned(look: GroupLook) -> Finding:
     return finding_about(look, Severity.NOTE, "abandoned", lost, text, commands=commands, lost=sum(one.lost for one in lost))
 
 
-def _expiring(look: GroupLook, now: int) -> Iterator[Finding]:
-    some = [(one, one.expiring) for one in look.partitions if one.expiring is not None]
-    if not some:
-        return
-    risk = sum(found.at_risk for _, found in some)
-    first_look, first = min(some, key=lambda each: each[1].expires)
-    when = f"in {age_text(first.expires - now)}" if first.expires > now else "now"
-    topic, places = first_look.partition.topic, [one for one, _ in some]
-    text = f"{counted(risk, 'unread record')} of {places_text(places)} will be deleted before being read, the first {when}"
-    longer = command("topics", "alter", topic, "--config", _longer(first, look.settings.get(topic, {})))
-    yield finding_about(look, Severity.CRITICAL, "expiring_unread", places, text, commands=[longer], at_risk=risk, by=first.by)
+def expiring_findings(look: GroupLook, now: int) -> Iterator[Finding]:
+    """Yield the unread records that retention will or may delete, unless a partition is read in time at the pace that was seen."""
+    some = [one for one in look.partitions if one.expiring is not None and not _read_in_time(look, one, now)]
+    for certain in (True, False):
+        alike = [one for one in some if one.expiring is not None and one.expiring.certain == certain]
+        if alike and not look.abandoned:
+            yield _expiring(look, alike, now, certain=certain)
 
 
-def _longer(risk: Headroom, settings: Mapping[str, Setting]) -> str:
-    """Return the setting that keeps records longer: twice the retention time, or no size limit."""
-    if risk.by == "size":
-        return "retention.bytes=-1"
-    found = settings.get(RETENTION)
-    value = int(found.value) if found is not None and found.value and found.value.isdigit() else MILLISECONDS["d"]
-    return f"{RETENTION}={2 * value}"
+def _expiring(look: GroupLook, some: Sequence[PartitionLook], now: int, *, certain: bool) -> Finding:
+    risks = [(one, one.expiring) for one in some if one.expiring is not None]
+    count = sum(found.at_risk for _, found in risks)
+    first = min((found for _, found in risks), key=lambda found: found.expires)
+    when = f"in {age_text(first.expires - now)}" if first.expires > now else "at the brokers' next check"
+    records = f"{counted(count, 'unread record')} of {places_text(some)}"
+    if certain:
+        text = f"{records} will be deleted before being read, the first {when}, unless they are read by then"
+    else:
+        text = f"up to {records} may be deleted before being read, the first {when}: whole segments go, whose borders brokers do not report"
+    keeps: dict[str, tuple[str, int]] = {}
+    for one, found in risks:
+        name = RETENTION if found.by == "age" else "retention.bytes"
+        keeps[one.partition.topic] = (name, max(found.keeps, keeps.get(one.partition.topic, ("", -1))[1]))
+    commands = [command("topics", "alter", topic, "--config", f"{name}={value}") for topic, (name, value) in list(keeps.items())[:3]]
+    severity = Severity.CRITICAL if certain else Severity.WARNING
+    return finding_about(look, severity, "expiring_unread", some, text, commands=commands, at_risk=count, by=first.by, certain=certain)
+
+
+def _read_in_time(look: GroupLook, one: PartitionLook, now: int) -> bool:
+    """Whether a group gets past what will expire in half of the time that is left, at its pace between the looks."""
+    if one.expiring is None or not one.moved or one.moved < 0 or not look.seconds:
+        return False
+    return one.expiring.at_risk / (one.moved / look.seconds) * 1000 < (one.expiring.expires - now) / 2
 
 
 def _unattended(look: GroupLook, now: int) -> Iterator[Finding]:
@@ -111,16 +117,8 @@ def _lost(look: GroupLook) -> Iterator[Finding]:
         yield finding_about(look, Severity.WARNING, "deleted_unread", some, text, commands=commands, lost=lost)
 
 
-def _past_end(look: GroupLook) -> Iterator[Finding]:
-    some = [one for one in look.partitions if one.past_end]
-    if some:
-        name = look.group.group_id
-        text = f"has committed past the end of {places_text(some)}: the topic was recreated or lost data; new records may be skipped"
-        reset = command("offsets", "reset", name, *topic_options(one.partition for one in some), "--to-earliest")
-        yield finding_about(look, Severity.WARNING, "past_the_end", some, text, commands=[command("groups", "lag", name), reset])
-
-
-def _gone(look: GroupLook) -> Iterator[Finding]:
+def gone_findings(look: GroupLook) -> Iterator[Finding]:
+    """Yield the partitions that a group has commits for, and that no longer exist."""
     some = [one for one in look.partitions if one.gone]
     if some:
         text = f"has committed offsets of {places_text(some)}, which no longer exist"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 from kops.core.diagnosis.parts import finding_about, longest_wait, topic_options, unread_text
+from kops.core.durations import MILLISECONDS, duration_text
 from kops.core.findings import Finding, Severity, command, counted, partitions_text
 from kops.core.groups.history import Deletion, Jump, deletions, jumps
 from kops.core.groups.lag import age_text
@@ -13,6 +15,10 @@ from kops.core.groups.look import CRASHES_WITHIN_MS, GroupLook, PartitionLook
 from kops.core.models import Bounds
 from kops.core.times import time_text
 
+SEEN_EMPTY_MS = 1_000
+"""A shorter moment without members is easily missed by ``--wait-empty``, which looks four times a second."""
+SESSION_MS = 45_000
+"""``session.timeout.ms`` of consumers, unless the group says another one."""
 TOGETHER_MS = 60_000
 """Commits that a tool makes at once are at most this far apart."""
 FEW = 10
@@ -38,13 +44,15 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
     left = history.last_left
     ago = "" if left is None else f", the last left {age_text(max(0, now - left))} ago"
     text = f"looks like a crash loop: {stands}{others}, while {times}{ago}: {unread_text(some)}"
+    skips = len(some) == 1 and first.held is None and not first.in_doubt and not look.streams
+    text += _how_to_wait(look, counted_from, now) if skips else ""
     shown = [one for one in some if one.partition in look.records][:SHOWN_RECORDS]
     text += "".join(f"; {one.partition} is at {look.records[one.partition][0]}" for one in shown)
     commands = [command("records", "peek", name, "--topic", str(first.partition))]
     if len(some) > 1:
         text += "; the log of the consumer shows which of them stops it"
-    elif first.held is None and not first.in_doubt and not look.streams:
-        commands.append(command("offsets", "seek", name, f"{first.partition}=skip:1", "--wait-empty", "60s"))
+    if skips:
+        commands.append(command("offsets", "seek", name, f"{first.partition}=skip:1", *wait_empty(look, counted_from, now)))
     return finding_about(
         look,
         Severity.CRITICAL,
@@ -58,6 +66,36 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
         left=history.departures(counted_from),
         records=[look.records[one.partition][1] for one in some if one.partition in look.records],
     )
+
+
+def wait_empty(look: GroupLook, since: int, now: int) -> tuple[str, str]:
+    """Return the option that waits until a group has no members, long enough for members that died without leaving to be removed.
+
+    :param since: milliseconds since the epoch; from then on the pauses between restarts count
+    """
+    session = look.history.session_ms or SESSION_MS
+    moments = _moments(look, since, now)
+    cycle = max((later - earlier for earlier, later in pairwise(moments)), default=0)
+    return "--wait-empty", duration_text(_whole_minutes(max(2 * cycle, session + 15_000)))
+
+
+def _how_to_wait(look: GroupLook, since: int, now: int) -> str:
+    """Say that consumers must be stopped first, if the group is not without members for long enough between restarts."""
+    if _moments(look, since, now):
+        return ""
+    if look.history.pauses(since, now):
+        return "; it is without members for moments only: stop the consumer before a skip"
+    session = age_text(look.history.session_ms or SESSION_MS)
+    return f"; members that die without leaving count for {session} more, so it is never without members: stop the consumer before a skip"
+
+
+def _moments(look: GroupLook, since: int, now: int) -> list[int]:
+    """Return when the group was without members for long enough to be noticed."""
+    return [time for time, length in look.history.pauses(since, now) if length >= SEEN_EMPTY_MS]
+
+
+def _whole_minutes(milliseconds: int) -> int:
+    return -(-milliseconds // MILLISECONDS["m"]) * MILLISECONDS["m"]
 
 
 def history_findings(look: GroupLook) -> Iterator[Finding]:
@@ -104,7 +142,8 @@ def _jumped(look: GroupLook, some: Sequence[Jump], rest: int) -> Finding:
     text = f"commits of {places} were moved {how} by {counted(by, 'offset')} at {time_text(first)}, by a tool and not by reading"
     text += f": {counted(rest, 'offset')} {left}"
     back = command("offsets", "reset", name, *topic_options(jump.partition for jump in some), "--to-history", f"@{time_text(first - 1)}")
-    commands = (f"{back} --wait-empty 60s", command("offsets", "history", name, "--jumps"))
+    back = f"{back} {' '.join(wait_empty(look, first, look.at))}"
+    commands = (back, command("offsets", "history", name, "--jumps"))
     facts = {
         "partitions": [str(jump.partition) for jump in some],
         "moved": sum(jump.after - jump.before for jump in some),
@@ -140,7 +179,7 @@ def _deleted(look: GroupLook, some: Sequence[Deletion], partitions: Sequence[Par
     else:
         text += f"; no commit since, {counted(count, 'record')} unread, and auto.offset.reset decides where it reads on"
     target = ("--to-earliest",) if recreated else ("--to-history", f"@{time_text(first - 1)}")
-    back = command("offsets", "reset", name, *topic_options(places), *target, "--wait-empty", "60s")
+    back = command("offsets", "reset", name, *topic_options(places), *target, *wait_empty(look, first, look.at))
     facts = {"partitions": [str(place) for place in places], "at": time_text(first), "recreated": recreated, "missed": count}
     used = look.group.state != "EMPTY" or bool(again) or recreated
     severity = Severity.WARNING if used and count else Severity.NOTE

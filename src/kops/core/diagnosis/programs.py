@@ -24,9 +24,13 @@ def program_findings(capture: Capture, differences: Sequence[Difference], path: 
         yield _missing(group, missing, (look, *_rebuilds(path, missing)))
     for each in differences:
         if each.kind == PARTITIONS:
-            text = f"{each.topic} has {each.cluster} partitions, and the program needs {each.program}: it does not start"
-            commands = (look, *(_rebuilds(path, [each]) if each.store else ()))
-            facts = {"store": each.store, "program": each.program, "cluster": each.cluster}
+            text = f"has {each.cluster} partitions, and the program needs {each.program}: it does not start"
+            if each.store:
+                commands = (look, *_rebuilds(path, [each]))
+            else:
+                text += "; once all of it is processed, it can be deleted with all instances stopped: the program creates it again"
+                commands = (command("groups", "lag", capture.application), command("topics", "delete", each.topic), look)
+            facts = {"store": each.store, "program": each.program, "cluster": each.cluster, "group": capture.application}
             yield Finding(Severity.CRITICAL, "program_partitions", f"topic {each.topic}", text, commands, facts)
         elif each.kind == SETTING:
             yield _setting(each)
@@ -59,7 +63,7 @@ def _setting(found: Difference) -> Finding:
         loses = "delete" in (found.cluster or "") and "delete" not in (found.program or "")
     elif name in _KEPT:
         loses = _less(found.cluster, found.program)
-    text = f"{name} of {found.topic} is {found.cluster}, and {found.program} in the program"
+    text = f"{name} is {found.cluster}, and {found.program} in the program"
     text += ": records from which its store is restored are deleted" if loses else ""
     repair = command("topics", "alter", found.topic, "--config", f"{name}={found.program}")
     facts = {"store": found.store, "setting": name, "program": found.program, "cluster": found.cluster}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from kops.core.findings import Finding, Severity, command, partitions_text
+from kops.core.findings import Finding, Severity, apache, command, partitions_text
 from kops.core.groups.lag import OpenTransaction, age_text
 from kops.core.models import TopicPartition
 
@@ -22,19 +22,21 @@ def is_hanging(found: OpenTransaction, now: int) -> bool:
     return found.hanging and overdue(found, now)
 
 
-def end_text(found: OpenTransaction, partition: TopicPartition, now: int) -> str:
-    """Describe what will end a transaction.
-
-    :param partition: where it is open
-    """
+def end_text(found: OpenTransaction, now: int) -> str:
+    """Describe what will end a transaction."""
     if is_hanging(found, now):
-        place = f"--topic {partition.topic} --partition {partition.partition} --start-offset {found.start_offset}"
-        return f"no coordinator will end it; Apache's `kafka-transactions abort {place}` ends it"
+        return "no coordinator will end it; Apache's kafka-transactions can abort it"
     age, ends = found.age(now), "it ends when its producer commits or aborts it, or another one takes over its transactional id"
     if found.timeout_ms is None or age is None:
         return ends
     left = found.timeout_ms - age
     return f"{ends}, or by its time-out {f'in {age_text(left)}' if left > 0 else f'of {age_text(found.timeout_ms)}, which is over'}"
+
+
+def abort_command(found: OpenTransaction, partition: TopicPartition) -> str:
+    """Return the command that ends a hanging transaction in a partition; kops has none."""
+    place = ("--topic", partition.topic, "--partition", str(partition.partition), "--start-offset", str(found.start_offset))
+    return apache("kafka-transactions", "abort", *place)
 
 
 def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: int) -> Iterator[Finding]:
@@ -48,14 +50,16 @@ def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: in
         by_producer.setdefault((found.producer_id, found.producer_epoch, found.hanging), []).append(partition)
     for partitions in by_producer.values():
         oldest = max((held[one] for one in partitions), key=lambda found: found.age(now) or 0)
-        yield _finding(sorted(partitions), held[min(partitions)], oldest, now)
+        aborts = [abort_command(held[one], one) for one in sorted(partitions)] if is_hanging(oldest, now) else []
+        yield _finding(sorted(partitions), held[min(partitions)], oldest, now, aborts)
 
 
-def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: OpenTransaction, now: int) -> Finding:
+def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: OpenTransaction, now: int, aborts: Sequence[str]) -> Finding:
     """Report the open transactions of a producer.
 
     :param found: its transaction in the first of the partitions
     :param oldest: the one that has been open longest
+    :param aborts: the commands that end it, if its coordinator does not
     """
     age = oldest.age(now)
     severity, check, how = Severity.NOTE, "open_transaction", ""
@@ -65,7 +69,7 @@ def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: O
         severity, how = Severity.WARNING, ", longer than its time-out"
     since = "is open" if age is None else f"has been open for {age_text(age)}"
     at = f"from offset {found.start_offset} of {partitions[0]} on"
-    end = end_text(found, partitions[0], now)
+    end = end_text(found, now)
     text = f"the transaction of {found.producer} {since}{how}, {at}: readers of committed data wait there; {end}"
     topics = list(dict.fromkeys(one.topic for one in partitions))
     facts = {
@@ -77,4 +81,4 @@ def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: O
         "age_ms": age,
         "start_offset": found.start_offset,
     }
-    return Finding(severity, check, partitions_text(partitions), text, (command("topics", "offsets", *topics[:3]),), facts)
+    return Finding(severity, check, partitions_text(partitions), text, (*aborts, command("topics", "offsets", *topics[:3])), facts)

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from kops.core.models import CommittedOffset, TopicPartition
+
+PACED_BY = 12
+"""How many commits of a partition say how often its group commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,14 @@ class MembersEvent:
     """A change of a group's members.
 
     :param present: number of members afterwards
+    :param session_ms: after which a member that no longer answers is removed, the longest of those present; None if unknown
     """
 
     time: int
     joined: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
     present: int = 0
+    session_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,20 @@ class Deletion:
     again: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a group commits in one partition, by its last commits that came from reading.
+
+    :param last: time of the last commit that moved forward
+    :param longest_pause: between two of them, in milliseconds; None if only one is known
+    :param per_second: offsets committed in a second; None if only one commit is known
+    """
+
+    last: int
+    longest_pause: int | None = None
+    per_second: float | None = None
+
+
 @dataclass(frozen=True)
 class GroupHistory:
     """A group's history.
@@ -96,6 +116,41 @@ class GroupHistory:
                 return since
             since = event.time
         return since
+
+    def pace(self, partition: TopicPartition) -> Pace | None:
+        """Return how a group commits in a partition; None if no commit is known that moved forward."""
+        advances: list[tuple[int, int]] = []
+        before: int | None = None
+        for event in self.commits.get(partition, ()):
+            if event.committed is None or (before is not None and event.committed.offset < before):
+                advances = []
+            elif before is None or event.committed.offset > before:
+                advances.append((event.time, event.committed.offset))
+            before = event.committed.offset if event.committed else None
+        if not advances:
+            return None
+        some = advances[-PACED_BY:]
+        last, offset = some[-1]
+        if len(some) == 1 or last <= some[0][0]:
+            return Pace(last)
+        pauses = [later[0] - earlier[0] for earlier, later in pairwise(some)]
+        return Pace(last, max(pauses), (offset - some[0][1]) * 1000 / (last - some[0][0]))
+
+    def most_present(self, since: int) -> int:
+        """Return how many members there were at most."""
+        before = next((event.present for event in reversed(self.members) if event.time < since), 0)
+        return max((event.present for event in self.members if event.time >= since), default=before)
+
+    def pauses(self, since: int, now: int) -> list[tuple[int, int]]:
+        """Return when the group had no members, and for how long, in milliseconds."""
+        events = [event for event in self.members if event.time >= since]
+        ends = [*(event.time for event in events[1:]), now]
+        return [(event.time, end - event.time) for event, end in zip(events, ends, strict=bool(events)) if not event.present]
+
+    @property
+    def session_ms(self) -> int | None:
+        """The session timeout of the members, the longest that is known."""
+        return max((event.session_ms for event in self.members if event.session_ms is not None), default=None)
 
     def departures(self, since: int) -> int:
         return sum(len(event.left) for event in self.members if event.time >= since)

@@ -89,10 +89,14 @@ class Retention:
 
     :param milliseconds: ``retention.ms``; None if age deletes nothing
     :param size: ``retention.bytes``, per partition; None if size deletes nothing
+    :param segment_ms: ``segment.ms``: a record that is this much younger than the first of its segment begins another one
+    :param segment_size: ``segment.bytes``
     """
 
     milliseconds: int | None = None
     size: int | None = None
+    segment_ms: int = 7 * MILLISECONDS["d"]
+    segment_size: int = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,32 @@ class Headroom:
     :param at_risk: number of unread offsets that retention may delete within that time
     :param expires: when the first of them may be deleted; a time in the past means at once
     :param by: ``age`` (retention.ms) or ``size`` (retention.bytes; an estimate from the rate at which the unread data arrived)
+    :param certain: whether all of them will be deleted; otherwise segments, whose borders brokers do not report, decide how many
+    :param keeps: the value of ``retention.ms`` or ``retention.bytes`` that keeps what is unread for about another day
     """
 
     at_risk: int
     expires: int
     by: str
+    certain: bool = False
+    keeps: int = -1
+
+
+class Aged(NamedTuple):
+    """The unread records of a partition by age.
+
+    :param at_risk: unread offsets before the first record that will still be young enough
+    :param first: timestamp of the first unread record, in milliseconds since the epoch; None if unknown
+    :param younger: whether there are records that will still be young enough
+    :param newest: the largest timestamp of the partition; None if unknown
+    :param size: of the partition in bytes; None if unknown
+    """
+
+    at_risk: int
+    first: int | None
+    younger: bool
+    newest: int | None = None
+    size: int | None = None
 
 
 def time_lag_of(place: Place, found: FirstRecord | None, now: int) -> TimeLag:
@@ -133,16 +158,29 @@ def held_text(held: OpenTransaction, now: int) -> str:
     return f"{'hanging' if held.hanging else 'open'} transaction of {held.producer} at {held.start_offset}{since}"
 
 
-def headroom_by_age(retention_ms: int, oldest: int | None, at_risk: int, now: int) -> Headroom | None:
-    """Return what age will delete; None if nothing.
+def headroom_by_age(rule: Retention, aged: Aged, now: int) -> Headroom | None:
+    """Return what age will delete; None if nothing, or nothing that could be known.
 
-    A segment is deleted when its newest record is older than ``retention.ms``, so no record is deleted before its own time is over, but it
-    may live longer (``UnifiedLog.deleteRetentionMsBreachedSegments``).
-
-    :param oldest: timestamp of the first unread record, None if unknown
-    :param at_risk: unread offsets before the first record that will still be young enough
+    A segment is deleted when its newest record is older than ``retention.ms``, and only after all segments before it
+    (``UnifiedLog.deleteRetentionMsBreachedSegments``). So records go for certain only if all after them are too old as well. If there are
+    younger ones, a border of segments must lie in between: ``segment.bytes`` or ``segment.ms`` must have been exceeded. A record that is
+    dated in the future keeps its segment, whichever that is.
     """
-    return Headroom(at_risk, now if oldest is None else oldest + retention_ms, "age") if at_risk > 0 else None
+    retention, first = rule.milliseconds, aged.first
+    if retention is None or aged.at_risk <= 0 or (aged.newest is not None and aged.newest > now):
+        return None
+    keeps = _rounded(max(retention, now - first) + MILLISECONDS["d"]) if first is not None else retention + MILLISECONDS["d"]
+    spans = first is None or aged.newest is None or aged.newest - first > rule.segment_ms
+    several = spans or aged.size is None or aged.size >= rule.segment_size
+    if not aged.younger:
+        expires = (first if several else aged.newest) if first is not None else None
+        return Headroom(aged.at_risk, now if expires is None else expires + retention, "age", certain=True, keeps=keeps)
+    return Headroom(aged.at_risk, now if first is None else first + retention, "age", keeps=keeps) if several else None
+
+
+def _rounded(milliseconds: int) -> int:
+    """Return a time rounded up to full hours."""
+    return -(-milliseconds // MILLISECONDS["h"]) * MILLISECONDS["h"]
 
 
 def headroom_by_size(
@@ -168,7 +206,8 @@ def headroom_by_size(
         return None
     left = max(0.0, retention_bytes - behind)
     wait = 0 if grown <= 0 else int(left * within / grown)
-    return Headroom(min(unread, max(1, int(over / bytes_each))), now + wait, "size")
+    keeps = int(behind + grown * MILLISECONDS["d"] / within) if within else -1
+    return Headroom(min(unread, max(1, int(over / bytes_each))), now + wait, "size", keeps=max(keeps, 2 * retention_bytes))
 
 
 def age_text(milliseconds: int) -> str:

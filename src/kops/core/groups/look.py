@@ -20,6 +20,29 @@ CRASHES = 3
 """At least this many members must have left and come back while a partition stood still for this to be a crash loop."""
 CRASHES_WITHIN_MS = 1_800_000
 """Kubernetes waits for up to five minutes before each restart."""
+RARELY_MS = 900_000
+"""Longer pauses between commits mean that there was nothing to commit: checkpoints, the rarest commits, are minutes apart."""
+PAUSES = 3
+"""A group that has not committed for this many of its own longest pauses between commits does not just commit rarely."""
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """What the leader of a partition says about the leader epoch of a commit (``OffsetsForLeaderEpoch``).
+
+    :param end_offset: where that epoch ends in the log as it is now; -1 if the leader does not know it
+    :param current_epoch: of the partition now; None if unknown
+    :param leader: broker id
+    """
+
+    end_offset: int
+    current_epoch: int | None = None
+    leader: int | None = None
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the epoch is newer than any of the log: within one topic, that cannot be."""
+        return self.end_offset < 0
 
 
 @dataclass(frozen=True)
@@ -35,6 +58,7 @@ class PartitionLook:
     :param held: the open transaction there that begins first
     :param in_doubt: whether a transaction of which nothing is known may be open there
     :param blocked: whether ``read_committed`` consumers find nothing between the committed offset and the first open transaction
+    :param epoch_end: where the leader epoch of the commit ends now, if that lies past the end of the log
     """
 
     partition: TopicPartition
@@ -49,6 +73,7 @@ class PartitionLook:
     held: OpenTransaction | None = None
     in_doubt: bool = False
     blocked: bool = False
+    epoch_end: EpochEnd | None = None
 
     @property
     def next_offset(self) -> int | None:
@@ -99,6 +124,7 @@ class GroupLook:
     :param records: the record that the group reads next, as text and as JSON, by partition
     :param settings: of the topics, by topic and name
     :param history: its commits and members of the last hours, as far as known
+    :param known_since: milliseconds since the epoch, from which on the commits are known; None if they were not read
     :param topic_ids: of topics, where they matter
     :param skews: partitions of its topics that get most of the new records
     :param at: time of the look, in milliseconds since the epoch
@@ -115,20 +141,44 @@ class GroupLook:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     skews: tuple[Skew, ...] = ()
     at: int = 0
+    known_since: int | None = None
 
     @property
     def crashing(self) -> tuple[PartitionLook, ...]:
-        """Partitions that stood still while members kept leaving and coming back, the longest waiting first."""
+        """Partitions that stood still while members kept leaving and coming back, the longest waiting first.
+
+        Where the next record has been waiting for less than reading normally takes, more members must have left since it came than there
+        ever were at once: each may leave once because a new release is rolled out.
+        """
         recent = self.at - CRASHES_WITHIN_MS
         if self.history.departures(recent) < CRASHES:
             return ()
         some = []
         for one in self.partitions:
-            if one.behind and not one.blocked and not one.moved:
+            if one.unread and not one.blocked and not one.moved:
                 since = max(recent, self.history.standing_since(one.partition) or recent)
-                if min(self.history.departures(since), self.history.arrivals(since)) >= CRASHES:
+                least = CRASHES
+                if not one.behind:
+                    since = max(since, one.waiting.timestamp or self.at)
+                    least = max(CRASHES, self.history.most_present(since) + 1)
+                if min(self.history.departures(since), self.history.arrivals(since)) >= least:
                     some.append(one)
         return _longest_first(some)
+
+    def quiet(self, look: PartitionLook) -> int | None:
+        """Return for how many milliseconds a partition has got no commit that moved it forward, at least; None if that is not known."""
+        if self.known_since is None:
+            return None
+        pace = self.history.pace(look.partition)
+        return max(0, self.at - (self.known_since if pace is None else pace.last))
+
+    def commits_rarely(self, look: PartitionLook) -> bool:
+        """Whether it fits how this group commits that it committed nothing between the looks."""
+        quiet = self.quiet(look)
+        if quiet is None:
+            return False
+        pauses = [pace.longest_pause for one in self.partitions if (pace := self.history.pace(one.partition)) and pace.longest_pause]
+        return quiet < max(BEHIND_MS, min(RARELY_MS, PAUSES * max(pauses, default=0)))
 
     @property
     def abandoned(self) -> bool:
@@ -151,8 +201,9 @@ class GroupLook:
 
     @property
     def stuck(self) -> tuple[PartitionLook, ...]:
-        """Partitions that should have a consumer and did not move, the longest waiting first."""
-        return _longest_first(look for look in self.partitions if look.behind and look.moved == 0 and not look.blocked and self.reads(look))
+        """Partitions that should have a consumer and did not move, although the group commits more often; the longest waiting first."""
+        some = (look for look in self.partitions if look.behind and look.moved == 0 and not look.blocked and self.reads(look))
+        return _longest_first(look for look in some if not self.commits_rarely(look))
 
 
 def skew_of(new: Mapping[TopicPartition, int], milliseconds: int) -> Skew | None:

@@ -40,13 +40,14 @@ def differences(
     :param own: the internal topics of the cluster that are the application's, by all that is known
     """
     stores = {store.changelog: store.name for store in capture.stores if store.changelog}
+    needed = _repartitions(capture, partitions)
     found: list[Difference] = []
     for part in capture.subtopologies:
-        tasks = _tasks(part, partitions)
+        tasks = _tasks(part, {**partitions, **needed})
         for topic in part.changelogs:
             found += _of_topic(topic, stores.get(topic.name), tasks, partitions, settings)
         for topic in part.repartition_topics:
-            found += _of_topic(topic, None, topic.partitions, partitions, settings)
+            found += _of_topic(topic, None, needed.get(topic.name), partitions, settings)
     known = set(internal_topics(capture))
     found += [Difference(NOT_IN_PROGRAM, topic) for topic in own if topic not in known]
     return sorted(found, key=lambda each: (each.topic, each.setting or ""))
@@ -57,8 +58,30 @@ def internal_topics(capture: Capture) -> list[str]:
     return sorted({topic.name for part in capture.subtopologies for topic in (*part.changelogs, *part.repartition_topics)})
 
 
+def _repartitions(capture: Capture, partitions: Mapping[str, int]) -> dict[str, int]:
+    """Return how many partitions each repartition topic needs, where that is known.
+
+    The library decides this without looking at those that exist, and then refuses to start with another number (``RepartitionTopics``,
+    ``InternalTopicManager.validatePartitionCount``): the program says it, or it is as many as the topics have that are read by what writes
+    into it. A changelog therefore goes by the number that its repartition topic should have, and not by the one that somebody gave it.
+    """
+    topics = {topic.name: topic for part in capture.subtopologies for topic in part.repartition_topics}
+    needed = {name: topic.partitions for name, topic in topics.items() if topic.partitions is not None}
+    for _ in topics:  # each turn settles at least one more of a chain of them
+        for part in capture.subtopologies:
+            tasks = _tasks(part, {**{name: count for name, count in partitions.items() if name not in topics}, **needed})
+            written = topics.keys() & set(part.sink_topics or ())
+            for name in written:
+                if tasks is not None and topics[name].partitions is None:
+                    needed[name] = max(tasks, needed.get(name, 0))
+    return needed
+
+
 def _tasks(part: Subtopology, partitions: Mapping[str, int]) -> int | None:
-    """Return the number of tasks of a sub-topology, and so of the partitions of its changelogs; None if it is unknown."""
+    """Return the number of tasks of a sub-topology, and so of the partitions of its changelogs; None if it is unknown.
+
+    :param partitions: of topics, with repartition topics as they should be
+    """
     if part.source_topics is None:
         return None
     counts = [partitions.get(topic) for topic in part.read_topics]

@@ -138,8 +138,8 @@ def decode_members_key(data: bytes) -> MembersKey | None:
     return MembersKey(reader.text(), reader.text()) if kind in (CONSUMER_MEMBER, STREAMS_MEMBER) else None
 
 
-def decode_classic_members(data: bytes) -> frozenset[str]:
-    """Return the ids of the members in a ``GroupMetadataValue``.
+def decode_classic_members(data: bytes) -> dict[str, int]:
+    """Return the members in a ``GroupMetadataValue``: the session timeout in milliseconds by id.
 
     :raises UndecodableRecord: when the bytes end too early, or their version is not known
     """
@@ -155,12 +155,13 @@ def decode_classic_members(data: bytes) -> frozenset[str]:
     if version >= _WITH_TIME:
         reader.number(LONG)
 
-    def member() -> str:
+    def member() -> tuple[str, int]:
         name = _text(reader, flexible=flexible)
         for _ in range(3 if version >= _WITH_INSTANCE else 2):
             _text(reader, flexible=flexible)
-        for _ in range(2 if version >= _WITH_REBALANCE_TIMEOUT else 1):
+        if version >= _WITH_REBALANCE_TIMEOUT:
             reader.number(INT)
+        session = reader.number(INT)
         for _ in range(2):
             if flexible:
                 reader.raw(max(0, reader.varint() - 1))
@@ -168,9 +169,9 @@ def decode_classic_members(data: bytes) -> frozenset[str]:
                 reader.sized()
         if flexible:
             reader.tags()
-        return name or ""
+        return name or "", session
 
-    return frozenset(reader.compact_array(member) if flexible else reader.array(member))
+    return dict(reader.compact_array(member) if flexible else reader.array(member))
 
 
 def _text(reader: Reader, *, flexible: bool) -> str | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, RegisteredBroker, ReplicaOnDisk
+from kops.core.cluster.models import DEFAULT_ENTITY, Feature, LogDir, Quorum, QuorumReplica, Quota, RegisteredBroker, ReplicaOnDisk
 from kops.core.errors import AuthorizationFailed, KopsError, Unreachable
+from kops.core.groups.look import EpochEnd
 from kops.core.models import TopicPartition, numbers_by_topic
 from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import Client
@@ -44,6 +46,36 @@ class ClusterDetails:
             Feature(name, found.get("supported"), found["finalized"][1] if "finalized" in found else 0)
             for name, found in sorted(answer.items())
         )
+
+    def client_quotas(self) -> tuple[Quota, ...]:
+        """Return the quotas of users and client ids (DescribeClientQuotas, Kafka 2.6)."""
+        answer = self._wire.ask("describe the client quotas", _ask_for_quotas, patient=True)
+        return tuple(_quota(entry) for entry in answer["entries"] or ())
+
+    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
+        """Return where leader epochs end in the logs as they are now (OffsetsForLeaderEpoch); without the partitions that do not answer.
+
+        :param epochs: a leader epoch for each partition
+        """
+        topics = self._wire.ask(
+            "find leaders", lambda admin: admin.describe_topics(sorted({place.topic for place in epochs})), patient=True
+        )
+        leaders = {
+            TopicPartition(topic["name"], part["partition_index"]): (part["leader_id"], part.get("leader_epoch"))
+            for topic in topics
+            for part in topic["partitions"] or ()
+            if part["leader_id"] >= 0
+        }
+        found: dict[TopicPartition, EpochEnd] = {}
+        for broker in sorted({leaders[place][0] for place in epochs if place in leaders}):
+            wanted = {place: epoch for place, epoch in epochs.items() if place in leaders and leaders[place][0] == broker}
+            answer = self._wire.ask("find where leader epochs end", partial(_ask_for_epochs, broker=broker, epochs=wanted), patient=True)
+            for topic in answer["topics"]:
+                for one in topic["partitions"]:
+                    place = TopicPartition(topic["topic"], one["partition"])
+                    if not one["error_code"]:
+                        found[place] = EpochEnd(one["end_offset"], leaders[place][1], broker)
+        return found
 
     def registered_brokers(self) -> tuple[RegisteredBroker, ...]:
         """Return the brokers that the controllers know, including those that are down if the cluster reports them (Kafka 4.0).
@@ -113,20 +145,46 @@ def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
     return _answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
 
 
-def _answer_of(admin: KafkaAdminClient, request: Any) -> dict[str, Any]:
+def _answer_of(admin: KafkaAdminClient, request: Any, broker: int | None = None) -> dict[str, Any]:
     """Return an answer as the fields that its version has.
 
+    :param broker: None for any
     :raises kafka.errors.KafkaError: when it is an error
     """
     from kafka.errors import for_code
 
     async def ask() -> Any:
-        return await send(admin, request)
+        return await send(admin, request, broker)
 
     found: dict[str, Any] = run(admin, ask).to_dict()
     if found.get("error_code"):
         raise for_code(found["error_code"])(found.get("error_message") or "")
     return found
+
+
+def _ask_for_quotas(admin: KafkaAdminClient) -> dict[str, Any]:
+    return _answer_of(admin, request_class("DescribeClientQuotasRequest")(components=[], strict=False))
+
+
+def _quota(entry: Mapping[str, Any]) -> Quota:
+    entity = {one["entity_type"]: one["entity_name"] for one in entry["entity"]}
+    values = {one["key"]: one["value"] for one in entry["values"]}
+    return Quota({kind: DEFAULT_ENTITY if name is None else name for kind, name in entity.items()}, values)
+
+
+def _ask_for_epochs(admin: KafkaAdminClient, *, broker: int, epochs: Mapping[TopicPartition, int]) -> dict[str, Any]:
+    kind = request_class("OffsetForLeaderEpochRequest")
+    part, topic = kind.OffsetForLeaderTopic.OffsetForLeaderPartition, kind.OffsetForLeaderTopic
+    topics = [
+        topic(
+            topic=name,
+            partitions=[
+                part(partition=number, current_leader_epoch=-1, leader_epoch=epochs[TopicPartition(name, number)]) for number in numbers
+            ],
+        )
+        for name, numbers in numbers_by_topic(epochs).items()
+    ]
+    return _answer_of(admin, kind(replica_id=-1, topics=topics), broker)
 
 
 def _replica(found: Mapping[str, Any]) -> QuorumReplica:

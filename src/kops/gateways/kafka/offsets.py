@@ -86,6 +86,16 @@ class Offsets:
             found |= self.at_time([partition for partition, wanted in times.items() if wanted == milliseconds], milliseconds)
         return found
 
+    def newest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, FoundOffset]:
+        """Return the record with the largest timestamp (KIP-734, Kafka 3.0).
+
+        Partitions without records are left out, and so are those whose broker does not answer this.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        answers = self._asked(sorted(set(partitions)), OffsetSpec.max_timestamp(), READ_UNCOMMITTED, "find the newest record")
+        return {at: found for at, found in answers.items() if not isinstance(found, KopsError) and found.offset >= 0}
+
     def partitions_of(self, topics: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
         """Return the partitions of each topic.
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 REQUESTS = {
     "AddOffsetsToTxnRequest": "producer",
     "AddPartitionsToTxnRequest": "producer",
+    "DescribeClientQuotasRequest": "admin",
     "DescribeClusterRequest": "admin",
     "DescribeGroupsRequest": "admin",
     "DescribeQuorumRequest": "admin",
@@ -27,6 +28,7 @@ REQUESTS = {
     "InitProducerIdRequest": "producer",
     "OffsetCommitRequest": "consumer",
     "OffsetFetchRequest": "consumer",
+    "OffsetForLeaderEpochRequest": "consumer",
     "ProduceRequest": "producer",
     "TxnOffsetCommitRequest": "producer",
 }

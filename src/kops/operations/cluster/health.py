@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kops.core.cluster.health import cluster_findings
 from kops.core.cluster.observed import ObservedCluster, PartitionTrouble, partition_trouble
+from kops.core.diagnosis.causes import in_order
 from kops.core.errors import KopsError
-from kops.core.findings import Finding, Severity, any_at_least, by_severity, counted, for_connection
+from kops.core.findings import ClusterWords, Finding, Severity, any_at_least, counted, for_connection
 from kops.operations.cluster.observe import Gaps, observe
 from kops.operations.services import Services
 
@@ -32,15 +33,15 @@ class Health:
         return not any_at_least(self.findings, least)
 
 
-def examine(services: Services, named: Sequence[str] = ()) -> Health:
+def examine(services: Services, named: ClusterWords) -> Health:
     """Examine the whole cluster without changing anything.
 
-    :param named: how the command line named the cluster, for the commands of the findings
+    :param named: how command lines name the cluster, for the commands of the findings
     :raises Unreachable: when no broker answers
     """
     gaps = Gaps()
     observed = observe(services, gaps)
-    findings = for_connection(by_severity(cluster_findings(observed)), named)
+    findings = for_connection(in_order(cluster_findings(observed)), named)
     return Health(services.kafka.cluster().cluster_id, observed, partition_trouble(observed), tuple(findings), gaps.errors)
 
 

@@ -61,6 +61,7 @@ def look_at_groups(
         seconds = round(time.monotonic() - started, 1)
         looks = [replace(again.get(look.group.group_id, look), seconds=seconds) for look in looks]
     looks = _with_skews(services, _with_history(services, looks, scope, gaps, since=since), gaps)
+    looks = _with_epochs(services, looks, gaps)
     records = _records(services, looks, gaps)
     return tuple(replace(look, records={at: records[at] for one in _heads(look) if (at := one.partition) in records}) for look in looks)
 
@@ -189,7 +190,8 @@ def _with_history(services: Services, looks: Sequence[GroupLook], scope: Scope, 
     existing = (gaps.ask("topics", lambda: services.kafka.topics.existing(topics)) if topics else None) or {}
     ids = {name: topic.topic_id for name, topic in existing.items() if topic.topic_id}
     bounds = services.kafka.offsets.bounds_or_errors({one for some in lost.values() for one in some if one.topic in existing})
-    return [_with_past(look, histories[look.group.group_id], ids, bounds) for look in looks]
+    known = since if not found.left_out else None
+    return [replace(_with_past(look, histories[look.group.group_id], ids, bounds), known_since=known) for look in looks]
 
 
 def _narrowed(history: GroupHistory, name: str, scope: Scope) -> GroupHistory:
@@ -229,6 +231,22 @@ def _with_skews(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> l
         replace(look, skews=tuple(skews[topic] for topic in sorted(topics & skews.keys())))
         for look, topics in zip(looks, behind_in, strict=True)
     ]
+
+
+def _with_epochs(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> list[GroupLook]:
+    """Add what tells a lost log from a recreated topic, where groups have committed past the end."""
+    past = [one for look in looks for one in look.partitions if one.past_end]
+    epochs = {one.partition: one.committed.leader_epoch for one in past if one.committed and one.committed.leader_epoch is not None}
+    if not past:
+        return list(looks)
+    ends = (gaps.ask("leader epochs", lambda: services.kafka.details.epoch_ends(epochs)) if epochs else None) or {}
+    existing = gaps.ask("topics", lambda: services.kafka.topics.existing({one.partition.topic for one in past})) or {}
+    ids = {name: topic.topic_id for name, topic in existing.items() if topic.topic_id}
+
+    def complete(one: PartitionLook) -> PartitionLook:
+        return replace(one, epoch_end=ends.get(one.partition)) if one.past_end else one
+
+    return [replace(look, partitions=tuple(map(complete, look.partitions)), topic_ids={**ids, **look.topic_ids}) for look in looks]
 
 
 def _heads(look: GroupLook) -> tuple[PartitionLook, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kops.core.connect.models import Connector
 from kops.core.errors import NotFound
@@ -19,9 +19,12 @@ from kops.operations.topics.impact import readers_of
 class Scope:
     """Some groups and topics, or all.
 
-    :param groups: by name, with the topics of each that are in scope; None: all of its topics
+    :param groups: those that commit offsets, by name, with the topics of each that are in scope; None: all of its topics
     :param topics: the topics that were named
     :param connectors: the connectors that were named
+    :param share_groups: the share groups
+    :param others: groups that were named of types without offsets, each with its type
+    :param unseen: why groups that read the named topics may be missing; empty if none are
     :param whole: nothing was named: everything is examined
     """
 
@@ -29,6 +32,9 @@ class Scope:
     topics: tuple[str, ...]
     whole: bool
     connectors: frozenset[str] = frozenset()
+    share_groups: tuple[str, ...] = ()
+    others: Mapping[str, str] = field(default_factory=dict)
+    unseen: str = ""
 
     def includes(self, group_id: str, partition: TopicPartition) -> bool:
         topics = self.groups.get(group_id)
@@ -45,7 +51,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     """
     listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
     if not names:
-        return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), whole=True)
+        return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), whole=True, share_groups=_of_type("share", listed, listed))
     topics, by_name = services.kafka.topics.names(), {connector.name: connector for connector in connectors}
     plain = [name for name in names if not regex and not is_glob(name)]
     for name in plain:
@@ -58,15 +64,19 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     groups = [*_matching(names, listed, regex=regex), *(group for name in some if (group := by_name[name].group) in listed)]
     named_topics = _matching(names, topics, regex=regex)
     wanted: dict[str, frozenset[str] | None] = {}
+    unseen = ""
     if named_topics:
         readers = readers_of(services, named_topics)
+        unseen = readers.unseen
         for topic in named_topics:
             for group_id in readers.of(topic):
                 if may_match(group_id, names):
                     wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
     wanted |= {group_id: None for group_id in groups if group_id is not None}
     found = {name: wanted[name] for name in _with_offsets(sorted(wanted), listed)}
-    return Scope(found, tuple(named_topics), whole=False, connectors=frozenset(some))
+    share = _of_type("share", wanted, listed)
+    others = {name: listed[name].type for name in wanted if name not in found and name not in share}
+    return Scope(found, tuple(named_topics), whole=False, connectors=frozenset(some), share_groups=share, others=others, unseen=unseen)
 
 
 def _matching(names: Sequence[str], known: Collection[str], *, regex: bool) -> list[str]:
@@ -76,3 +86,7 @@ def _matching(names: Sequence[str], known: Collection[str], *, regex: bool) -> l
 
 def _with_offsets(names: Collection[str], listed: Mapping[str, Group]) -> list[str]:
     return [name for name in names if name in listed and listed[name].type in WITH_OFFSETS]
+
+
+def _of_type(kind: str, names: Collection[str], listed: Mapping[str, Group]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in names if name in listed and listed[name].type == kind))

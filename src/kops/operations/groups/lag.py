@@ -249,7 +249,7 @@ class Sums:
 
     def __init__(self) -> None:
         self.groups: set[str] = set()
-        self.partitions = self.lag = self.without_commit = 0
+        self.partitions = self.lag = self.without_commit = self.past_end = 0
         self.largest_lag: int | None = None
         self.time_lag_ms: int | None = None
 
@@ -261,6 +261,11 @@ class Sums:
         self.largest_lag = _largest(self.largest_lag, lags)
         if len(lags) < block.length:
             self.without_commit += block.column("committed").count(None)
+        if "note" in block.each:  # a block without notes has nothing past the end
+            self.past_end += sum(
+                committed is not None and end is not None and committed > end
+                for committed, end in zip(block.column("committed"), block.column("log_end_offset"), strict=True)
+            )
         self.time_lag_ms = _largest(self.time_lag_ms, [time for time in block.column("time_lag_ms") if time is not None])
 
     def as_row(self) -> Row:
@@ -271,12 +276,18 @@ class Sums:
             "largest_lag": self.largest_lag,
             "time_lag_ms": self.time_lag_ms,
             "without_commit": self.without_commit,
+            "past_end": self.past_end,
         }
 
     def sentence(self) -> str:
         without = f", {self.without_commit} without a commit" if self.without_commit else ""
         behind = f", {age_text(self.time_lag_ms)} behind" if self.time_lag_ms else ""
-        return f"{counted(len(self.groups), 'group')}, {counted(self.partitions, 'partition')}: lag {self.lag:,}{behind}{without}"
+        past = (
+            f", {self.past_end} committed past the end (data was lost, or the topic recreated: see `kops diagnose`)"
+            if self.past_end
+            else ""
+        )
+        return f"{counted(len(self.groups), 'group')}, {counted(self.partitions, 'partition')}: lag {self.lag:,}{behind}{without}{past}"
 
 
 def _largest(known: int | None, more: Sequence[int]) -> int | None:

@@ -45,11 +45,11 @@ class _Builder:
     members: list[MembersEvent] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
 
-    def members_are(self, time: int, now: frozenset[str]) -> None:
-        """Record the membership of a classic group, whose records list all members."""
-        joined, left = now - self.present, frozenset(self.present) - now
+    def members_are(self, time: int, now: Mapping[str, int]) -> None:
+        """Record the membership of a classic group, whose records list all members with their session timeouts."""
+        joined, left = frozenset(now) - self.present, frozenset(self.present) - now.keys()
         self.present = set(now)
-        self.members.append(MembersEvent(time, joined, left, len(now)))
+        self.members.append(MembersEvent(time, joined, left, len(now), max(now.values(), default=None)))
 
     def member_is(self, time: int, name: str, *, there: bool) -> None:
         """Record one member of a group of the newer protocols, which have a record per member."""
@@ -117,7 +117,7 @@ def _take(builders: Mapping[str, _Builder], record: Record) -> None:
         builder.commits[key.partition].append(event)
     elif key.member is None:
         with contextlib.suppress(UndecodableRecord):  # a future version: the members are then unknown
-            builder.members_are(time, frozenset() if record.value is None else decode_classic_members(record.value))
+            builder.members_are(time, {} if record.value is None else decode_classic_members(record.value))
     else:
         builder.member_is(time, key.member, there=record.value is not None)
 

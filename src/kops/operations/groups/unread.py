@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kops.core.cluster.models import sizes_by_replica
 from kops.core.errors import KopsError
-from kops.core.groups.lag import Headroom, Place, Retention, TimeLag, headroom_by_age, headroom_by_size, time_lag_of
+from kops.core.groups.lag import Aged, Headroom, Place, Retention, TimeLag, headroom_by_age, headroom_by_size, time_lag_of
 from kops.core.models import READ_UNCOMMITTED, Bounds, GroupOffsets, Setting, TopicPartition, value_of
 from kops.core.rights import reason
 from kops.core.times import to_milliseconds
@@ -77,13 +77,15 @@ def headrooms(
     retention = retentions(services, {partition.topic for partition, _ in places})
     now = to_milliseconds(services.now())
     by_age = _young_from(services, places, retention, now, within)
-    sizes = _sizes(services, {partition for partition, _ in places if retention.get(partition.topic, Retention()).size is not None})
     at_risk: dict[Place, int] = {}
     for place in places:
         ends = bounds.get(place[0])
         if isinstance(ends, Bounds) and place[0] in by_age:
             young = by_age[place[0]]
             at_risk[place] = max(0, (ends.log_end_offset if young is None else min(young, ends.log_end_offset)) - place[1])
+    aged = {place[0] for place, count in at_risk.items() if count}
+    sizes = _sizes(services, aged | {partition for partition, _ in places if retention.get(partition.topic, Retention()).size is not None})
+    newest = services.kafka.offsets.newest(aged) if aged else {}
     known = _with_times(services, [place for place in places if at_risk.get(place) or place[0] in sizes], times)
     found: dict[Place, Headroom] = {}
     for place in places:
@@ -91,12 +93,14 @@ def headrooms(
         if rule is None or not isinstance(ends, Bounds):
             continue
         oldest, risks = known.get(place, TimeLag(None)).timestamp, []
-        if rule.milliseconds is not None:
-            risks.append(headroom_by_age(rule.milliseconds, oldest, at_risk.get(place, 0), now))
-        if rule.size is not None and place[0] in sizes:
-            risks.append(headroom_by_size(rule.size, sizes[place[0]], place, ends, oldest=oldest, now=now, within=within))
+        size, latest = sizes.get(place[0]), newest.get(place[0])
+        younger = by_age.get(place[0]) is not None
+        timestamp = None if latest is None else latest[1]
+        risks.append(headroom_by_age(rule, Aged(at_risk.get(place, 0), oldest, younger, timestamp, size), now))
+        if rule.size is not None and size is not None:
+            risks.append(headroom_by_size(rule.size, size, place, ends, oldest=oldest, now=now, within=within))
         first = min((risk for risk in risks if risk is not None), key=lambda risk: risk.expires, default=None)
-        if first is not None:
+        if first is not None and first.expires <= now + within:
             found[place] = first
     return found
 
@@ -118,7 +122,13 @@ def retention_of(settings: Mapping[str, Setting]) -> Retention:
     policy = value_of(settings, "cleanup.policy", "delete").split(",")
     if "delete" not in policy:
         return Retention()
-    return Retention(_limit(settings.get("retention.ms")), _limit(settings.get("retention.bytes")))
+    defaults = Retention()
+    return Retention(
+        _limit(settings.get("retention.ms")),
+        _limit(settings.get("retention.bytes")),
+        _limit(settings.get("segment.ms")) or defaults.segment_ms,
+        _limit(settings.get("segment.bytes")) or defaults.segment_size,
+    )
 
 
 def _limit(setting: Setting | None) -> int | None:

@@ -103,8 +103,8 @@ def test_brokers_that_are_down():
     )
     observed = seen([(1, (1, 2, 4), (1,))], live=(1,), minimum="1", registered=registered)
     missing = {finding.subject: finding for finding in cluster_findings(observed) if finding.check == "broker_missing"}
-    assert missing["broker 2"].summary == "broker 2 (b:2) is not in service; it has 1 replica"
-    assert missing["broker 4"].summary == "broker 4 is not in service; it has 1 replica"  # known from its replicas alone
+    assert missing["broker 2"].summary == "not in service at b:2; it has 1 replica"
+    assert missing["broker 4"].summary == "not in service; it has 1 replica"  # known from its replicas alone
     assert missing["broker 9"].severity is Severity.NOTE  # nothing lies on it
 
 
@@ -117,11 +117,11 @@ def voter(number, silent=0, heard=True):
     [
         ([voter(1), voter(2), voter(3)], None),
         ([voter(1), voter(2, silent=9_000), voter(3)], None),
-        ([voter(1), voter(2, silent=11_000), voter(3)], "1 of 3 controllers is silent (2): one more, and there is no controller"),
-        ([voter(1), voter(2), voter(3, heard=False)], "1 of 3 controllers is silent (3): one more, and there is no controller"),
+        ([voter(1), voter(2, silent=11_000), voter(3)], "1 of 3 is silent: one more, and there is no controller"),
+        ([voter(1), voter(2), voter(3, heard=False)], "1 of 3 is silent: one more, and there is no controller"),
         (
             [voter(1), voter(2, silent=11_000), *(voter(number) for number in (3, 4, 5))],
-            "1 of 5 controllers is silent (2): 1 more may go",
+            "1 of 5 is silent: 1 more may go",
         ),
         ([voter(1)], None),
     ],

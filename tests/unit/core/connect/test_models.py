@@ -104,11 +104,11 @@ def test_the_advice_fits_the_error(trace, kind, expected):
 
 def test_a_failed_connector():
     assert set(found("FAILED", trace="boom\n\tat x")) == {("critical", "connector_failed")}
-    assert "the connector has failed: boom" in found("FAILED", trace="boom\n\tat x")["critical", "connector_failed"].summary
+    assert "failed: boom" in found("FAILED", trace="boom\n\tat x")["critical", "connector_failed"].summary
 
 
 def test_nobody_runs_it():
-    assert found("UNASSIGNED", "UNASSIGNED")["warning", "connector_unassigned"].summary.startswith("no worker runs the connector")
+    assert found("UNASSIGNED", "UNASSIGNED")["warning", "connector_unassigned"].summary.startswith("no worker runs it")
     assert found("RUNNING", "UNASSIGNED", "RUNNING")["warning", "connector_unassigned"].summary.startswith("no worker runs 1 task:")
 
 
@@ -119,6 +119,27 @@ def test_causes():
     assert len(root_cause("x" * 1000)) < 250
     long = root_cause(f"DebeziumException: reading at [{'a=b, ' * 100}], but this is gone. Use snapshot mode when needed.")
     assert (long[:33], long[-36:], len(long) <= 240) == ("DebeziumException: reading at [a=", "gone. Use snapshot mode when needed.", True)
+
+
+DEAD_LETTERS = """org.apache.kafka.connect.errors.ConnectException: Could not initialize dead letter queue with topic=shipments-dlq
+\tat org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter.createAndSetup(DeadLetterQueueReporter.java:115)
+Caused by: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.InvalidReplicationFactorException: 3 of 1
+Caused by: org.apache.kafka.common.errors.InvalidReplicationFactorException: Unable to replicate the partition 3 time(s): The target \
+replication factor of 3 cannot be reached because only 1 broker(s) are registered or some brokers have all their log directories offline.
+"""
+
+
+def test_the_sentence_that_names_the_topic_is_kept():
+    config = {"topics": "shipments", "errors.deadletterqueue.topic.name": "shipments-dlq"}
+    answer = body("RUNNING", "FAILED", config=config)
+    answer["status"]["tasks"][0]["trace"] = DEAD_LETTERS
+    (finding,) = connector_findings(connector_of("c", answer))
+    assert finding.summary.startswith("1 of 1 task failed: Could not initialize dead letter queue with topic=shipments-dlq; InvalidRep")
+    assert (
+        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1"
+        in finding.summary
+    )
+    assert root_cause(DEAD_LETTERS, ["shipments"]) == root_cause(DEAD_LETTERS)  # another topic, whose name the other begins with
 
 
 def test_what_a_connector_is_about():

@@ -47,7 +47,14 @@ def test_missing_topics_are_critical_and_changelogs_are_rebuilt(found):
 def test_another_number_of_partitions_is_critical(found):
     first = found(Difference("partitions", COUNTS, "counts", program="3", cluster="4"))[0]
     assert (first.severity.word, first.check, first.commands[1]) == ("critical", "program_partitions", REBUILD)
-    assert first.summary == f"{COUNTS} has 4 partitions, and the program needs 3: it does not start"
+    assert first.summary == "has 4 partitions, and the program needs 3: it does not start"
+
+
+def test_a_repartition_topic_is_deleted_and_no_changelog_rebuilt(found):
+    first = found(Difference("partitions", "many-apart-repartition", program="4", cluster="8"))[0]
+    assert (first.severity.word, first.subject) == ("critical", "topic many-apart-repartition")
+    assert first.commands[:2] == ("kops groups lag many", "kops topics delete many-apart-repartition")
+    assert "rebuild" not in " ".join(first.commands)
 
 
 @pytest.mark.parametrize(

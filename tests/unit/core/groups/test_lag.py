@@ -5,9 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.groups.lag import (
+    Aged,
     FirstRecord,
+    Headroom,
     Limits,
     OpenTransaction,
+    Retention,
     TimeLag,
     age_text,
     headroom_by_age,
@@ -65,9 +68,26 @@ def test_every_age_is_short(milliseconds):
 
 
 def test_headroom_by_age():
-    assert headroom_by_age(HOUR, NOW - HOUR + 60_000, 7, NOW).expires == NOW + 60_000
-    assert headroom_by_age(HOUR, None, 7, NOW).expires == NOW
-    assert headroom_by_age(HOUR, NOW, 0, NOW) is None
+    rule, old = Retention(HOUR, None, HOUR, 1000), NOW - HOUR + 60_000
+    newest = old + 30_000
+    assert headroom_by_age(rule, Aged(7, old, younger=False, newest=newest, size=10), NOW) == Headroom(
+        7, newest + HOUR, "age", certain=True, keeps=25 * HOUR
+    )  # one segment, which goes with its newest record
+    assert headroom_by_age(rule, Aged(7, old, younger=False, newest=newest, size=2000), NOW).expires == NOW + 60_000
+    assert headroom_by_age(rule, Aged(7, None, younger=False), NOW).expires == NOW
+    assert headroom_by_age(rule, Aged(0, NOW, younger=False), NOW) is None
+    assert headroom_by_age(Retention(), Aged(7, old, younger=False), NOW) is None
+
+
+def test_younger_records_keep_the_segment_that_they_share():
+    rule = Retention(HOUR, None, 7 * HOUR, 1000)
+    shared = Aged(7, NOW - 2 * HOUR, younger=True, newest=NOW - 1, size=10)
+    assert headroom_by_age(rule, shared, NOW) is None
+    for several in (shared._replace(size=2000), shared._replace(first=NOW - 8 * HOUR), shared._replace(size=None)):
+        assert not headroom_by_age(rule, several, NOW).certain
+    ahead = Aged(7, NOW - 9 * HOUR, younger=True, newest=NOW + 8760 * HOUR, size=2000)
+    assert headroom_by_age(rule, ahead, NOW) is None  # a record of next year keeps its segment, whichever that is
+    assert headroom_by_age(rule, shared._replace(size=2000, first=NOW - HOUR * 9 // 2), NOW).keeps == 29 * HOUR  # not twice the retention
 
 
 @pytest.mark.parametrize(

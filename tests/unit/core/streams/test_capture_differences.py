@@ -43,10 +43,9 @@ def test_a_missing_changelog_is_named_with_its_store(capture, cluster):
     assert differences(capture, partitions, settings, []) == [Difference("missing", COUNTS, "counts", program="3 partitions")]
 
 
-def test_a_missing_repartition_topic_leaves_the_tasks_behind_it_unknown(capture, cluster):
+def test_a_missing_repartition_topic_is_created_with_as_many_partitions_as_its_program_says(capture, cluster):
     partitions, settings = cluster
     del partitions["many-apart-repartition"]
-    partitions["many-lengths-changelog"] = 2
     assert differences(capture, partitions, settings, []) == [Difference("missing", "many-apart-repartition", program="7 partitions")]
 
 
@@ -55,13 +54,25 @@ def test_topics_that_the_program_does_not_have(capture, cluster):
     assert differences(capture, *cluster, own) == [Difference("not in program", "many-old-changelog")]
 
 
+BOTH = (("apart-repartition", None), ("lengths-changelog", "lengths"))
+
+
 def test_partitions(capture, cluster):
     partitions, settings = cluster
     partitions |= {COUNTS: 4, "many-apart-repartition": 8, "many-lengths-changelog": 8}
-    assert differences(capture, partitions, settings, []) == [
-        Difference("partitions", "many-apart-repartition", program="7", cluster="8"),
-        Difference("partitions", COUNTS, "counts", program="3", cluster="4"),
-    ]
+    apart, lengths = (Difference("partitions", f"many-{name}", store, program="7", cluster="8") for name, store in BOTH)
+    counts = Difference("partitions", COUNTS, "counts", program="3", cluster="4")
+    assert differences(capture, partitions, settings, []) == [apart, counts, lengths]
+
+
+def test_a_repartition_topic_that_got_more_partitions_leaves_its_healthy_changelog_alone(capture, cluster):
+    partitions, settings = cluster
+    partitions["many-apart-repartition"] = 8
+    (only,) = differences(capture, partitions, settings, [])
+    assert (only.topic, only.program, only.cluster) == ("many-apart-repartition", "7", "8")
+    for name in [topic for topic, count in partitions.items() if topic.endswith("-repartition") and count == 3]:
+        (derived,) = differences(capture, {**partitions, "many-apart-repartition": 7, name: 4}, settings, [])  # as many as its input has
+        assert (derived.topic, derived.program, derived.cluster) == (name, "3", "4")
 
 
 def test_tasks_are_unknown_where_a_topic_is_missing_or_a_pattern(capture, cluster):

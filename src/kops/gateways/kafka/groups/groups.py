@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError
 from kops.core.groups.lag import Place
-from kops.core.models import Group
+from kops.core.models import Group, ShareOffset, TopicPartition
 from kops.gateways.kafka.admin import can_express
 from kops.gateways.kafka.groups.answers import group_of, kafka_words, listed_group
 from kops.gateways.kafka.groups.committed import CommittedOffsets
@@ -67,6 +67,15 @@ class Groups(CommittedOffsets):
 
     def _ask_to_describe(self, group_id: str, admin: AdminClient) -> Any:
         return admin.describe_consumer_groups([group_id], request_timeout=self._client.timeout)[group_id]
+
+    def share_offsets(self, group_ids: Sequence[str]) -> dict[str, dict[TopicPartition, ShareOffset] | KopsError]:
+        """Return where share groups are, by group, or why it is not known.
+
+        :raises KopsError: when the brokers do not know the request, before Kafka 4.1, or do not answer
+        """
+        from kops.gateways.kafka.groups.working import share_offsets
+
+        return share_offsets(self._wire, group_ids)
 
     def first_records(self, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
         from kops.gateways.kafka.groups.first_records import first_records

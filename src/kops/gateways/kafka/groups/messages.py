@@ -1,4 +1,4 @@
-"""Requests that neither client supports: descriptions of share groups (KIP-932) and streams groups (KIP-1071).
+"""Requests that neither client supports: share groups and their offsets (KIP-932, KIP-1226), and streams groups (KIP-1071).
 
 kafka-python builds a request class from a schema of its fields; these are the schemas.
 """
@@ -12,6 +12,7 @@ from typing import Any
 from kops.gateways.wire.kafka_python import by_coordinator, message_class, run, send
 
 SHARE_GROUP_DESCRIBE = 77
+SHARE_GROUP_OFFSETS = 90
 STREAMS_GROUP_DESCRIBE = 89
 _EVERY = "0+"
 
@@ -108,6 +109,34 @@ def describe_groups(admin: Any, api_key: int, group_ids: Sequence[str]) -> list[
     """Describe share or streams groups, each by its coordinator; return the brokers with their answers."""
     request, _ = _messages(api_key)
     return ask_coordinators(admin, group_ids, lambda some: request(group_ids=some, include_authorized_operations=False))
+
+
+def share_group_offsets(admin: Any, group_ids: Sequence[str]) -> list[tuple[int, Any]]:
+    """Return the coordinators with the start offsets of share groups; from Kafka 4.2 on with their lag."""
+    request, _ = _offset_messages()
+    asked = request.DescribeShareGroupOffsetsRequestGroup
+    return ask_coordinators(admin, group_ids, lambda some: request(groups=[asked(group_id=one, topics=None) for one in some]))
+
+
+@cache
+def _offset_messages() -> tuple[Any, Any]:
+    error = [_field("ErrorCode", "int16"), _field("ErrorMessage", "string", nullable=True)]
+    partition = [_field("PartitionIndex", "int32"), _field("StartOffset", "int64"), _field("LeaderEpoch", "int32")]
+    partition.append({**_field("Lag", "int64"), "versions": "1+", "ignorable": True, "default": "-1"})
+    topic = [
+        *_texts("TopicName"),
+        _field("TopicId", "uuid"),
+        _field("Partitions", "[]DescribeShareGroupOffsetsResponsePartition", *partition, *error),
+    ]
+    group = [*_texts("GroupId"), _field("Topics", "[]DescribeShareGroupOffsetsResponseTopic", *topic), *error]
+    topics = _field(
+        "Topics", "[]DescribeShareGroupOffsetsRequestTopic", *_texts("TopicName"), _field("Partitions", "[]int32"), nullable=True
+    )
+    asked = [_field("Groups", "[]DescribeShareGroupOffsetsRequestGroup", *_texts("GroupId"), topics)]
+    fields = [_field("ThrottleTimeMs", "int32"), _field("Groups", "[]DescribeShareGroupOffsetsResponseGroup", *group)]
+    common = {"apiKey": SHARE_GROUP_OFFSETS, "validVersions": "0-1", "flexibleVersions": _EVERY}
+    answer = message_class({**common, "type": "response", "name": "DescribeShareGroupOffsetsResponse", "fields": fields})
+    return message_class({**common, "type": "request", "name": "DescribeShareGroupOffsetsRequest", "fields": asked}), answer
 
 
 @cache

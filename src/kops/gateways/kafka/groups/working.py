@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kops.core.errors import KopsError, UndecodableRecord, Unreachable
-from kops.core.models import Broker, Group, Subtopology, TopicPartition, WorkingGroup, WorkingMember
+from kops.core.errors import KopsError, OperationFailed, UndecodableRecord, Unreachable
+from kops.core.models import Broker, Group, ShareOffset, Subtopology, TopicPartition, WorkingGroup, WorkingMember
 from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.groups.answers import in_order, kafka_words
-from kops.gateways.kafka.groups.messages import SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE, ask_coordinators, describe_groups
+from kops.gateways.kafka.groups.messages import (
+    SHARE_GROUP_DESCRIBE,
+    STREAMS_GROUP_DESCRIBE,
+    ask_coordinators,
+    describe_groups,
+    share_group_offsets,
+)
 from kops.gateways.kafka.groups.streams import parts_of, tasks_of
 from kops.gateways.wire.kafka_python import known_brokers, request_class
 
@@ -37,6 +43,30 @@ def describe(wire: Wire, groups: Iterable[Group]) -> dict[str, Group]:
                 raise
             except KopsError:
                 continue
+    return found
+
+
+def share_offsets(wire: Wire, group_ids: Sequence[str]) -> dict[str, dict[TopicPartition, ShareOffset] | KopsError]:
+    """Return where share groups are, by group, or why it is not known.
+
+    :raises KopsError: when the brokers do not know the request, before Kafka 4.1, or do not answer
+    """
+    answers = wire.ask("describe the offsets of share groups", lambda admin: share_group_offsets(admin, group_ids), patient=True)
+    found: dict[str, dict[TopicPartition, ShareOffset] | KopsError] = {}
+    for _, answer in answers:
+        for one in answer.groups:
+            if one.error_code:
+                reason = one.error_message or f"error {one.error_code}"
+                found[one.group_id] = OperationFailed(f"could not describe the offsets of {one.group_id}: {reason}", group=one.group_id)
+                continue
+            found[one.group_id] = {
+                TopicPartition(topic.topic_name, part.partition_index): ShareOffset(
+                    part.start_offset if part.start_offset >= 0 else None, part.lag if part.lag is not None and part.lag >= 0 else None
+                )
+                for topic in one.topics
+                for part in topic.partitions
+                if not part.error_code
+            }
     return found
 
 
