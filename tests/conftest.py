@@ -2,8 +2,8 @@
 
 ``broker``, ``own_broker``, ``topic``: a real Kafka (support/kafka.py). ``registry``: a real schema registry (support/registry.py).
 ``connect_workers``, ``connectors``: real Connect workers (support/connect.py). ``oracle``: the real Kafka Streams without a broker
-(support/oracles.py). ``java_judge``: the Java classes that read what kops reads (support/java_judge.py). ``run_kops``, ``kops_process``: the
-command line (support/command_line.py). Each test has a home folder of its own (support/isolation.py).
+(support/oracles.py). ``java_judge``: the Java classes that read what kops reads (support/java_judge.py). ``run_kops``, ``kops_process``:
+the command line (support/command_line.py). Each test has a home folder of its own (support/isolation.py).
 """
 
 import sys
