@@ -3,6 +3,7 @@ with an extra, what it requires is enough for its verbs."""
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import uuid
@@ -223,7 +224,8 @@ def editor(tmp_path, monkeypatch):
     """Let the editor be a program that moves the offset 2 to 3."""
     program = tmp_path / "editor"
     edit = "path.write_text(path.read_text().replace('  0: 2 ', '  0: 3 '))"
-    program.write_text(f"#!{sys.executable}\nimport pathlib, sys\npath = pathlib.Path(sys.argv[1])\n{edit}\n", "utf-8")
+    script = f"import pathlib, sys; path = pathlib.Path(sys.argv[1]); {edit}"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(script)} "$1"\n', "utf-8")
     program.chmod(0o700)
     monkeypatch.setenv("VISUAL", str(program))
 

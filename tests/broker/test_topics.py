@@ -11,6 +11,7 @@ from kops.core.errors import UsageProblem
 from kops.core.topics.settings import canonical
 from kops.gateways.kafka import Kafka
 from support.kafka import VERSION
+from support.programs import Record
 from support.streams import java_command
 from support.topics import body_of, commit
 
@@ -210,10 +211,22 @@ def test_topics_are_listed_by_name_glob_and_expression(topics, topic, unique, ad
     listed = topics("list", b, "-l").ok().out.splitlines()
     assert listed[0].split("  ")[0] == "NAME"
     kept = "unlimited" if long["retention_ms"] < 0 else duration_text(long["retention_ms"])  # as the broker's default is
-    assert [line.split() for line in listed[1:]] == [[b, "2", "1", "delete", kept, "1"]]
+    assert [line.split() for line in listed[1:]] == [[b, "2", "1", "delete", kept, "1", "0", "B", "0"]]
     assert topics("list", f"{prefix}-nothing-*", "-o", "json").ok().json == []
     assert topics("list", f"{prefix}-nothing").code == 1
     assert topics("list", "(", "--regex").code == 2
+
+
+def test_sizes_and_offsets_in_their_order(topics, topic, cluster, unique):
+    small, large, none = (topic(name=f"{name}-{unique()}", partitions=2) for name in "slz")
+    cluster.produce(small, [Record(b"k", b"v", None, partition=number % 2) for number in range(20)])
+    cluster.produce(large, [Record(b"k", bytes(5000), None, partition=1) for _ in range(3)])
+    listed = {order: topics("list", small, large, none, "--sort", order, "-o", "json").ok().json for order in ("size", "offsets")}
+    assert [row["name"] for row in listed["size"]] == [large, small, none]
+    assert [(row["name"], row["offsets"]) for row in listed["offsets"]] == [(small, 20), (large, 3), (none, 0)]
+    described = topics("describe", small, large, none, "-o", "json").ok().json
+    assert {row["name"]: row["size_bytes"] for row in listed["size"]} == {body["name"]: body["size_bytes"] for body in described}
+    assert [row["name"] for row in topics("list", small, large, "--sort", "name", "-o", "json").ok().json] == sorted([small, large])
 
 
 def test_the_brokers_own_topics_are_listed_on_demand(topics, topic, broker, unique, admin):

@@ -1,6 +1,7 @@
 """Completion by the shells' own protocol, and by the shells themselves where they are there."""
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -137,7 +138,7 @@ def test_a_real_shell(shell, configured, topic, tmp_path):
         pytest.skip(f"{shell} is not installed")
     name = topic("compl")
     program = tmp_path / "kops"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m kops "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m kops "$@"\n')
     program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path), **PATIENT}
     options = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
@@ -162,6 +163,9 @@ def parameters(path):
         ("topics create", "names", []),
         ("topics create", "--topic", []),
         ("topics create", "--like", ["topics"]),
+        ("topics create", "--config", ["settings"]),
+        ("topics alter", "--delete-config", ["setting names"]),
+        ("connect alter", "--config", []),
         ("topics delete", "--confirm", []),
         ("groups lag", "names", ["groups"]),
         ("offsets reset", "--topic", ["topics"]),

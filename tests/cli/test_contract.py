@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -95,7 +96,7 @@ def test_quiet_leaves_data_and_errors(configured, run_kops, unique):
 @pytest.mark.parametrize("output_format", ["table", "json", "csv", "name", "yaml"])
 def test_a_reader_that_wants_the_first_line_only(configured, topic, output_format):
     topic()
-    command = f"{sys.executable} -m kops topics list --internal -o {output_format} | head -1"
+    command = f"{shlex.quote(sys.executable)} -m kops topics list --internal -o {output_format} | head -1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300, check=True, env=dict(os.environ))
     assert done.stderr == ""
     assert done.stdout.strip()

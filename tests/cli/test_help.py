@@ -65,6 +65,36 @@ def test_a_slip_names_the_nearest_command(run_kops, typed, meant):
     assert f"Did you mean '{meant}'?" in done.err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (("lag",), "'kops groups lag'"),
+        (("topics", "lag"), "'kops groups lag'"),
+        (("reset",), "'kops offsets reset' or 'kops streams reset'"),
+        (("help", "lag"), "'kops groups lag'"),
+    ],
+)
+def test_a_verb_without_its_noun_names_the_command(run_kops, typed, meant):
+    done = run_kops(*typed)
+    assert (done.code, done.out) == (2, "")
+    assert f"Did you mean {meant}?" in done.err
+
+
+@pytest.mark.parametrize("path", [(), ("offsets",), ("offsets", "reset"), ("undo",), ("topic", "ls")], ids=" ".join)
+def test_help_as_a_word(run_kops, path):
+    assert run_kops("help", *path).ok().out == run_kops(*path, "--help").ok().out
+
+
+def test_help_for_what_is_not_there(run_kops):
+    assert "no such command" in run_kops("help", "nothing-like-it").err.lower()
+    refused = run_kops("help", "undo", "more")
+    assert (refused.code, "'kops undo' has no commands of its own" in refused.err) == (2, True)
+
+
+def test_the_version_in_each_way_that_is_typed(run_kops):
+    assert run_kops("version").ok().out == run_kops("-V").ok().out == run_kops("--version").ok().out
+
+
 def test_shared_options_work_before_and_after_the_verb(run_kops):
     outputs = [
         run_kops(*words).ok().out

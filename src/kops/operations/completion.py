@@ -7,16 +7,22 @@ from kops.core.models import INTERNAL_TOPICS
 from kops.operations.services import Services
 
 TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS = "topics", "groups", "contexts", "subjects", "connectors"
+SETTINGS, SETTING_NAMES = "settings", "setting names"
+"""Topic settings as they begin an assignment (``retention.ms=``), and by their names alone."""
 
 
 def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list[str]:
     """Return the names of one kind that begin with a prefix; Kafka's internal topics only if the prefix begins with an underscore.
 
-    :param kind: topics, groups, contexts, subjects or connectors
+    :param kind: one of the constants of this module
     :param seconds: timeout of one request to the brokers
     """
     if kind == CONTEXTS:
         return sorted(name for name in read_config(services.directories).contexts if name.startswith(prefix))
+    if kind in (SETTINGS, SETTING_NAMES):
+        from kops.core.topics.settings import SETTINGS as OF_TOPICS
+
+        return [f"{name}{'=' if kind == SETTINGS else ''}" for name in OF_TOPICS if name.startswith(prefix)]
     if kind == SUBJECTS:
         from kops.gateways.registry.subjects import Subjects
 

@@ -87,13 +87,20 @@ def _table(look: Look, by: str, time: str, exceeded: Sequence[str], most: int) -
     behind = "" if not total.time_lag_ms else f", {age_text(total.time_lag_ms)} behind"
     title = Text(f"{time}  lag {total.lag:,}{behind}  {_signed(total.change)}  {sparkline(total.history, 3 * SPARK_WIDTH)}")
     table = Table(box=None, pad_edge=False)
-    table.add_column(by.upper())  # the column that shrinks if the terminal is narrow
+    names = [visible(str(part)) for line in look.lines for part in line.name]
+    width = len(KEYS[by])
+    same = width > 1 and len(set(names[::width])) == 1  # one group: its name is in the command
+    for key in KEYS[by][same:]:  # names shrink if the terminal is narrow, numbers of partitions never
+        if key == "partition":
+            table.add_column("PART", justify="right", no_wrap=True, min_width=4)
+        else:
+            table.add_column(key.upper())
     for heading in ("LAG", "CHANGE", "CONSUMED", "PRODUCED", "TIME", "LEFT"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True, width=SPARK_WIDTH)
     for line in look.lines[:most]:
         table.add_row(
-            Text(_name(line), no_wrap=True, overflow="ellipsis"),
+            *(Text(visible(str(part)), no_wrap=True, overflow="ellipsis") for part in line.name[same:]),
             str(line.lag),
             _signed(line.change),
             rate_text(line.consumed),

@@ -1,4 +1,4 @@
-"""Completes names of topics, groups and contexts: within a second, and without a word when it cannot.
+"""Completes names of topics, groups, contexts and settings: within a second, and without a word when it cannot.
 
 Which names an argument or option takes follows from its metavar, so that a new command is completed without doing anything for it.
 """
@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from kops.cli.frame.options import META
 from kops.core.visible import visible
-from kops.operations.completion import CONNECTORS, CONTEXTS, GROUPS, SUBJECTS, TOPICS
+from kops.operations.completion import CONNECTORS, CONTEXTS, GROUPS, SETTING_NAMES, SETTINGS, SUBJECTS, TOPICS
 
 BUDGET_SECONDS = 0.7
 """For the question to the brokers; the rest of the second is Python's start."""
@@ -27,6 +27,8 @@ _KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CO
 _KINDS |= {"CONNECTOR": CONNECTORS, "CONNECTOR_OR_GLOB": CONNECTORS}
 _OPTIONS = {"--topic": TOPICS, "--group": GROUPS, "--application": GROUPS, "--application-id": GROUPS, "--context": CONTEXTS}
 _NOUNS = {"topics": TOPICS, "groups": GROUPS, "context": CONTEXTS}
+_SETTINGS = {"--config": SETTINGS, "--delete-config": SETTING_NAMES}
+"""Of topics; a connector's settings depend on its class."""
 _NEW = ("create", "add", "import")
 """Verbs whose name must not be there yet."""
 
@@ -59,6 +61,9 @@ def complete_named(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def kinds_of(ctx: click.Context, param: click.Parameter) -> list[str]:
     """Return which names a parameter takes: by its option, else by the words of its metavar, else by the noun of its command."""
+    noun = ctx.parent.info_name if ctx.parent is not None else None
+    if noun == "topics" and (of_settings := [_SETTINGS[option] for option in param.opts if option in _SETTINGS]):
+        return of_settings
     named = [_OPTIONS[option] for option in param.opts if option in _OPTIONS]
     if named and ctx.info_name not in _NEW:
         return named
@@ -66,7 +71,6 @@ def kinds_of(ctx: click.Context, param: click.Parameter) -> list[str]:
     if by_metavar:
         return by_metavar
     is_object = isinstance(param, click.Argument) and (param.metavar is None or "NAME" in param.metavar)
-    noun = ctx.parent.info_name if ctx.parent is not None else None
     return [_NOUNS[noun]] if is_object and noun in _NOUNS and ctx.info_name not in _NEW else []
 
 

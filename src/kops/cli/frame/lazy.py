@@ -93,25 +93,48 @@ Group.group_class = Group
 
 
 def suggest(ctx: click.Context, name: str, known: list[str]) -> None:
-    """Raise a usage error that names the nearest command, when one is near."""
+    """Raise a usage error that names the nearest command, or the nouns that have this verb, when there are any."""
     import difflib
 
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         raise click.UsageError(f"No such command {name!r}. Did you mean {near[0]!r}?", ctx)
+    root = ctx.find_root()
+    if isinstance(root.command, LazyGroup):
+        verbs = root.command.verbs(root)
+        near = difflib.get_close_matches(name, verbs, n=1)
+        if near:
+            raise click.UsageError(f"No such command {name!r}. Did you mean {_either(verbs[near[0]])}?", ctx)
+
+
+def _either(commands: list[str]) -> str:
+    named = [f"'kops {command}'" for command in commands]
+    return named[0] if not named[1:] else f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 class LazyGroup(Group):
-    """The root: nouns from a table of ``name -> (module:attribute, one line of help)``; what is not there may be a plugin's."""
+    """The root: nouns by section, ``name -> (module:attribute, one line of help)``; what is not there may be a plugin's."""
 
-    def __init__(self, *args: Any, nouns: Mapping[str, tuple[str, str]], plugin: Callable[[str], Any], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Mapping[str, tuple[str, str]]], plugin: Callable[[str], Any], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.nouns = nouns
+        self.sections = sections
+        self.nouns = {name: noun for nouns in sections.values() for name, noun in nouns.items()}
         self._plugin = plugin
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
-        """Return the nouns in the table's order."""
+        """Return the nouns in the order of the sections."""
         return list(self.nouns)
+
+    def verbs(self, ctx: click.Context) -> dict[str, list[str]]:
+        """Return by verb the commands that end in it, such as ``groups lag``. This imports every noun."""
+        found: dict[str, list[str]] = {}
+        for noun in self.nouns:
+            group = self.get_command(ctx, noun)
+            for verb in group.list_commands(ctx) if isinstance(group, Group) else ():
+                found.setdefault(verb, []).append(f"{noun} {verb}")
+        return found
 
     def full_name(self, ctx: click.Context, name: str) -> str:  # noqa: ARG002 - the contract
         """Return the noun that a word means: ``topic`` is ``topics``, ``contexts`` is ``context``, where no plugin has that name."""
@@ -130,6 +153,8 @@ class LazyGroup(Group):
         return plugin
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it
-        """Write the table; nothing is imported."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.nouns.items()])
+        """Write the sections; nothing is imported."""
+        widest = max(map(len, self.nouns))
+        for title, nouns in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, (_, text) in nouns.items()])

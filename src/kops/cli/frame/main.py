@@ -15,29 +15,41 @@ from kops.cli.frame.options import META
 from kops.core.stops import kept_stops, stop_on_signals
 from kops.output.guard import guarded_stderr
 
-NOUNS = {
-    "context": ("kops.cli.context.commands:group", "Clusters that kops knows, and how to reach them."),
-    "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
-    "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, truncate, delete; apply files."),
-    "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
-    "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
-    "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
-    "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
-    "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
-    "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
-    "streams": ("kops.cli.streams.commands:group", "Kafka Streams applications: list, describe, reset, capture."),
-    "state": ("kops.cli.state.commands:group", "Rebuild, verify, query, snapshot and move Kafka Streams state."),
-    "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),
-    "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),
-    "apply": ("kops.cli.journal:apply", "Run a plan saved with --plan-out."),
-    "journal": ("kops.cli.journal:group", "What was changed, by whom, and what is unfinished."),
-    "undo": ("kops.cli.journal:undo", "Undo a change from the journal."),
-    "sandbox": ("kops.cli.sandbox.commands:group", "A real Kafka on this machine."),
-    "doctor": ("kops.cli.doctor:doctor", "Check what kops needs on this machine."),
-    "demo": ("kops.cli.sandbox.commands:demo", "The tour: an application's state broken and rebuilt, on a real Kafka."),
-    "plugins": ("kops.cli.plugins:group", "Installed plugins."),
-    "completion": ("kops.cli.completion:completion", "Shell completion for bash, zsh and fish."),
+SECTIONS = {
+    "Look": {
+        "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),
+        "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
+    },
+    "Look and change": {
+        "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, truncate, delete; apply files."),
+        "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
+        "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
+        "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
+        "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
+        "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
+        "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),
+        "apply": ("kops.cli.journal:apply", "Run a plan saved with --plan-out."),
+        "journal": ("kops.cli.journal:group", "What was changed, by whom, and what is unfinished."),
+        "undo": ("kops.cli.journal:undo", "Undo a change from the journal."),
+    },
+    "Kafka Streams": {
+        "streams": ("kops.cli.streams.commands:group", "Applications: list, describe, reset, capture."),
+        "state": ("kops.cli.state.commands:group", "Rebuild, verify, query, snapshot and move state."),
+        "changelog": ("kops.cli.changelog:group", "Read the changelog of a store."),
+    },
+    "This machine": {
+        "context": ("kops.cli.context.commands:group", "Clusters that kops knows, and how to reach them."),
+        "sandbox": ("kops.cli.sandbox.commands:group", "A real Kafka on this machine."),
+        "demo": ("kops.cli.sandbox.commands:demo", "The tour: an application's state broken and rebuilt."),
+        "doctor": ("kops.cli.doctor:doctor", "Check what kops needs on this machine."),
+        "plugins": ("kops.cli.plugins:group", "Installed plugins."),
+        "completion": ("kops.cli.completion:completion", "Shell completion for bash, zsh and fish."),
+        "help": ("kops.cli.help:help_", "Help for a noun or a verb."),
+        "version": ("kops.cli.help:version", "The version of kops."),
+    },
 }
+"""The nouns of each section of the root's help: where each is defined, and a line about it."""
+NOUNS = {name: noun for nouns in SECTIONS.values() for name, noun in nouns.items()}
 
 WIDEST_HELP = 80
 """Columns: lines of text are not read more easily where they are longer."""
@@ -54,14 +66,23 @@ def plugin_command(name: str) -> click.Command | None:
     return command
 
 
-@click.group(cls=LazyGroup, nouns=NOUNS, plugin=plugin_command, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kops")
+@click.group(cls=LazyGroup, sections=SECTIONS, plugin=plugin_command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="kops")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Operate Kafka: topics, groups, offsets, and the state of Kafka Streams applications.
 
-    Nothing changes by surprise: every change is planned, shown, approved, verified, and can be undone.
-    """
+    Nothing changes by surprise: every change is planned, shown, approved, verified and recorded, and its plan says whether it
+    can be undone.
+
+    First tell kops where the brokers are, or start some: `kops sandbox up`.
+
+    \b
+      kops context add prod --bootstrap-servers b1:9092
+      kops diagnose
+      kops groups lag 'billing-*'
+      kops offsets reset billing --to-datetime 2026-11-20T14:05 --dry-run
+    """  # noqa: D301 - click wants a real backspace to keep these lines
     from kops.cli.frame.session import Session
     from kops.output.guard import guarded_stdout
     from kops.output.markup import markup_stdout

@@ -94,7 +94,8 @@ def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
     members = member_table(found)
     if members and session.output_format == "table":
         click.echo()
-        session.render(members, ["client_id", "host", "assignment"] if len(found) == 1 else ["group", "client_id", "host", "assignment"])
+        static = ["group_instance_id"] if any(row["group_instance_id"] for row in members) else []
+        session.render(members, [*(["group"] if len(found) > 1 else []), "client_id", *static, "host", "assignment"])
     for row in found:
         if row["members"] is None:
             session.note(f"the members of {row['group']} are not known: this broker or client has no request for {row['type']} groups")

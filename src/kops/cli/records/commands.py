@@ -26,17 +26,18 @@ def group() -> None:
     "--range", "range_option", metavar="FROM..TO", help="start..end, 100..200, @-1h..@-30m, @2026-11-20T14:05..; TO is not in it."
 )
 @click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N records of all partitions. [default: 10]")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="End after N records; without a range, the newest N.")
+@click.option("-p", "--partitions", metavar="NUMBERS", help="Only these partitions, as 0,3-5: short for TOPIC:PARTITIONS.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="End after N records; without a range, the newest N.")
 @click.option(
     "--filter", "filters", metavar="FILTER", multiple=True, help="Only matching records, of a range or of all; repeatable, all must match."
 )
 @click.option("--follow", is_flag=True, help="Continue with new records, until Ctrl-C.")
 @click.option("--latest", is_flag=True, help="The last record of each key only, as compaction would leave them.")
 @click.option("--tombstones", is_flag=True, help="With --latest: the deleted keys too.")
-@click.option("--key", "--key-format", "key_name", metavar="FORMAT", help="Format of the keys; text or base64 when not named.")
+@click.option("-k", "--key", "--key-format", "key_name", metavar="FORMAT", help="Format of the keys; text or base64 when not named.")
 @click.option("--value", "--value-format", "value_name", metavar="FORMAT", help=f"Format of the values: {FORMATS}")
 @click.option("--raw", is_flag=True, help="Only the values, as unchanged bytes, each followed by a newline.")
-@click.option("--format", "template", metavar="FORMAT", help=r"As kcat: '%t %p %o %T %k %s %h %K %S %R\n'.")
+@click.option("-f", "--format", "template", metavar="FORMAT", help=r"As kcat: '%t %p %o %T %k %s %h %K %S %R\n'.")
 @click.option(
     "--group", "group_id", metavar="GROUP", help="Join this group, read from its offsets, and commit. Otherwise nothing is committed."
 )
@@ -44,7 +45,7 @@ def group() -> None:
 @isolation_option
 @click.option("--confirm", metavar="CONTEXT", help="With --group, the name of a protected context.")
 @click.pass_obj
-def consume(session: Session, /, *, topic: str, span: str | None, range_option: str | None, **options: Any) -> int:
+def consume(session: Session, /, *, topic: str, partitions: str | None, span: str | None, range_option: str | None, **options: Any) -> int:
     """Show records: the newest 10, or those of a range of offsets or times.
 
     It ends at the end as it is when it begins, unless --follow. No group is joined and nothing committed, unless --group.
@@ -63,12 +64,16 @@ def consume(session: Session, /, *, topic: str, span: str | None, range_option: 
 
     if span is not None and range_option is not None:
         raise click.UsageError("name the range once: as the second argument, or with --range")
+    if partitions is not None:
+        if ":" in topic:
+            raise click.UsageError("name the partitions once: as TOPIC:PARTITIONS, or with --partitions")
+        topic = f"{topic}:{partitions}"
     return run(session, topic, span if span is not None else range_option, **options)
 
 
 @group.command()
 @click.argument("topic", metavar="TOPIC")
-@click.option("--file", "files", metavar="FILE", multiple=True, help="Read this in place of stdin; repeatable.")
+@click.option("-f", "--file", "files", metavar="FILE", multiple=True, help="Read this in place of stdin; repeatable.")
 @click.option(
     "--input",
     "kind",
@@ -77,14 +82,14 @@ def consume(session: Session, /, *, topic: str, span: str | None, range_option: 
     show_default=True,
     help="Each line a value; each line JSON as of `consume -o json`; all a value.",
 )
-@click.option("--key", metavar="TEXT", help="The key of every record.")
+@click.option("-k", "--key", metavar="TEXT", help="The key of every record.")
 @click.option("--value", metavar="TEXT", help="Produce one record with this value, and read nothing.")
 @click.option("--tombstone", is_flag=True, help="Produce one record without a value, and read nothing.")
 @click.option("--key-separator", metavar="TEXT", help=r"Lines are key, this, value; \t is a tab.")
 @click.option("--null", metavar="TEXT", help="A key or value of a line that is this text is null: a true tombstone.")
 @click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header of every record; repeatable.")
 @click.option("--timestamp", metavar="TIME", help="The time of every record, such as @2026-11-20T14:05. [default: the input's, or now]")
-@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="The partition of every record.")
+@click.option("-p", "--partition", type=click.IntRange(min=0), metavar="N", help="The partition of every record.")
 @click.option("--repartition", is_flag=True, help="Leave the partitions that JSON lines name to the partitioner.")
 @click.option(
     "--partitioner",

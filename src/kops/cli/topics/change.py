@@ -19,7 +19,7 @@ OWNED = "topics that the files own (owns: [shop-*]) and do not declare"
 @group.command("create")
 @click.argument("names", metavar="NAME...", nargs=-1)
 @topic_option
-@click.option("--partitions", type=click.IntRange(min=1), help="Number of partitions. [default: the brokers' num.partitions]")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Number of partitions. [default: the brokers' num.partitions]")
 @click.option(
     "--replication-factor", type=click.IntRange(min=1), help="Copies of each partition. [default: the brokers' default.replication.factor]"
 )
@@ -27,7 +27,7 @@ OWNED = "topics that the files own (owns: [shop-*]) and do not declare"
 @click.option(
     "--expire", metavar="DURATION", help="Delete records after 7d, 12h, 30m, P7D; with --compacted cleanup.policy=compact,delete."
 )
-@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A topic setting, by Kafka's name; repeatable.")
+@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A topic setting, such as retention.ms=7d; repeatable.")
 @click.option("--like", metavar="TOPIC", help="Partitions, replication factor and settings of this topic, where not given.")
 @click.option("--if-not-exists", is_flag=True, help="Leave topics that exist as they are.")
 @mutation
@@ -61,7 +61,9 @@ def create(
 @click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
 @topic_option
 @regex_option
-@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A setting to set, by Kafka's name; repeatable.")
+@click.option(
+    "--config", "settings", metavar="KEY=VALUE", multiple=True, help="A setting to set, such as retention.bytes=50GiB; repeatable."
+)
 @click.option(
     "--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to remove, so that the brokers' default applies; repeatable."
 )
@@ -94,7 +96,7 @@ def alter(
 @topic_option
 @regex_option
 @click.option(
-    "--partitions", type=click.IntRange(min=1), required=True, metavar="N", help="New total of partitions, not the number to add."
+    "-p", "--partitions", type=click.IntRange(min=1), required=True, metavar="N", help="New total of partitions, not the number to add."
 )
 @streams_option
 @mutation

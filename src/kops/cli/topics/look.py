@@ -20,6 +20,8 @@ LONG_COLUMNS = (
     Column("cleanup_policy", "CLEANUP"),
     Column("retention", "RETENTION"),
     Column("min_insync_replicas", "MIN ISR"),
+    Column("size", "SIZE"),
+    Column("offsets", "OFFSETS"),
 )
 """Of a table, beside the name: those of the data (``operations.topics.LONG_SETTINGS``) are wider than a terminal."""
 TROUBLE_COLUMNS = (Column("under_replicated", "UNDER-REPLICATED"), Column("offline"))
@@ -32,18 +34,31 @@ READER_COLUMNS = ("group", "committed", "active")
 @click.argument("patterns", metavar="[NAME_OR_GLOB]...", nargs=-1)
 @regex_option
 @click.option("--internal", is_flag=True, help="The brokers' own topics too.")
-@click.option("-l", "--long", is_flag=True, help="Cleanup policy, retention and min.insync.replicas too.")
+@click.option("-l", "--long", is_flag=True, help="Settings, sizes and numbers of offsets too.")
+@click.option(
+    "--sort", type=click.Choice(["name", "size", "offsets", "partitions"]), default="name", help="Order; by size and by offsets imply -l."
+)
 @click.pass_obj
-def list_topics(session: Session, /, *, patterns: tuple[str, ...], regex: bool, internal: bool, long: bool) -> None:
-    """List topics: all of them, or those that names and globs match."""
-    from kops.operations.topics.listing import LONG_SETTINGS, list_rows, select
+def list_(session: Session, /, *, patterns: tuple[str, ...], regex: bool, internal: bool, long: bool, sort: str) -> int:
+    """List topics: all of them, or those that names and globs match.
 
-    rows = list_rows(session, select(session, patterns, regex=regex, internal=internal).values(), long=long)
+    A size is that of the leaders' logs; offsets are counted from log start to log end, and some may have no record.
+    """
+    from kops.core.errors import ExitCode
+    from kops.operations.topics.listing import LONG_SETTINGS, MEASURED, list_topics, select
+
+    long = long or sort in MEASURED
+    listing = list_topics(session, select(session, patterns, regex=regex, internal=internal).values(), long=long, sort=sort)
+    rows = listing.rows
     trouble = [column for column in TROUBLE_COLUMNS if session.output_format != "table" or any(row[column.key] for row in rows)]
     if long and session.output_format == "table":
-        session.render([{**row, "retention": _time_kept(row.get("retention_ms"))} for row in rows], ["name", *LONG_COLUMNS, *trouble])
+        shown = [{**row, "retention": _time_kept(row.get("retention_ms")), "size": size_text(row["size_bytes"])} for row in rows]
+        session.render(shown, ["name", *LONG_COLUMNS, *trouble])
     else:
-        session.render(rows, [*LIST_COLUMNS, *trouble, *(LONG_SETTINGS.values() if long else ())])
+        session.render(rows, [*LIST_COLUMNS, *trouble, *((*LONG_SETTINGS.values(), "size_bytes", "offsets") if long else ())])
+    for problem in listing.problems:
+        session.note(f"warning: {problem}")
+    return int(ExitCode.PARTIAL if listing.problems else ExitCode.DONE)
 
 
 def _time_kept(milliseconds: int | None) -> str | None:

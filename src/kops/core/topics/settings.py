@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kops.core.durations import duration_text, parse_duration
 from kops.core.errors import UsageProblem
 from kops.core.models import NewTopic, Setting, Topic
+from kops.core.sizes import BYTES, parse_size, size_text
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -142,6 +143,10 @@ SETTINGS: Mapping[str, Kind] = {
     "unclean.leader.election.enable": Flag(),
 }
 
+_WITH_UNITS: Mapping[str, Callable[[str], int]] = {".ms": parse_duration, ".bytes": parse_size}
+"""How to read a value with a unit, by how a setting's name ends."""
+_SECOND = 1000
+
 _BROKER_SETTINGS: Mapping[str, tuple[tuple[str, int], ...]] = {
     POLICY: (("log.cleanup.policy", 1),),
     RETENTION: (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
@@ -158,15 +163,19 @@ _BROKER_SETTINGS: Mapping[str, tuple[tuple[str, int], ...]] = {
 def canonical(name: str, text: str) -> str:
     """Return the value of a setting as Kafka shows it; a setting that is not in ``SETTINGS`` is left as it is.
 
+    Durations and sizes may have units: ``retention.ms=7d``, ``retention.bytes=50GiB``.
+
     :raises UsageProblem: if Kafka would not accept it
     """
     kind = SETTINGS.get(name)
     if kind is None:
         return text
     try:
-        return kind.read(text.strip())
+        return kind.read(_in_kafkas_unit(name, text.strip()))
     except ValueError as problem:
-        raise UsageProblem(f"{name}={text} is not valid: {problem}", hint=_as_milliseconds(name, text), setting=name) from problem
+        raise UsageProblem(f"{name}={text} is not valid: {problem}", setting=name) from problem
+    except UsageProblem as problem:
+        raise UsageProblem(f"{name}={text} is not valid: {problem.message}", hint=problem.hint, setting=name) from problem
 
 
 def canonical_settings(settings: Mapping[str, str], *, also_known: Callable[[], set[str]] = set) -> dict[str, str]:
@@ -230,16 +239,16 @@ def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def readable_value(name: str, value: str) -> str:
-    """Format a value for people; times get a duration: ``604800000 (7d)``."""
-    if not name.endswith(".ms") or not value.isascii() or not value.isdigit() or int(value) < 1000 or int(value) > LONG_MAX // 2:  # noqa: PLR2004
+    """Format a value for people; times get a duration and bytes a size: ``604800000 (7d)``, ``1073741824 (1.0 GiB)``."""
+    if not value.isascii() or not value.isdigit() or int(value) > LONG_MAX // 2:
         return value
-    return f"{value} ({duration_text(int(value))})"
+    number = int(value)
+    if name.endswith(".ms") and number >= _SECOND:
+        return f"{value} ({duration_text(number)})"
+    return f"{value} ({size_text(number)})" if name.endswith(".bytes") and number >= BYTES["KiB"] else value
 
 
-def _as_milliseconds(name: str, text: str) -> str | None:
-    if not name.endswith(".ms"):
-        return None
-    try:
-        return f"{name} is in milliseconds: {text} is {parse_duration(text)}"
-    except UsageProblem:
-        return None
+def _in_kafkas_unit(name: str, text: str) -> str:
+    """Return a duration in milliseconds and a size in bytes, where Kafka wants these; any other text as it is."""
+    read = next((read for ending, read in _WITH_UNITS.items() if name.endswith(ending)), None)
+    return str(read(text)) if read and re.fullmatch(r"[0-9.]+ ?[A-Za-z][0-9A-Za-z]*", text) else text

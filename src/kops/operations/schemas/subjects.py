@@ -107,7 +107,14 @@ def show(services: Services, subject: str | None, *, version: int | None = None,
         return _body(None, None, schema_id, found.kind, found.text) | {"references": referenced, "subjects": users}
     if subject is None:
         raise UsageProblem("neither a subject nor an id is named", hint="kops schemas show SUBJECT, or --id N")
-    one = subjects.version(subject, version if version is not None else LATEST)
+    try:
+        one = subjects.version(subject, version if version is not None else LATEST)
+    except NotFound as missing:
+        if subject.isdecimal():
+            raise NotFound(
+                missing.message, hint=f"{subject} as the id of a schema: kops schemas show --id {subject}", **missing.details
+            ) from None
+        raise
     level, own = subjects.level(subject)
     body = _body(subject, one.version, one.id, one.schema.kind, one.schema.text)
     references = [each.as_json() for each in one.schema.references]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kops.core.cluster.models import LogDir, sizes_by_replica
-from kops.core.errors import KopsError
-from kops.core.models import Setting, Topic, TopicPartition, value_of
+from kops.core.models import Setting, Topic, value_of
 from kops.core.streams.topics import owner_of
 from kops.core.topics.settings import POLICY
 from kops.operations.services import Services
 from kops.operations.topics.impact import Readers, readers_of
 from kops.operations.topics.listing import list_row
+from kops.operations.topics.sizes import replica_sizes, size_of
 
 COMPACTION = (
     POLICY,
@@ -39,47 +38,13 @@ def describe_bodies(
     there = [topic for topic in topics if topic.name in settings]
     if brief:
         return [_body(topic, settings[topic.name], all_settings) for topic in there], []
-    log_dirs, problems = _log_dirs(services, there)
+    sizes, problems = replica_sizes(services, there)
     readers = readers_of(services, [topic.name for topic in there]) if there else Readers({}, {})
-    sizes = sizes_by_replica(log_dirs)
     bodies = [
-        _body(topic, settings[topic.name], all_settings) | _size(topic, sizes, whole=not problems) | _readers(topic.name, readers)
+        _body(topic, settings[topic.name], all_settings) | size_of(topic, sizes, whole=not problems) | _readers(topic.name, readers)
         for topic in there
     ]
     return bodies, [*problems, *([f"not every group could be asked: {readers.unseen}"] if readers.unseen else [])]
-
-
-def _log_dirs(services: Services, topics: Sequence[Topic]) -> tuple[list[LogDir], list[str]]:
-    brokers = {replica for topic in topics for partition in topic.partitions for replica in partition.replicas}
-    places = [place for topic in topics for place in topic.places]
-    found: list[LogDir] = []
-    problems: list[str] = []
-    for answer in services.kafka.log_dirs.describe_or_errors(brokers, places).values():
-        if isinstance(answer, KopsError):
-            problems.append(f"sizes are not whole: {answer.message}")
-        else:
-            found += answer
-            problems += [f"broker {one.broker} cannot use {one.path}: {one.problem}" for one in answer if one.problem]
-    return found, problems
-
-
-def _size(topic: Topic, sizes: Mapping[TopicPartition, Mapping[int, int]], *, whole: bool) -> dict[str, Any]:
-    """Return sizes in bytes: of the leaders, of all replicas, and of each replica; None for a sum with unknown parts."""
-    rows = [
-        {"partition": place.partition, "broker": broker, "size_bytes": size}
-        for place in topic.places
-        for broker, size in sorted(sizes.get(place, {}).items())
-    ]
-    leaders = [partition.leader for partition in topic.partitions]
-    by_leader = [
-        sizes.get(place, {}).get(leader) if leader is not None else None for place, leader in zip(topic.places, leaders, strict=True)
-    ]
-    known = [size for size in by_leader if size is not None]
-    return {
-        "size_bytes": sum(known) if len(known) == len(by_leader) else None,
-        "replicas_size_bytes": sum(row["size_bytes"] for row in rows) if whole else None,
-        "replica_sizes": rows,
-    }
 
 
 def _readers(name: str, readers: Readers) -> dict[str, Any]:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from kops.core.models import Setting, Topic, TopicPartition
+from kops.core.errors import KopsError
+from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, partitions_selected
 from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION
 from kops.operations.services import Services
+from kops.operations.topics.sizes import replica_sizes, size_of
 
 LONG_SETTINGS = {POLICY: "cleanup_policy", RETENTION: "retention_ms", MIN_IN_SYNC: "min_insync_replicas"}
 """The columns that ``list --long`` adds, by the name of the setting."""
+SORTS = {"name": "name", "size": "size_bytes", "offsets": "offsets", "partitions": "partitions"}
+"""The column of each order of ``list``."""
+MEASURED = ("size", "offsets")
+"""Orders by what only ``--long`` looks at."""
 
 
 def select(services: Services, patterns: Sequence[str], *, regex: bool = False, internal: bool = False) -> dict[str, Topic]:
@@ -50,14 +57,47 @@ def select_partitions(
     return found, tuple(sorted(chosen))
 
 
-def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Listing:
+    """A row per topic.
+
+    :param problems: why a size or a count is missing
+    """
+
+    rows: list[dict[str, Any]]
+    problems: Sequence[str] = ()
+
+
+def list_topics(services: Services, found: Iterable[Topic], *, long: bool = False, sort: str = "name") -> Listing:
     """Return a row per topic.
 
-    :param long: add the settings of :data:`LONG_SETTINGS`, which requires reading the settings of every topic
+    :param long: add the settings of :data:`LONG_SETTINGS`, and with requests to every broker ``size_bytes`` of the leaders and ``offsets``
+        from log start to log end; compaction and transactions leave offsets without a record, so there may be fewer records
+    :param sort: one of :data:`SORTS`; numbers from the largest, unknown ones last
     """
     topics = list(found)
-    settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True) if long else {}
-    return [list_row(topic) | _long_columns(settings.get(topic.name)) for topic in topics]
+    rows, problems = [list_row(topic) for topic in topics], list[str]()
+    if long or sort in MEASURED:
+        settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
+        sizes, problems = replica_sizes(services, topics)
+        bounds = services.kafka.offsets.bounds_or_errors(place for topic in topics for place in topic.places)
+        rows = [
+            row
+            | _long_columns(settings.get(topic.name))
+            | {"size_bytes": size_of(topic, sizes, whole=False)["size_bytes"], "offsets": _offsets(topic, bounds)}
+            for row, topic in zip(rows, topics, strict=True)
+        ]
+        problems += [f"{at}: {one.message}" for at, one in bounds.items() if isinstance(one, KopsError)]
+    key = SORTS[sort]
+    if sort != "name":
+        rows.sort(key=lambda row: -1 if row[key] is None else row[key], reverse=True)
+    return Listing(rows, problems)
+
+
+def _offsets(topic: Topic, bounds: Mapping[TopicPartition, Bounds | KopsError]) -> int | None:
+    found = [bounds[place] for place in topic.places]
+    known = [one.log_end_offset - one.log_start_offset for one in found if isinstance(one, Bounds)]
+    return sum(known) if len(known) == len(found) else None
 
 
 def list_row(topic: Topic) -> dict[str, Any]:

@@ -88,6 +88,20 @@ def test_a_look_as_a_table_of_80_columns(looks, monkeypatch):
     assert max(map(len, lines)) <= 80
 
 
+def test_partitions_are_whole_however_long_the_names(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    rates = Rates("partition")
+    topic = "a-topic-with-a-name-longer-than-the-terminal-has-columns-for-it"
+    rows = [{**row("billing", number, 0, 1_000_000 + number), "topic": topic} for number in (7, 123)]
+    stream = io.StringIO()
+    with live_table("partition", stream) as show:
+        rates.look(rows, 0.0)
+        show(rates.look(rows, 2.0), "2026-01-01T00:00:02.000Z", [])
+    lines = [line.split() for line in stream.getvalue().splitlines()]
+    assert [words[1:3] for words in lines if words[0].startswith("a-top")] == [["123", "1000123"], ["7", "1000007"]]
+    assert max(len(line) for line in stream.getvalue().splitlines()) <= 80
+
+
 @given(st.lists(st.integers(0, 10**9), max_size=40), st.integers(0, 20))
 def test_sparklines_are_as_wide_as_asked(values, width):
     line = sparkline(values, width)

@@ -69,7 +69,7 @@ def test_directories_are_read_through(tmp_path):
         ("name: a\nreplication_factor: 40000\n", "replication_factor", "replication_factor is 40000"),
         ("name: a\nconfig: [x]\n", "config", "config must be a mapping, not a list"),
         ("name: a\nconfig: {retenton.ms: 1}\n", "config.retenton.ms", "there is no topic setting retenton.ms"),
-        ("name: a\nconfig: {retention.ms: 7d}\n", "config.retention.ms", "it must be a whole number"),
+        ("name: a\nconfig: {retention.ms: 7x}\n", "config.retention.ms", "is not a valid duration"),
         ("name: a\nconfig: {retention.ms: null}\n", "config.retention.ms", "has no value"),
         ("name: a\nconfig: {retention.ms: {a: b}}\n", "config.retention.ms", "is a mapping"),
         ("name: a\n---\nname: a\n", "name", "a is declared twice"),

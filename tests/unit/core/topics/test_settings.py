@@ -87,10 +87,40 @@ def test_a_name_that_only_newer_brokers_know_is_let_through():
         canonical_settings({"quux.past": "1"}, also_known=lambda: {"quux.future"})
 
 
-def test_a_duration_in_milliseconds_is_explained():
-    with pytest.raises(UsageProblem) as refused:
-        canonical("retention.ms", "7d")
-    assert refused.value.hint == "retention.ms is in milliseconds: 7d is 604800000"
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("retention.ms", "7d", "604800000"),
+        ("retention.ms", "1h30m", "5400000"),
+        ("retention.bytes", "50GiB", "53687091200"),
+        ("retention.bytes", "1.5 GB", "1500000000"),
+        ("segment.bytes", "64mib", "67108864"),
+        ("retention.bytes", "-1", "-1"),
+    ],
+)
+def test_a_value_with_a_unit_becomes_what_kafka_takes(name, text, value):
+    assert canonical(name, text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("retention.ms", "7x", "7d"),
+        ("retention.bytes", "50G", "64MiB"),
+        ("retention.bytes", "5d", "64MiB"),
+        ("segment.bytes", "1.0001KB", "50MB"),
+    ],
+)
+def test_a_unit_that_cannot_be_read_is_explained(name, text, hint):
+    with pytest.raises(UsageProblem, match=f"{name}={text} is not valid") as refused:
+        canonical(name, text)
+    assert hint in refused.value.hint
+
+
+@pytest.mark.parametrize(("name", "text"), [("flush.messages", "3k"), ("min.cleanable.dirty.ratio", "1d"), ("segment.bytes", "1KB")])
+def test_units_only_where_kafka_wants_times_and_bytes_and_within_its_bounds(name, text):
+    with pytest.raises(UsageProblem, match="is not valid"):
+        canonical(name, text)
 
 
 def test_defaults_come_from_the_first_broker_setting_that_is_set():
@@ -101,6 +131,7 @@ def test_defaults_come_from_the_first_broker_setting_that_is_set():
 
 def test_times_for_people():
     assert readable_value("retention.ms", "604800000") == "604800000 (7d)"
+    assert readable_value("retention.bytes", "53687091200") == "53687091200 (50.0 GiB)"
+    assert readable_value("max.message.bytes", "1000") == "1000"
     assert readable_value("flush.ms", str(2**63 - 1)) == str(2**63 - 1)
     assert readable_value("retention.ms", "-1") == "-1"
-    assert readable_value("retention.bytes", "604800000") == "604800000"
