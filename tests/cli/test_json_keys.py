@@ -19,7 +19,7 @@ from support.topics import commit
 pytestmark = pytest.mark.broker
 
 PINNED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
-NO_JSON = {"kops completion", "kops demo", "kops offsets edit"}
+NO_JSON = {"kops completion", "kops demo", "kops help", "kops offsets edit"}
 """Scripts, a tour and an editor: no data of their own."""
 CONNECT = (
     "workers",
@@ -161,6 +161,7 @@ RUNS: dict[str, str] = {
     "kops journal list": "",
     "kops journal show": "last",
     "kops doctor": "",
+    "kops version": "",
     "kops undo": "last --dry-run",
     "kops apply": "{folder}/plan.json --yes",
 }

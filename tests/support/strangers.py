@@ -321,14 +321,17 @@ WITHOUT_STRANGERS = {
     "completion": "a script that kops ships; what a shell completes is in tests/cli/test_completion.py",
     "demo": "its own topics on its own broker",
     "doctor": "this machine's programs and folders",
+    "help": "what kops ships",
     "plugins list": "what runs inside kops",
     "sandbox down": "its own processes",
     "sandbox status": "its own processes",
     "sandbox up": "its own processes",
     "topics describe": "names and settings of topics, which brokers check",
+    "version": "what kops ships",
     "topics list": "names and settings of topics, which brokers check",
     "topics offsets": "names of topics, and numbers",
 }
 """Why a verb has no other test here than that of its errors."""
-UNCONNECTED = {verb for verb, _ in every_verb() if verb.startswith(("completion", "context list", "demo", "doctor", "plugins", "sandbox"))}
+_ALONE = ("completion", "context list", "demo", "doctor", "help", "plugins", "sandbox", "version")
+UNCONNECTED = {verb for verb, _ in every_verb() if verb.startswith(_ALONE)}
 """What asks for no connection: a context that does not exist is not an error for it."""

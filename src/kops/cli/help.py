@@ -6,6 +6,7 @@ import click
 
 from kops import __version__
 from kops.cli.frame.lazy import Command
+from kops.cli.frame.session import Session
 
 
 @click.command("help", cls=Command)
@@ -24,6 +25,10 @@ def help_(ctx: click.Context, /, *, words: tuple[str, ...]) -> None:
 
 
 @click.command("version", cls=Command)
-def version() -> None:
+@click.pass_obj
+def version(session: Session) -> None:
     """Show the version of kops."""
-    click.echo(f"kops, version {__version__}")
+    if session.output_format == "table":
+        click.echo(f"kops, version {__version__}")
+    else:
+        session.render_object({"version": __version__}, name="version")

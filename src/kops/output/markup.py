@@ -9,6 +9,8 @@ from contextlib import contextmanager, redirect_stdout
 from html import escape
 from typing import Any, TextIO, cast
 
+from kops.output.document import DOCUMENT_END, document_head
+
 MARKUP: Mapping[str, str] = {"markdown": "pipe", "html": "html", "jira": "jira"}
 """Output formats of a table, and tabulate's names for them."""
 _WORD_ENDS = r"(?<![^\W_])_|_(?![^\W_])"
@@ -67,7 +69,8 @@ class Prose:
     def write_markup(self, markup: str) -> None:
         """Write finished markup as a block of its own."""
         self.finish()
-        self.beneath.write(("\n" if self._any else "") + markup)
+        before = "\n" if self._any else document_head("kops") if self._chosen() == "html" else ""
+        self.beneath.write(before + markup)
         self._any = True
 
     def finish(self) -> None:
@@ -75,6 +78,12 @@ class Prose:
         chosen = self._chosen()
         if text.strip() and chosen is not None:
             self.write_markup(as_written(text, chosen))
+
+    def end(self) -> None:
+        """Write what is left, and the end of a document."""
+        self.finish()
+        if self._any and self._chosen() == "html":
+            self.beneath.write(DOCUMENT_END)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.beneath, name)
@@ -88,4 +97,4 @@ def markup_stdout(chosen: Callable[[], str | None]) -> Iterator[None]:
         with redirect_stdout(cast("TextIO", stream)):
             yield
     finally:
-        stream.finish()
+        stream.end()

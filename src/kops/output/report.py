@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kops.output.document import DOCUMENT_END, document_head
 from kops.output.report_chart import Chart, chart_svg, safe_text
 from kops.output.table import cell
 
@@ -14,32 +15,6 @@ WARNING = "Warning: "
 GOOD, BAD, NEUTRAL = "good", "bad", "neutral"
 LARGEST_CELL = 400
 """Most characters shown of a key or value: a report stays readable whatever the application stores."""
-
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #1d2530; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1.25rem; }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; }
-h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; }
-h3 { font-size: 1rem; margin: 1.25rem 0 .35rem; }
-p { margin: .4rem 0; }
-.verdict { padding: .6rem .9rem; border-radius: 6px; border-left: 5px solid; margin: 1rem 0; }
-.good { background: #eaf6ee; border-color: #2c8a4b; }
-.bad { background: #fdeeee; border-color: #c23b3b; }
-.warning { padding: .4rem .9rem; border-left: 5px solid #d98a1f; background: #fdf5e6; }
-.neutral { background: #f1f4f8; border-color: #6b7a90; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4rem 0; }
-th, td { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid #e3e8ee; vertical-align: top; }
-th { font-weight: 600; color: #4b5a6e; }
-td.number, th.number { text-align: right; }
-td { overflow-wrap: anywhere; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; margin: .6rem 0; }
-dt { color: #4b5a6e; }
-dd { margin: 0; overflow-wrap: anywhere; }
-svg { max-width: 100%; height: auto; }
-footer { margin-top: 3rem; color: #6b7a90; font-size: .85rem; }
-@media print { body { margin: 0; max-width: none; } }
-"""
 
 
 @dataclass(frozen=True)
@@ -90,11 +65,7 @@ def report_html(report: Report) -> str:
         *(part for section in report.sections for part in _section(section)),
         f"<footer>{safe_text(report.footer)}</footer>",
     ]
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{safe_text(report.title)}</title><style>{_STYLE}</style>"
-    )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(filter(None, body)) + "\n</body></html>\n"
+    return document_head(report.title) + "\n".join(filter(None, body)) + DOCUMENT_END
 
 
 def _section(section: Section) -> Iterable[str]:

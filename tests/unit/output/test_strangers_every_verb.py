@@ -11,6 +11,7 @@ import pytest
 
 from kops.core.plan import Item, Plan
 from kops.operations.protocol.journal import Journal
+from kops.output.document import DOCUMENT_END, document_head
 from kops.sandbox.model import Node, Sandbox, save
 from support.stand_in_jars import stand_in
 from support.strangers import (
@@ -118,4 +119,6 @@ def test_what_is_pasted_into_a_ticket(scene, verb):
     arguments = [*verb.split(), *fill(HERE[verb][0].line, scene), *(("-c", "evil") if verb.startswith("schemas") else ())]
     _, out, err = shown([*arguments, "-o", "html"], HERE[verb][0].typed)
     assert "bug:" not in err
-    assert "<" not in TAGS.sub("", out)
+    head = document_head("kops")
+    assert out.startswith(head) == out.endswith(DOCUMENT_END) == bool(out)
+    assert "<" not in TAGS.sub("", out.removeprefix(head).removesuffix(DOCUMENT_END))

@@ -16,6 +16,7 @@ from kops.cli.frame import carry_out
 from kops.cli.frame.session import Session
 from kops.core.blocks import blocks_of
 from kops.core.plan import Item, ItemResult, Plan, Result, Status
+from kops.output.document import DOCUMENT_END, document_head
 from kops.output.json_text import write_json, write_json_blocks
 from kops.output.lines import LineWriter
 from kops.output.markup import markup_stdout
@@ -183,7 +184,8 @@ def test_lines_between_tables_are_shown_as_they_are(output_format):
         print("a\n```")
     of = "of &lt;b&gt;" if output_format == "html" else "of <b>"
     table = written([{"name": "a"}], ["name"], output_format)
-    assert out.getvalue() == f"{begin}orders: 3 partitions\n  {of}{end}\n{table}\n{fenced}"
+    head, tail = (document_head("kops"), DOCUMENT_END) if output_format == "html" else ("", "")
+    assert out.getvalue() == f"{head}{begin}orders: 3 partitions\n  {of}{end}\n{table}\n{fenced}{tail}"
 
 
 @pytest.mark.parametrize("output_format", ["table", "json"])

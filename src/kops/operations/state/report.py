@@ -59,7 +59,7 @@ def report_of_verify(services: Services, state_file: StateFile, engine: Engine, 
     """Return the report of a comparison: what the changelogs lack."""
     differing = sum(found.differing for found in computed)
     wrong = f"{counted(differing, 'key')} of the changelogs {'is' if differing == 1 else 'are'} wrong."
-    verdict = wrong if differing else "Every key is correct."
+    verdict = wrong if differing else "No key that was compared differs."
     sections = [_compared(engine, found) for found in computed]
     return Report(
         title=f"The state of {state_file.application}",
