@@ -60,6 +60,13 @@ def test_a_range_of_time_has_every_record_of_that_time(kops, scattered, wanted, 
     assert seen(outcome) == sorted(right)
 
 
+def test_dead_letters_of_a_time_are_all_shown(kops, scattered):
+    rows = kops("records", "dead-letters", scattered, "--range", span(40, 150), "-o", "json").ok().out.splitlines()
+    assert [json.loads(row)["offset"] for row in rows] == [4, 1]
+    counted = kops("records", "dead-letters", scattered, "--range", span(40, 150), "--count", "-o", "json").ok().json
+    assert [row["count"] for row in counted] == [2]
+
+
 def test_a_range_of_time_is_shown_in_the_order_of_time(kops, topic, cluster):
     name = topic(partitions=3)
     cluster.produce(name, [Record(b"k", b"v", BASE + number, (), number % 3) for number in range(300)])
@@ -87,7 +94,7 @@ KINDS = {
     "CreateTime": {},
     "LogAppendTime": {"message.timestamp.type": "LogAppendTime"},
     "transactions": {},
-    "compacted": {"cleanup.policy": "compact", "segment.bytes": "4000", "min.cleanable.dirty.ratio": "0", "min.compaction.lag.ms": "0"},
+    "compacted": {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0", "min.compaction.lag.ms": "0"},
 }
 
 
@@ -104,14 +111,14 @@ class Writer:
         for producer in self.producers if transactional else ():
             producer.init_transactions(60)
 
-    def write(self, batches):
+    def write(self, batches, since=BASE):
         for _ in range(batches):
             producer, partition = self.rng.choice(self.producers), self.rng.randrange(PARTITIONS)
             if self.transactional:
                 producer.begin_transaction()
             for _ in range(self.rng.choice((1, 2, 5, 40))):
                 key, value = b"k%d" % self.rng.randrange(30), b"v" * self.rng.randrange(60)
-                producer.produce(self.name, value, key, partition, timestamp=BASE + self.rng.randrange(SPREAD))
+                producer.produce(self.name, value, key, partition, timestamp=since + self.rng.randrange(SPREAD))
             assert producer.flush(60) == 0
             if self.transactional:
                 producer.commit_transaction(60) if self.rng.random() < 0.6 else producer.abort_transaction(60)
@@ -122,15 +129,18 @@ def test_whatever_is_in_the_log_a_range_of_time_is_a_filter(kops, broker, cluste
     rng = random.Random(kind)
     name = topic(partitions=PARTITIONS, config=KINDS[kind])
     writer = Writer(broker.client, name, rng, kind == "transactions")
-    writer.write(50)
+    if kind == "compacted":
+        for turn in range(4):  # each begins a new segment, as its times are an hour later
+            writer.write(12, BASE + turn * 3_600_000)
+    else:
+        writer.write(50)
     cluster.settle(name)
     if kind == "compacted":
         before = sum(end - start for start, end in cluster.ends(name).values())
         wait_for("the compaction", lambda: len(cluster.read(name)) < before - 30)
         cluster.set_config(name, cleanup_policy="delete", retention_ms="-1")
     everything = cluster.read(name)
-    first, last = min(r.timestamp for r in everything), max(r.timestamp for r in everything)
-    for times in random_times(rng, first, last):
+    for times in random_times(rng, sorted({record.timestamp for record in everything})):
         right = [record for record in everything if times.include(record.timestamp)]
         text = f"{'' if times.first is None else f'@{times.first}'}..{'' if times.end is None else f'@{times.end}'}"
         lines = kops("records", "consume", name, text, "-o", "json").ok().out.splitlines()
@@ -140,11 +150,10 @@ def test_whatever_is_in_the_log_a_range_of_time_is_a_filter(kops, broker, cluste
             compare_tasks(broker, name, PartitionRange(partition, start, end), times, everything)
 
 
-def random_times(rng, first, last):
-    yield from (Times(first, last), Times(first + 1), Times(None, last))
+def random_times(rng, there):
+    yield from (Times(there[0], there[-1]), Times(there[0] + 1), Times(None, there[-1]))
     for _ in range(3):
-        bounds = sorted(rng.randrange(first, last + 2) for _ in range(2))
-        yield Times(*bounds)
+        yield Times(*sorted(rng.choice(there) + rng.randrange(2) for _ in range(2)))
 
 
 def compare_tasks(broker, name, part, times, everything):

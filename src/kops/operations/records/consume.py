@@ -241,8 +241,7 @@ def _ranges(reader: RangeReader[Record], times: Times, stream: Stream) -> Iterat
         yield found
     if times.end is not None and reader.total:
         stream.notes.append(
-            f"{reader.total:,} offsets were looked at, up to the end: any later record may be of that time, as timestamps can be out of"
-            " order"
+            f"{reader.total:,} offsets were checked, up to the end: any later record may be of that time, as timestamps can be out of order"
         )
     elif inside < reader.records:
         stream.notes.append(f"left out, for their timestamps are earlier: {reader.records - inside:,}")

@@ -205,7 +205,7 @@ class TimeWindow:
 
     :param start: and ``end``: the first of them, and the offset after the last; equal if there are none
     :param inside: how many there are; ``others``: records with other timestamps between them
-    :param looked: offsets that were looked at
+    :param looked: offsets that were checked
     """
 
     start: int
