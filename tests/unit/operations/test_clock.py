@@ -1,4 +1,4 @@
-"""This machine's clock is compared with the controller's, or nothing is said."""
+"""Compares this machine's clock with the controller's, where that is known."""
 
 import threading
 from datetime import datetime, timezone
@@ -34,7 +34,7 @@ def test_a_difference_is_named_from_five_seconds_on(difference, said):
 
 
 @pytest.mark.parametrize("quorum", [at(None), at(0, leader=None), at(0, leader=2)])
-def test_without_a_time_of_the_controller_nothing_is_said(quorum):
+def test_without_a_time_of_the_controller_there_is_no_note(quorum):
     assert clock_notes(services(quorum)) == []
 
 
