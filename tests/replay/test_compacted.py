@@ -1,7 +1,6 @@
 """A topic that the broker has really compacted: batches with gaps, batches without records, and tombstones."""
 
 import pytest
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from support.programs import Record
 from support.streams_apps import wait_for, without_offsets
@@ -9,22 +8,6 @@ from support.streams_apps import wait_for, without_offsets
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 START, HOUR, KEYS = 1_760_000_000_000, 3_600_000, 30
-
-
-@pytest.fixture
-def eager_cleaner(cluster):
-    """Let the broker's cleaner look for work all the time; by itself it rests for 15 s in between."""
-    node = str(min(cluster.admin.list_topics(timeout=30).brokers))
-
-    def rest(milliseconds):
-        kind = AlterConfigOpType.SET if milliseconds else AlterConfigOpType.DELETE
-        entry = ConfigEntry("log.cleaner.backoff.ms", milliseconds, incremental_operation=kind)
-        resource = ConfigResource(ResourceType.BROKER, node, incremental_configs=[entry])
-        cluster.admin.incremental_alter_configs([resource])[resource].result(30)
-
-    rest("100")
-    yield
-    rest(None)
 
 
 def test_what_compaction_has_left_is_sent_archived_and_restored(scene, kops, eager_cleaner, tmp_path):

@@ -48,7 +48,7 @@ def test_the_plan_counts_the_records_of_the_time(scene, kops):
     scene.cluster.produce(source, [*scattered(), Record(b"k", b"v", BASE + 500, (), 1)])
     plan = kops("replay", "run", source, "--to", target, "--range", WANTED, "--dry-run", "-o", "json").ok().json
     assert plan["summary"].startswith(f"send 2 records of {source} ")
-    assert any("6 offsets were looked at" in note for note in plan["notes"])
+    assert any("6 offsets were checked" in note for note in plan["notes"])
     assert plan["arguments"]["preview"]["records"] == 2
     assert sorted(sample["timestamp_ms"] - BASE for sample in plan["arguments"]["preview"]["samples"]) == [50, 100]
     assert [(item["target"], item["action"]) for item in plan["items"]] == [(f"{source}:0", "send"), (f"{source}:1", "none")]

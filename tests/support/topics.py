@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as At
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 
 @pytest.fixture
@@ -31,6 +31,22 @@ def topics(broker, run_kops, monkeypatch, admin):
         for future in admin.delete_topics(left, operation_timeout=30).values():
             with contextlib.suppress(KafkaException):  # another fixture was faster
                 future.result(30)
+
+
+@pytest.fixture
+def eager_cleaner(cluster):
+    """Let the broker's cleaner look for work all the time; by itself it rests for 15 s in between."""
+    node = str(min(cluster.admin.list_topics(timeout=30).brokers))
+
+    def rest(milliseconds):
+        kind = AlterConfigOpType.SET if milliseconds else AlterConfigOpType.DELETE
+        entry = ConfigEntry("log.cleaner.backoff.ms", milliseconds, incremental_operation=kind)
+        resource = ConfigResource(ResourceType.BROKER, node, incremental_configs=[entry])
+        cluster.admin.incremental_alter_configs([resource])[resource].result(30)
+
+    rest("100")
+    yield
+    rest(None)
 
 
 def produce(broker, topic, count=3):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import TimeoutError  # noqa: A004 - Python's own only since 3.11
 from typing import TYPE_CHECKING
 
 from kops.core.errors import KopsError
 from kops.core.groups.lag import age_text
 from kops.core.times import CLOCKS_DIFFER_MS, time_text, to_milliseconds
+from kops.gateways.kafka.client import in_thread
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.gateways.kafka import Kafka
+
+MOST_SECONDS = 3.0
+"""The comparison is not worth a longer wait, as for a cluster that only librdkafka can connect to."""
 
 
 def clock_notes(services: Services, kafka: Kafka | None = None) -> list[str]:
@@ -22,9 +27,10 @@ def clock_notes(services: Services, kafka: Kafka | None = None) -> list[str]:
     :param kafka: of the cluster; None for that of the session
     """
     before = to_milliseconds(services.now())
+    answer = in_thread((kafka or services.kafka).details.quorum)
     try:
-        leader = (kafka or services.kafka).details.quorum().leader_replica
-    except KopsError:
+        leader = answer.result(MOST_SECONDS).leader_replica
+    except (KopsError, TimeoutError):
         return []
     after = to_milliseconds(services.now())
     if leader is None or leader.last_fetch is None:

@@ -76,7 +76,7 @@ AS_PRINTED = {
         "STORE SUB-TOPOLOGY PARTITIONS CHANGELOG",
         "TOPIC STORE DIFFERENCE PROGRAM CLUSTER",
     ],
-    "topics offsets": ["TOPIC PARTITION LOG_START LOG_END OFFSETS AT SINCE"],
+    "topics offsets": ["TOPIC PARTITION LOG_START LOG_END OFFSETS AT OF SINCE"],
 }
 """Of verbs that put their columns together when they run; a space in a heading is written as ``_``."""
 KNOWN = FROM_CODE | {

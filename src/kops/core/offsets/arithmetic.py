@@ -88,7 +88,7 @@ class Landing:
     """The first offset at or after a time, as Kafka finds it, and what is there.
 
     :param timestamp: of the record or transaction marker there
-    :param looked: records that were looked at from there on, up to ``until``; None if none were
+    :param looked: records that were checked from there on, up to ``until``; None if none were
     :param record: the first of them: its offset and timestamp. At ``offset`` itself may be a transaction marker, which Kafka finds too
     :param earlier: how many of them are of before the time, and the first: its offset and timestamp
     """

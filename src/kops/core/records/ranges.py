@@ -1,6 +1,6 @@
 """``FROM..TO``: the records of a part of every partition, by offset or time; ``TO`` is exclusive. Pure.
 
-Kafka finds the first offset at or after a time, and nothing tells where the last one before a time is: timestamps may be out of order, by
+Kafka finds the first offset at or after a time, and nothing shows where the last one before a time is: timestamps may be out of order, by
 producers' clocks, event times or several producers. So a range of time is where to look, from the first record at or after FROM to the log
 end, and which of the records there are meant, by their timestamps.
 """

@@ -135,7 +135,7 @@ def where_times_are(engine: Engine, settings: Mapping[str, str], found: Range) -
     inside, looked = (sum(getattr(window, name) for window in windows.values()) for name in ("inside", "looked"))
     said = (
         f"{counted(inside, 'record')} {'is' if inside == 1 else 'are'} {range_text(found.times)}: {counted(looked, 'offset')}"
-        f" {'was' if looked == 1 else 'were'} looked at, as timestamps can be out of order"
+        f" {'was' if looked == 1 else 'were'} checked, as timestamps can be out of order"
     )
     return replace(found, ranges={**found.ranges, **ranges}, notes=(*found.notes, said)), windows
 

@@ -75,7 +75,7 @@ def take_archive(
 
 
 def _not_archived(found: Range, archive: Archive) -> Range:
-    """Return a range without the offsets that are archived, unless it begins before them, which is said of what is written."""
+    """Return a range without the offsets that are archived, unless it begins before them, which ``_new_ranges`` reports."""
     ranges = dict(found.ranges)
     for number, some in found.ranges.items():
         first, last = archive.span(number) or (0, 0)

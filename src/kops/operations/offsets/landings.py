@@ -17,7 +17,7 @@ from kops.operations.services import Services
 EACH = 500
 """Records looked at from the found offset on, and before the log end: one fetch."""
 MOST_PARTITIONS = 500
-"""In more than these nothing is looked at: it would take seconds."""
+"""In more than these nothing is checked: it would take seconds."""
 _SHOWN = 3
 
 

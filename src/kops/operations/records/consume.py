@@ -24,6 +24,8 @@ from kops.operations.services import Services
 T = TypeVar("T")
 DEFAULT_LAST = 10
 """Enough to see what a topic holds, without any load on brokers."""
+MOST_SORTED, MOST_SORTED_BYTES = 100_000, 64 << 20
+"""Up to as many records, and as many bytes of keys and values, are sorted by time."""
 MOST_LAST = 10_000
 """The last records are kept in memory, up to this many per partition."""
 
@@ -35,6 +37,7 @@ class ReadRequest:
     :param span: FROM..TO; None: the last records
     :param last: number of the newest records of all partitions together, if there is no span
     :param follow: continue with new records
+    :param by_time: yield a range of time in the order of timestamps, if it is small enough to be held; otherwise in log order
     """
 
     selection: Selection
@@ -42,6 +45,7 @@ class ReadRequest:
     last: int
     follow: bool
     isolation: str
+    by_time: bool = True
 
     @property
     def times(self) -> Times:
@@ -109,7 +113,7 @@ def choose(
     if span is None and last is None and (latest or (filtered and not follow)):
         span = Span()
     chosen = last if last is not None else min(limit, MOST_LAST) if limit else DEFAULT_LAST
-    return ReadRequest(selection, span, chosen, follow, isolation)
+    return ReadRequest(selection, span, chosen, follow, isolation, by_time=not latest)
 
 
 def read(services: Services, wanted: ReadRequest, stream: Stream) -> Iterator[list[Record]]:
@@ -126,7 +130,8 @@ def read(services: Services, wanted: ReadRequest, stream: Stream) -> Iterator[li
         yield newest(last.values(), wanted.last)
         starts = {partition: end.log_end_offset for partition, end in ends.items()}
     elif not wanted.follow:
-        yield from _ranges(services.kafka.records.read(ranges, isolation=wanted.isolation), wanted.times, stream)
+        found = _ranges(services.kafka.records.read(ranges, isolation=wanted.isolation), wanted.times, stream)
+        yield from in_time_order(found, stream) if wanted.times != ANY_TIME and wanted.by_time else found
     else:
         starts = {partition: found.start for partition, found in ranges.items()}
     if wanted.follow:
@@ -236,11 +241,29 @@ def _ranges(reader: RangeReader[Record], times: Times, stream: Stream) -> Iterat
         yield found
     if times.end is not None and reader.total:
         stream.notes.append(
-            f"{reader.total:,} offsets were looked at, up to the end: any later record may be of that time, as timestamps can be out of"
-            " order"
+            f"{reader.total:,} offsets were checked, up to the end: any later record may be of that time, as timestamps can be out of order"
         )
     elif inside < reader.records:
         stream.notes.append(f"left out, for their timestamps are earlier: {reader.records - inside:,}")
+
+
+def in_time_order(batches: Iterator[list[Record]], stream: Stream) -> Iterator[list[Record]]:
+    """Yield the records of a range of time by timestamp; if they are too many to be held, as they come, with a note.
+
+    Memory: ``MOST_SORTED`` records of ``MOST_SORTED_BYTES``.
+    """
+    held: list[Record] = []
+    size = 0
+    for batch in batches:
+        held += batch
+        size += sum(len(record.key or b"") + len(record.value or b"") for record in batch)
+        if len(held) > MOST_SORTED or size > MOST_SORTED_BYTES:
+            stream.notes.append(f"not in the order of time: more than {MOST_SORTED:,} records, or {MOST_SORTED_BYTES >> 20} MiB")
+            yield held
+            yield from batches
+            return
+    held.sort(key=lambda record: (record.timestamp or 0, record.partition, record.offset))
+    yield held
 
 
 def _within(batch: list[Record], times: Times) -> list[Record]:

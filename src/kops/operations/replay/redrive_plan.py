@@ -280,7 +280,7 @@ def _warnings(topic: str, targets: Targets) -> list[str]:
 
 
 def _exactness(found: Range) -> list[str]:
-    looked = f"{counted(found.offsets, 'offset')} looked at, as timestamps can be out of order"
+    looked = f"{counted(found.offsets, 'offset')} checked, as timestamps can be out of order"
     return [
         *([f"only dead letters {range_text(found.times)}: {looked}"] if found.times != ANY_TIME else []),
         f"each once: {PROGRESS_TOPIC} has which dead letters were sent back, in the transactions of the records; there is no undo",

@@ -205,7 +205,7 @@ class TimeWindow:
 
     :param start: and ``end``: the first of them, and the offset after the last; equal if there are none
     :param inside: how many there are; ``others``: records with other timestamps between them
-    :param looked: offsets that were looked at
+    :param looked: offsets that were checked
     """
 
     start: int
@@ -216,7 +216,12 @@ class TimeWindow:
 
 
 @dataclass(frozen=True)
-class _FindTimes:
+class TimeSearch:
+    """Finds the committed records of some times in a part.
+
+    :param settings: librdkafka's, secrets included: never to be shown
+    """
+
     topic: str
     settings: Mapping[str, str] = field(repr=False)
     part: PartitionRange
@@ -258,7 +263,7 @@ def times_found(
     :param settings: librdkafka's, secrets included: never to be shown
     """
     found = run(
-        spark, [_FindTimes(topic, settings, part, times) for part in parts], hint="nothing was changed; --debug shows all that Spark said"
+        spark, [TimeSearch(topic, settings, part, times) for part in parts], hint="nothing was changed; --debug shows all that Spark said"
     )
     return {part.partition: window for part, window in zip(parts, found, strict=True)}
 
