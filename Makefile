@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
 DOCS_READY := $(VENV)/.docs-ready
+OLDER_SPARK := build/spark-4.0.0
 # Compiling every module of every package takes a third of the time; what is imported is compiled then.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 
@@ -19,7 +20,7 @@ AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output
 # The unit tests of one noun: make check NOUN=offsets
 OF_NOUN = $(or $(shell find tests/unit -path '*$(NOUN)*' -name 'test_*.py'),$(error no unit test has '$(NOUN)' in its path))
 
-.PHONY: help setup jars spark packages demo test test-long check real style types layers unit format lock benchmarks docs man clean
+.PHONY: help setup jars spark packages demo test test-long test-older-spark check real style types layers unit format lock benchmarks docs man clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -43,8 +44,16 @@ jars: $(READY)
 
 # Half of the time of all packages goes into PySpark, which is built here, on one core: half of that into compressing its jars once more.
 # In an environment of its own (PEP 517): pip would take .venv's setuptools, which is replaced beside it, once it sees wheel there.
+PIP_SPARK := $(PIP) --use-pep517 --config-settings=--build-option=--compression=stored
+
 spark:
-	grep '^pyspark=' requirements.lock | $(PIP) --use-pep517 --config-settings=--build-option=--compression=stored --requirement /dev/stdin
+	grep '^pyspark=' requirements.lock | $(PIP_SPARK) --requirement /dev/stdin
+
+# The oldest that kops works with: on PYTHONPATH it goes before that of .venv.
+$(OLDER_SPARK): $(READY)
+	@rm -rf $@ $@.part
+	$(PIP_SPARK) --target $@.part pyspark==4.0.0
+	@mv $@.part $@
 
 packages:
 	grep -v '^pyspark=' requirements.lock | $(PIP) --requirement /dev/stdin
@@ -59,7 +68,11 @@ test: jars ## Run every check, on real parts
 
 test-long: $(if $(ONLY),jars) ## Run every check with its long variants (hours; ONLY=1: without what `make test` runs; PART=1/4: a fourth of it)
 	@KOPS_TEST_LONG=$(if $(ONLY),only,1) KOPS_TEST_PART=$(PART) $(MAKE) --no-print-directory $(if $(ONLY),real,test)
-	$(if $(filter-out 1/%,$(PART)),,for version in 3.9.1 3.6.2; do KOPS_TEST_KAFKA_VERSION=$$version $(BIN)/python -m pytest tests/broker || exit 1; done)
+	$(if $(filter-out 1/%,$(PART)),,for version in 4.3.1 3.9.1 3.6.2; do KOPS_TEST_KAFKA_VERSION=$$version $(BIN)/python -m pytest tests/broker || exit 1; done)
+	$(if $(filter-out 2/%,$(PART)),,$(MAKE) --no-print-directory test-older-spark)
+
+test-older-spark: $(OLDER_SPARK) ## Run the tests of Spark on the oldest that kops works with
+	PYTHONPATH=$(CURDIR)/$(OLDER_SPARK) $(BIN)/python -m pytest tests/spark tests/streams/test_own_code_verbs.py tests/streams/test_state_recovery.py
 
 check: $(READY) ## Run the fast half: lint, types, layers, unit tests (NOUN=offsets: those of one noun)
 	@KOPS_TEST_QUICK=1 KOPS_TEST_LANES=3 $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers

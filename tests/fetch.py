@@ -35,6 +35,7 @@ Fetch = Callable[[Path], object]
 FOR_LONG_VARIANTS: dict[str, Fetch] = {
     **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in FOR_DATABASES},
     CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
+    "kafka 4.3.1": lambda cache: jars_of(kafka_set("4.3.1"), cache),
     "kafka 3.3.2": lambda cache: jars_of(kafka_set("3.3.2"), cache),
     "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
     **{f"streams {version}": partial(jars_of, older_set(version)) for version in BETWEEN},

@@ -6,8 +6,11 @@ import re
 import pytest
 from confluent_kafka import Producer
 
+from kops.core.cluster.models import METADATA_VERSIONS
+from kops.gateways.machine.jars import KAFKA_VERSION
 from support.apache_tools import LOG_DIRS, ApacheTools
 from support.kafka import needs_kafka
+from support.services import VERSION
 from support.streams_apps import wait_for
 from support.suggested import assert_taken
 
@@ -39,6 +42,18 @@ def test_features_are_those_of_apache(kops, apache):
             assert found["release"] == level
         else:
             assert [str(found[key]) for key in ("supported_min", "supported_max", "finalized_level")] == [least, most, level]
+
+
+def test_a_version_is_that_of_the_broker_or_an_older_one_that_is_said_to_be_so(kops):
+    """Of the newest that is known nothing says that there is no newer one which supports as much."""
+    body, line = kops("cluster", "describe", "-o", "json").ok().json, ".".join(VERSION.split(".")[:2])
+    levels = next((feature["supported_max"] for feature in body["features"] if feature["name"] == "metadata.version"), None)
+    for known in (body, *body["brokers"]):
+        assert known["kafka_version_at_least"] == line
+        assert known["kafka_version"] == (None if VERSION == KAFKA_VERSION or levels is None else line)
+    if VERSION == KAFKA_VERSION:
+        assert levels == len(METADATA_VERSIONS)
+        assert f", Kafka {line} or newer, metadata version {METADATA_VERSIONS[-1]}" in kops("cluster", "describe").ok().out
 
 
 @needs_kafka("4.0")
@@ -99,13 +114,14 @@ def test_leaders_and_replicas_are_counted_per_broker(kops, topic, admin):
 def test_json_keys_are_stable(kops):
     described = kops("cluster", "describe", "-o", "json").ok().json
     assert set(described) == {
-        *("cluster_id", "controller", "kafka_version", "metadata_version", "quorum", "features", "brokers", "not_known")
+        *("cluster_id", "controller", "kafka_version", "kafka_version_at_least", "metadata_version", "quorum", "features", "brokers"),
+        "not_known",
     }
     assert described["not_known"] == []
     assert set(described["quorum"]) == {"leader", "leader_epoch", "high_watermark", "voters", "observers"}
     assert set(described["quorum"]["voters"][0]) == {"id", "endpoint", "log_end_offset", "lag", "lag_ms", "last_fetch", "last_caught_up"}
     assert set(described["features"][0]) == {"name", "finalized_level", "supported_min", "supported_max", "release"}
-    assert set(described["brokers"][0]) == {"id", "host", "port", "rack", "in_service", "kafka_version"}
+    assert set(described["brokers"][0]) == {"id", "host", "port", "rack", "in_service", "kafka_version", "kafka_version_at_least"}
     health = kops("cluster", "health", "-o", "json").json
     assert set(health) == {
         *("cluster_id", "healthy", "brokers", "topics", "partitions", "offline", "under_replicated", "under_min_isr", "at_min_isr"),

@@ -40,7 +40,8 @@ def group() -> None:
 def describe(session: Session, /) -> int:
     """Show the controllers, features, brokers and versions.
 
-    The protocol does not report releases: KAFKA VERSION is the newest one whose requests a broker supports, so it runs that or a later one.
+    No request asks for a release: KAFKA VERSION follows from the features and requests that a broker supports, and "or newer" says that
+    a later one may support just as much.
     """
     from kops.operations.cluster.describe import describe as find
     from kops.operations.cluster.health import gap_rows
@@ -51,7 +52,7 @@ def describe(session: Session, /) -> int:
     elif session.output_format == "table":
         _show_description(session, body)
     else:
-        session.render(map(_with_address, body["brokers"]), BROKER_COLUMNS)
+        session.render(map(_described, body["brokers"]), BROKER_COLUMNS)
     return note_gaps(session, gaps)
 
 
@@ -107,13 +108,13 @@ def _show_description(session: Session, body: Mapping[str, Any]) -> None:
     controller, quorum = body["controller"], body["quorum"]
     where = f"{controller['id']} ({controller['endpoint']})" if controller and controller["endpoint"] else (controller or {}).get("id")
     metadata = f", metadata version {body['metadata_version']}" if body["metadata_version"] else ""
-    click.echo(f"cluster {body['cluster_id']}, Kafka {body['kafka_version'] or 'of unknown version'}{metadata}")
+    click.echo(f"cluster {body['cluster_id']}, Kafka {_release(body) or 'of unknown version'}{metadata}")
     click.echo(f"controller {'none' if where is None else where}", nl=quorum is None)
     if quorum:
         click.echo(f", epoch {quorum['leader_epoch']}, high watermark {quorum['high_watermark']}\n")
         session.render(list(_quorum_rows(quorum)), VOTER_COLUMNS)
     click.echo()
-    session.render(list(map(_with_address, body["brokers"])), BROKER_COLUMNS)
+    session.render(list(map(_described, body["brokers"])), BROKER_COLUMNS)
     if body["features"]:
         click.echo()
         session.render([_feature(feature) for feature in body["features"]], FEATURE_COLUMNS)
@@ -133,6 +134,15 @@ def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
         "level": f"{feature['finalized_level']}{release}",
         "supported": None if least is None else f"{least}-{most}",
     }
+
+
+def _described(broker: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_with_address(broker), "kafka_version": _release(broker)}
+
+
+def _release(known: Mapping[str, Any]) -> str | None:
+    at_least = known["kafka_version_at_least"]
+    return known["kafka_version"] or (f"{at_least} or newer" if at_least else None)
 
 
 def _with_address(broker: Mapping[str, Any]) -> dict[str, Any]:

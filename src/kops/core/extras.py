@@ -18,6 +18,8 @@ MODULES = {
     CONNECT: ("pyspark", "pyarrow", "grpc", "grpc_status", "google.rpc"),
 }
 """The modules that the code imports from each extra. Order matters: a shared module belongs to the first extra."""
+SPARK_TESTED = "4.2"
+"""The newest release line of Spark that kops is tested with."""
 _DISTRIBUTIONS = {"google.protobuf": "protobuf", "grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
 """Distributions whose name on PyPI differs from the module."""
 
@@ -31,6 +33,12 @@ def needs(extra: str, doing: str, *modules: str) -> None:
     """
     if not all(map(installed, modules or MODULES[extra])):
         raise MissingRequirement(f"{doing} the extra '{extra}' of kops, which is not installed", hint=how_to_add(extra), extra=extra)
+
+
+def untested_spark(version: str) -> str:
+    """Return what to say of a Spark that is newer than what kops is tested with; empty for others."""
+    line, tested = ([int(part) for part in re.findall(r"\d+", text)[:2]] for text in (version, SPARK_TESTED))
+    return f"Spark {version} is untested: kops is tested with versions up to {SPARK_TESTED}" if line > tested else ""
 
 
 def missing_distributions(extra: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 import org.apache.kafka.tools.consumer.group.ConsumerGroupCommand;
 
 /** Apache's kafka-consumer-groups, as often as wanted in one JVM: arguments by tabs on a line, its output up to the next END. */

@@ -2,7 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 
 /** Apache's tools, as often as wanted in one JVM: arguments by tabs on a line, the tool's class last; its output up to the next END. */
 public final class ApacheTools {

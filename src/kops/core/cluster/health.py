@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kops.core.cluster.models import LogDir, Quorum
+from kops.core.cluster.models import LogDir, Quorum, Release
 from kops.core.cluster.observed import ObservedCluster, PartitionTrouble, partition_trouble
 from kops.core.findings import Finding, Severity, command, counted, names_text, partitions_text
 from kops.core.models import Partition, Setting, Topic, TopicPartition
@@ -204,10 +204,10 @@ def _skew(observed: ObservedCluster) -> Iterator[Finding]:
             )
 
 
-def _versions(versions: Mapping[int, str]) -> Iterator[Finding]:
+def _versions(versions: Mapping[int, Release]) -> Iterator[Finding]:
     brokers: dict[str, list[int]] = {}
-    for broker, version in sorted(versions.items()):
-        brokers.setdefault(version, []).append(broker)
+    for broker, release in sorted(versions.items()):
+        brokers.setdefault(release.text, []).append(broker)
     if len(brokers) > 1:
         parts = "; ".join(f"{version}: {names_text(some)}" for version, some in sorted(brokers.items()))
         text = f"of different releases ({parts}): an upgrade that is under way, or was left half done"

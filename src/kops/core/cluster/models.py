@@ -3,16 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kops.core.models import TopicPartition
 
 METADATA_VERSIONS = (
     *("3.0-IV1", "3.1-IV0", "3.2-IV0", "3.3-IV0", "3.3-IV1", "3.3-IV2", "3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2"),
     *("3.6-IV0", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV1", "3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0"),
-    *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0", "4.4-IV0"),
+    *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0"),
+    *("4.4-IV0", "4.4-IV1", "4.4-IV2"),
 )
-"""The release that each level of ``metadata.version`` belongs to, from level 1 on (``MetadataVersion`` of Apache Kafka 4.3)."""
+"""The release that each level of ``metadata.version`` belongs to, from level 1 on (``MetadataVersion`` of Apache Kafka 4.4)."""
+_HIGHEST = {
+    name.partition("-")[0]: level for level, name in enumerate(METADATA_VERSIONS, start=1) if not name.startswith(("3.0", "3.1", "3.2"))
+}
+"""The highest level that each release supports, by release from 3.3 on (KIP-778); with unstable levels, for development, it is higher."""
+NEWEST_KNOWN = next(reversed(_HIGHEST))
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is known of a broker's release: no request asks for it, but what the broker supports has grown from release to release.
+
+    :param at_least: the oldest release that supports as much, such as ``4.3``
+    :param is_exact: whether the next release would support more, so that it is this one
+    :param level: the highest level of ``metadata.version`` that it supports; None: it does not say, as before KRaft
+    """
+
+    at_least: str
+    is_exact: bool = False
+    level: int | None = None
+
+    @property
+    def exact(self) -> str | None:
+        return self.at_least if self.is_exact else None
+
+    @property
+    def text(self) -> str:
+        if self.is_exact:
+            return self.at_least
+        unknown = f", metadata.version up to {self.level}" if self.level and self.level > len(METADATA_VERSIONS) else ""
+        return f"{self.at_least} or newer{unknown}"
+
+
+def release_of(level: int | None, by_requests: str) -> Release:
+    """Return what is known of a broker's release.
+
+    :param level: the highest level of ``metadata.version`` that it supports
+    :param by_requests: the oldest release that knows the versions of requests that it supports
+    """
+    known = [name for name, highest in _HIGHEST.items() if level is not None and highest <= level]
+    if not known or _numbers(by_requests) > _numbers(known[-1]):
+        return Release(by_requests, level=level)
+    return Release(known[-1], known[-1] != NEWEST_KNOWN and _HIGHEST[known[-1]] == level, level)
+
+
+def oldest_release(releases: Iterable[Release]) -> Release | None:
+    """Return what is known of all brokers together; exact if they are all of one release."""
+    found = sorted(releases, key=lambda release: _numbers(release.at_least))
+    return replace(found[0], is_exact=found[0].is_exact and found[0] == found[-1]) if found else None
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 DEFAULT_ENTITY = ""

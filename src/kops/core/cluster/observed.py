@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kops.core.cluster.models import LogDir, Quorum, RegisteredBroker
+from kops.core.cluster.models import LogDir, Quorum, RegisteredBroker, Release
 from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition
 from kops.core.topics.settings import MIN_IN_SYNC
 
@@ -34,7 +34,7 @@ class ObservedCluster:
     adding: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
     eligible: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     log_dirs: tuple[LogDir, ...] = ()
-    versions: Mapping[int, str] = field(default_factory=dict)
+    versions: Mapping[int, Release] = field(default_factory=dict)
     unanswering: frozenset[int] = frozenset()
 
     @property

@@ -9,8 +9,8 @@ from kops.core.statefile.fields import Fields
 Version = tuple[int, ...]
 """Major, minor and, if stated, patch."""
 
-OLDEST, NEWEST = (2, 4), (4, 3)
-"""The oldest and newest release line whose rules kops knows."""
+OLDEST, NEWEST = (2, 4), (4, 4)
+"""The oldest and newest release line whose rules kops knows; newer ones are untested, and taken to have those of the newest."""
 EXPLICIT_GRACE = (4, 0)
 """From here on the API requires the grace of windows (KIP-633); before, ``TimeWindows.of`` and ``SessionWindows.with`` keep 24 hours."""
 RETENTION_OF_WINDOWS = (3, 0)
@@ -36,14 +36,14 @@ _TEXT = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[-.][A-Za-z0-9.-]+)?")
 def read_version(streams: Fields) -> Version | None:
     """Read the version of kafka-streams; None if it is left out.
 
-    :raises ConfigError: if it is not a version, or not one that kops knows
+    :raises ConfigError: if it is not a version, or one of before 2.0
     """
     text = streams.text("version")
     if text is None:
         return None
     found = _TEXT.fullmatch(text)
-    if found is None or not OLDEST[0] <= int(found[1]) <= NEWEST[0]:
-        hint = "such as 2.8.2, 3.9 or 4.3, as the application's jar is called"
+    if found is None or int(found[1]) < OLDEST[0]:
+        hint = "such as 2.8.2, 3.9 or 4.4, as the application's jar is called"
         raise streams.wrong("version", f"is {text!r}, which is not a version of kafka-streams that kops knows", hint)
     return tuple(int(part) for part in found.groups() if part is not None)
 

@@ -27,7 +27,7 @@ from kops.core.streams.program import count_of, nodes_of, tasks_of, topics_of, w
 
 TIMES_OF_SESSIONS = (3, 3)
 """From here on cached sessions are known to have their own times; ``CachingSessionStore`` of 2.8 takes that of the record at a flush."""
-OLDEST, NEWEST = (2, 8), (4, 3)
+OLDEST, NEWEST = (2, 8), (4, 4)
 """The lines of Kafka Streams that programs have been run with."""
 BY_TIME, FORWARD, BACKWARD = "time", "forward", "backward"
 ORDERS = (BY_TIME, FORWARD, BACKWARD)
@@ -52,6 +52,7 @@ class Doubts:
     :param own_processors: of the program, by name and class: what they read besides their records is not known
     :param of_times: of timestamps only, what no run settles
     :param lasting: what no run settles
+    :param untested: that the library is newer than what programs have been run with
     :param shows_stream_time: the capture shows who acts on stream time, so ``of_order`` names them
     :param classes: of the program, which the nodes are made of that the store comes from
     :param numbers_anew: some of its records came through a repartition topic, whose offsets are not known
@@ -61,6 +62,7 @@ class Doubts:
     own_processors: tuple[str, ...] = ()
     of_times: tuple[str, ...] = ()
     lasting: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
     shows_stream_time: bool = False
     classes: frozenset[str] = frozenset()
     numbers_anew: bool = False
@@ -107,6 +109,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int], 
             *_of_hidden(capture, own),
             *_of_version(capture),
         ),
+        untested=_of_newer_version(capture),
         shows_stream_time=bool(timed),
         classes=_classes(capture, concerned),
         numbers_anew=any(tasks_of(capture)[number].repartition_topics for number in concerned),
@@ -393,7 +396,14 @@ def _release(capture: Capture) -> tuple[int, ...]:
 
 def _of_version(capture: Capture) -> list[str]:
     text, line = capture.streams_version or "", _line(capture)
-    if line and OLDEST <= line <= NEWEST:
+    if line >= OLDEST:
         return []
     tried = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
     return [f"programs of Kafka Streams {tried} have been run so, and this one is of {text or 'a version that its jar does not say'}"]
+
+
+def _of_newer_version(capture: Capture) -> tuple[str, ...]:
+    if _line(capture) <= NEWEST:
+        return ()
+    newest = ".".join(map(str, NEWEST))
+    return (f"programs of Kafka Streams up to {newest} have been run so: this one is of {capture.streams_version}, which is untested",)

@@ -1,4 +1,4 @@
-"""The settings of a topic: types and ranges in Apache Kafka 4.3 (``LogConfig``), and the brokers' settings they default to.
+"""The settings of a topic: types and ranges in Apache Kafka 4.4 (``LogConfig``), and the brokers' settings they default to.
 
 Values are checked and normalized to the form that Kafka shows, so that what is read back compares equal.
 """
@@ -114,6 +114,7 @@ SETTINGS: Mapping[str, Kind] = {
     "compression.type": Choice(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
     "compression.zstd.level": WholeNumber(-131072, 22),
     "delete.retention.ms": WholeNumber(0),
+    "errors.deadletterqueue.group.enable": Flag(),
     "file.delete.delay.ms": WholeNumber(0),
     "flush.messages": WholeNumber(1),
     "flush.ms": WholeNumber(0),
@@ -123,6 +124,7 @@ SETTINGS: Mapping[str, Kind] = {
     "local.retention.bytes": WholeNumber(-2),
     "local.retention.ms": WholeNumber(-2),
     "max.compaction.lag.ms": WholeNumber(1),
+    "max.decompressed.message.bytes": WholeNumber(1, INT_MAX - 8),
     "max.message.bytes": WholeNumber(0, INT_MAX),
     "message.timestamp.after.max.ms": WholeNumber(0),
     "message.timestamp.before.max.ms": WholeNumber(0),
@@ -131,6 +133,8 @@ SETTINGS: Mapping[str, Kind] = {
     "min.compaction.lag.ms": WholeNumber(0),
     "min.insync.replicas": WholeNumber(1, INT_MAX),
     "preallocate": Flag(),
+    "remote.copy.lag.bytes": WholeNumber(-1),
+    "remote.copy.lag.ms": WholeNumber(-1),
     "remote.log.copy.disable": Flag(),
     "remote.log.delete.on.disable": Flag(),
     "remote.storage.enable": Flag(),

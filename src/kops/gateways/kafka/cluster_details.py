@@ -6,13 +6,25 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.cluster.models import DEFAULT_ENTITY, Feature, LogDir, Quorum, QuorumReplica, Quota, RegisteredBroker, ReplicaOnDisk
+from kops import __version__
+from kops.core.cluster.models import (
+    DEFAULT_ENTITY,
+    Feature,
+    LogDir,
+    Quorum,
+    QuorumReplica,
+    Quota,
+    RegisteredBroker,
+    Release,
+    ReplicaOnDisk,
+    release_of,
+)
 from kops.core.errors import AuthorizationFailed, KopsError, Unreachable
 from kops.core.groups.look import EpochEnd
 from kops.core.models import TopicPartition, numbers_by_topic
 from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import Client
-from kops.gateways.wire.kafka_python import request_class, run, send
+from kops.gateways.wire.kafka_python import release_by_requests, request_class, run, send
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -88,11 +100,8 @@ class ClusterDetails:
             for found in sorted(answer["brokers"], key=lambda broker: broker["broker_id"])
         )
 
-    def versions_or_errors(self, broker_ids: Iterable[int]) -> dict[int, str | KopsError]:
-        """Return the Kafka release whose requests each broker supports, such as ``4.3``.
-
-        The protocol does not report a broker's version. It is inferred from the request versions that the broker supports: this or newer.
-        """
+    def releases_or_errors(self, broker_ids: Iterable[int]) -> dict[int, Release | KopsError]:
+        """Return what is known of each broker's release, by the features and requests that it supports (ApiVersions)."""
         return {broker_id: self._version(broker_id) for broker_id in sorted(set(broker_ids))}
 
     def adding_replicas(self) -> dict[TopicPartition, frozenset[int]]:
@@ -115,14 +124,16 @@ class ClusterDetails:
             if partition["eligible_leader_replicas"]
         }
 
-    def _version(self, broker_id: int) -> str | KopsError:
+    def _version(self, broker_id: int) -> Release | KopsError:
         try:
-            found = self._wire.ask(f"ask broker {broker_id} for its version", lambda admin: admin.get_broker_version_data(broker_id))
+            found = self._wire.ask(f"ask broker {broker_id} for its version", partial(_ask_for_versions, broker=broker_id))
         except Unreachable as error:  # it names the bootstrap servers, which do answer
             return Unreachable(f"broker {broker_id} does not answer", hint=error.hint)
         except KopsError as error:
             return error
-        return str(found.broker_version_str)
+        levels = {feature["name"]: feature["max_version"] for feature in found.get("supported_features") or ()}
+        requests = {each["api_key"]: (each["min_version"], each["max_version"]) for each in found["api_keys"]}
+        return release_of(levels.get("metadata.version"), release_by_requests(requests))
 
 
 def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
@@ -143,6 +154,11 @@ def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
     """Request the brokers; kafka-python's own method expects an answer of version 1 (Kafka 3.7)."""
     request = request_class("DescribeClusterRequest")
     return _answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
+
+
+def _ask_for_versions(admin: KafkaAdminClient, broker: int) -> dict[str, Any]:
+    request = request_class("ApiVersionsRequest")
+    return _answer_of(admin, request(client_software_name="kops", client_software_version=__version__, min_version=3), broker)
 
 
 def _answer_of(admin: KafkaAdminClient, request: Any, broker: int | None = None) -> dict[str, Any]:

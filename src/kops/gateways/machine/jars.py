@@ -79,6 +79,12 @@ def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
     return JarSet("kafka", version, kafka)
 
 
+def untested(version: str) -> str:
+    """Return what to say of a version of Kafka that is newer than what kops is tested with; empty for others."""
+    numbers, tested = (tuple(map(int, text.split("."))) for text in (version, KAFKA_VERSION))
+    return f"Kafka {version} is untested: kops is tested with versions up to {KAFKA_VERSION}" if numbers[:2] > tested[:2] else ""
+
+
 def _log4j(name: str) -> Artifact:
     """Return a part of Log4j; Kafka's POMs leave the binding to its distribution."""
     return Artifact("org.apache.logging.log4j", name, _LOG4J_VERSION)

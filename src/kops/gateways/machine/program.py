@@ -41,6 +41,7 @@ from kops.gateways.machine.program_registries import Registries, RegistryProxies
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
+_LIBRARY = "org.apache.kafka."
 _UNLIKE = (
     "kops.runner.UnlikeLibrary",
     "java.lang.NoSuchMethodError",
@@ -57,7 +58,8 @@ _OF_NETWORK = ("java.net.", "java.nio.channels.", "javax.net.")
 _CALLER = "kops.agent.Session."
 _RUNNER = "kops.runner."
 _CAUSE = "Caused by: "
-_NOT_THE_PROGRAM = ("org.apache.kafka.", "java.", "jdk.", "sun.", "kops.")
+_OF_JAVA = ("java.", "jdk.", "sun.")
+_NOT_THE_PROGRAM = (_LIBRARY, *_OF_JAVA, "kops.")
 
 
 @dataclass(frozen=True)
@@ -265,9 +267,11 @@ def failure_of(failure: Mapping[str, Any], what: str) -> OperationFailed:
 
     :param what: the command, in words
     """
-    if failure.get("missing_class"):
-        return _lacking(what, failure["missing_class"])
-    error = failure.get("error")
+    error, missing = failure.get("error"), failure.get("missing_class")
+    if missing and _lacks_what_runner_calls(missing, failure.get("trace") or ""):
+        return _unlike(f"{error}", failure.get("trace") or "")
+    if missing:
+        return _lacking(what, missing)
     if error and error.startswith(_OUT_OF_MEMORY):
         return _out_of_memory(what, error)
     return OperationFailed(f"{what}: {failure.get('problem')}{f': {error}' if error else ''}", trace=failure.get("trace") or "")
@@ -325,22 +329,19 @@ def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> Opera
     """
     name, message = failure["class"], failure["message"]
     at = f" at {failure['topic']}:{failure['partition']} offset {failure['offset']}" if "topic" in failure else ""
+    what, trace = f"{name}: {message}" if message != "null" else name, failure.get("trace", "")
     if name in _LACKING:
-        return _lacking(f"the program{at}", message.replace("/", "."))
-    what = f"{name}: {message}" if message != "null" else name
+        missing = message.replace("/", ".")
+        return _unlike(what, trace) if _lacks_what_runner_calls(missing, trace) else _lacking(f"the program{at}", missing)
     if name == _OUT_OF_MEMORY:
         return _out_of_memory(f"the program{at}", what, failure.get("heap", ""))
-    if name in _UNLIKE and _is_of_runner(message, failure.get("trace", "")):
-        return OperationFailed(
-            f"the tasks of this Kafka Streams cannot be run one by one: {what}",
-            hint="is it a fork, or newer than kops? `kops state rebuild --shadow -- COMMAND` runs the whole program in place of its tasks",
-            trace=failure.get("trace", ""),
-        )
+    if name in _UNLIKE and _is_of_runner(message, trace):
+        return _unlike(what, trace)
     if failure.get("by") != "program":
-        return OperationFailed(f"the runner of the program failed{at}: {what}", trace=failure.get("trace", ""))
+        return OperationFailed(f"the runner of the program failed{at}: {what}", trace=trace)
     during = {"start": "when its task was made", "global": "while a global store was read", "close": "while it was closed"}
     phase = during.get(failure.get("phase", ""), f"while it was to {failure.get('phase')}")
-    where = _place(failure.get("trace", ""))
+    where = _place(trace)
     of_record = at and failure.get("phase") in ("read", "process")  # a commit or a punctuator has it in hand, and may not be about it
     hint = "as in production, the application would not get past this record" if of_record else None
     if alone and name.startswith(_OF_NETWORK):
@@ -348,12 +349,27 @@ def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> Opera
             "it runs without a network (--no-network), and called out: the call reached no other machine; a schema registry is reached,"
             " through kops, where the program's settings (schema.registry.url) or the context (registry_url) name it"
         )
-    return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=failure.get("trace", ""))
+    return OperationFailed(f"the program threw {what}{where} {phase}{at}", hint=hint, trace=trace)
+
+
+def _unlike(what: str, trace: str) -> OperationFailed:
+    """Return the error for a library that is not as the runner knows it."""
+    return OperationFailed(
+        f"the tasks of this Kafka Streams cannot be run one by one: {what}",
+        hint="is it a fork, or newer than kops? `kops state rebuild --shadow -- COMMAND` runs the whole program in place of its tasks",
+        trace=trace,
+    )
+
+
+def _lacks_what_runner_calls(missing: str, trace: str) -> bool:
+    """Whether a class is missing that the library of other versions has: no jar that somebody could add has it."""
+    return missing.startswith(_LIBRARY) and _is_of_runner("", trace)
 
 
 def _is_of_runner(what: str, trace: str) -> bool:
     """Whether the runner called what the library lacks, or lacks what the library calls."""
-    return _RUNNER in what or next(_frames(trace.rsplit(_CAUSE, maxsplit=1)[-1]), "").startswith(_RUNNER)
+    causes = ([frame for frame in _frames(cause) if not frame.startswith(_OF_JAVA)] for cause in reversed(trace.split(_CAUSE)))
+    return _RUNNER in what or next((frames[0] for frames in causes if frames), "").startswith(_RUNNER)
 
 
 def _place(trace: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 REQUESTS = {
     "AddOffsetsToTxnRequest": "producer",
     "AddPartitionsToTxnRequest": "producer",
+    "ApiVersionsRequest": "metadata",
     "DescribeClientQuotasRequest": "admin",
     "DescribeClusterRequest": "admin",
     "DescribeGroupsRequest": "admin",
@@ -65,6 +66,16 @@ def known_brokers(admin: KafkaAdminClient) -> list[Any]:
 def broker_release(admin: KafkaAdminClient) -> str:
     """Return the release of the broker that the client first reached, inferred from its request versions, such as ``4.0``."""
     return str(admin._manager.broker_version_data.broker_version_str)
+
+
+def release_by_requests(versions: Mapping[int, tuple[int, int]]) -> str:
+    """Return the oldest release that knows these versions of requests, such as ``4.0``; the newest that kafka-python knows may be older.
+
+    :param versions: the least and the highest by the number of the request
+    """
+    from kafka.protocol.broker_version_data import BrokerVersionData
+
+    return str(BrokerVersionData(api_versions=dict(versions)).broker_version_str)
 
 
 async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> dict[int, list[str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, RegisteredBroker
+from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, RegisteredBroker, Release, oldest_release
 from kops.core.errors import KopsError
 from kops.core.models import Cluster, Topic
 from kops.core.times import time_text
-from kops.operations.cluster.observe import Gaps, kafka_versions, log_dirs
+from kops.operations.cluster.observe import Gaps, log_dirs, releases
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -26,12 +26,14 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
     quorum = gaps.ask("quorum", details.quorum)
     features = gaps.ask("features", details.features) or ()
     brokers = known_brokers(cluster, gaps.ask("registered brokers", details.registered_brokers) or ())
-    releases = gaps.answered("version", kafka_versions(services, [broker.id for broker in brokers if not broker.fenced], gaps))
+    in_service = [broker.id for broker in brokers if not broker.fenced]
+    known = gaps.answered("version", releases(services, in_service, gaps))
+    of_all = oldest_release(known.values()) if len(known) == len(in_service) else None
     metadata = next((feature for feature in features if feature.name == "metadata.version"), None)
     body = {
         "cluster_id": cluster.cluster_id,
         "controller": _controller(quorum, cluster),
-        "kafka_version": min(releases.values(), key=_version_order, default=None),
+        **_release_row(of_all),
         "metadata_version": metadata.release if metadata else None,
         "quorum": _quorum_row(quorum) if quorum else None,
         "features": [_feature_row(feature) for feature in features],
@@ -42,7 +44,7 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
                 "port": broker.port,
                 "rack": broker.rack,
                 "in_service": not broker.fenced,
-                "kafka_version": releases.get(broker.id),
+                **_release_row(known.get(broker.id)),
             }
             for broker in brokers
         ],
@@ -57,8 +59,11 @@ def known_brokers(cluster: Cluster, registered: Iterable[RegisteredBroker]) -> l
     return [broker for _, broker in sorted({**in_service, **known}.items())]
 
 
-def _version_order(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split(".") if number.isdigit())
+def _release_row(release: Release | None) -> Row:
+    return {
+        "kafka_version": release.exact if release else None,
+        "kafka_version_at_least": release.at_least if release else None,
+    }
 
 
 def _controller(quorum: Quorum | None, cluster: Cluster) -> Row | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kops.core.cluster.models import LogDir
+from kops.core.cluster.models import LogDir, Release
 from kops.core.cluster.observed import ObservedCluster, is_under_replicated
 from kops.core.errors import AuthorizationFailed, KopsError, TimedOut, Unreachable
 from kops.core.models import Topic, TopicPartition
@@ -69,7 +69,7 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
     )
     in_service = sorted(seen.live - {broker.id for broker in seen.registered if broker.fenced})
     # Without partitions the answer is short: the directories, without their replicas.
-    answers = kafka_versions(services, in_service, gaps)
+    answers = releases(services, in_service, gaps)
     silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (Unreachable, TimedOut)))
     versions = gaps.answered("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
     disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
@@ -96,8 +96,8 @@ def _with_details(services: Services, seen: ObservedCluster, gaps: Gaps) -> Obse
     return replace(seen, eligible=gaps.ask("eligible leaders", lambda: details.eligible_leaders(offline)) or {}) if offline else seen
 
 
-def kafka_versions(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, str | KopsError]:
-    return gaps.ask("broker versions", lambda: services.kafka.details.versions_or_errors(broker_ids)) or {}
+def releases(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, Release | KopsError]:
+    return gaps.ask("broker versions", lambda: services.kafka.details.releases_or_errors(broker_ids)) or {}
 
 
 def log_dirs(

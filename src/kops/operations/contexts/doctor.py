@@ -82,7 +82,9 @@ def _extra(extra: str) -> Check:
     pyspark = versions.get("pyspark", "4.")
     if pyspark[0].isdigit() and not pyspark.startswith("4."):
         return Check(name, MISSING, f"PySpark {pyspark} is installed, but 4.x is needed", extras.how_to_add(extra))
-    return Check(name, OK, ", ".join(f"{name} {version}" for name, version in versions.items()))
+    untested = extras.untested_spark(pyspark)
+    found = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return Check(name, OK, f"{found}; {untested}" if untested else found)
 
 
 def _version(distribution: str) -> str:

@@ -12,7 +12,7 @@ from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
 from kops.core.extras import STATE, needs
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
 from kops.gateways.machine.archives import registry_folder
-from kops.gateways.machine.jars import KAFKA_VERSION, are_cached, connect_set, jars_of, kafka_set
+from kops.gateways.machine.jars import KAFKA_VERSION, are_cached, connect_set, jars_of, kafka_set, untested
 from kops.gateways.machine.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
@@ -56,6 +56,8 @@ def bring_up(
     version = found.kafka_version if found else kafka_version or KAFKA_VERSION
     if not are_cached(kafka_set(version), services.directories.cache, jars_directory=jars_directory):
         needs(STATE, "fetching the jars of Kafka needs")
+    if newer := untested(version):
+        services.progress.step(newer)
     require_jdk()
     programs = _programs(services, found, version, connect=bool(connect_workers), registry=registry, jars_directory=jars_directory)
     if found is None:

@@ -250,10 +250,12 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
         yield from _of_unknown_version(state_file, store, reduces_groups=reduces_groups)
         return
     line, of = line_of(version), f"kafka-streams {state_file.streams_version}"
-    if not OLDEST <= line <= NEWEST:
-        known = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
-        yield Exactness("C", (f"kops knows the rules of {known}, and not those of {of}",))
+    oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
+    if line < OLDEST:
+        yield Exactness("C", (f"kops knows the rules of {oldest} to {newest}, and not those of {of}",))
         return
+    if line > NEWEST:
+        yield Exactness("B", (f"kops is tested with kafka-streams up to {newest}, whose rules it follows: {of} is untested",))
     if store.type == SLIDING and line < SLIDING_WINDOWS:
         yield Exactness("C", (f"kops knows the rules of sliding windows from 2.8 on, and not those of {of}",))
     if reduces_groups and line < GROUPED_UPDATES:

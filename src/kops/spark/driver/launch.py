@@ -46,8 +46,11 @@ _OPENS = (
 JVM_OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENS),
-    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Djdk.reflect.useDirectMethodHandle=false",  # up to 4.1
     "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",  # from here on those of 4.2; Java 17 ignores what it does not know
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
     "-Xlog:disable",
 )
 FOR_SQL = (

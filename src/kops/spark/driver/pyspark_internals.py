@@ -46,4 +46,4 @@ def run_worker_daemon() -> None:
     from pyspark.daemon import manager
 
     gc.freeze()
-    manager()  # type: ignore[no-untyped-call]
+    manager()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,7 @@ def without(rows: DataFrame, offsets: Mapping[int, Iterable[int]]) -> DataFrame:
 
     left_out = {partition: numpy.array(sorted(some), numpy.int64) for partition, some in offsets.items()}
 
-    def keep(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+    def keep(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
         for batch in batches:

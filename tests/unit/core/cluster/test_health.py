@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.cluster.health import cluster_findings
-from kops.core.cluster.models import LogDir, Quorum, QuorumReplica, RegisteredBroker
+from kops.core.cluster.models import METADATA_VERSIONS, LogDir, Quorum, QuorumReplica, RegisteredBroker, release_of
 from kops.core.cluster.observed import ObservedCluster, partition_trouble
 from kops.core.findings import Severity
 from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition
@@ -157,5 +157,11 @@ def test_leaders_that_are_elsewhere():
 
 
 def test_brokers_of_different_releases():
-    finding = found(seen([GOOD], versions={1: "4.2", 2: "4.3", 3: "4.3"}))["note", "mixed_versions"]
+    older, newer = release_of(29, "4.2"), release_of(30, "4.3")
+    finding = found(seen([GOOD], versions={1: older, 2: newer, 3: newer}))["note", "mixed_versions"]
     assert "(4.2: 1; 4.3: 2, 3)" in finding.summary
+    newest = len(METADATA_VERSIONS)
+    finding = found(seen([GOOD], versions={1: release_of(newest, "4.3"), 2: release_of(newest + 1, "4.3")}))["note", "mixed_versions"]
+    assert "or newer: 1" in finding.summary
+    assert f"or newer, metadata.version up to {newest + 1}: 2" in finding.summary
+    assert found(seen([GOOD], versions={1: newer, 2: newer, 3: newer})) == {}

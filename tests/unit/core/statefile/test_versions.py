@@ -28,7 +28,7 @@ def judged(found, settings=None):
 COMPACT = {"cleanup.policy": "compact"}
 
 
-@pytest.mark.parametrize("version", ["latest", "1.1", "0.11.0", "5.0", "4", "v4.3", "4.3.1.2.3.x y"])
+@pytest.mark.parametrize("version", ["latest", "1.1", "0.11.0", "4", "v4.3", "4.3.1.2.3.x y"])
 def test_what_is_no_version_is_refused(version):
     with pytest.raises(ConfigError, match=r"streams\.version is .*not a version of kafka-streams"):
         file(version, {"from": SOURCE})
@@ -102,7 +102,9 @@ GROUPED = {"from": {"table": "left"}, "key_by": "value", "aggregate": {"reducer"
 @pytest.mark.parametrize(
     ("version", "store", "grade"),
     [
-        ("4.4", {"from": SOURCE}, "C"),
+        ("4.4", {"from": SOURCE}, "A"),
+        ("4.5.0", {"from": SOURCE}, "B"),
+        ("5.0", JOINED, "B"),
         ("2.3.1", {"from": SOURCE}, "C"),
         ("2.4", {"from": SOURCE}, "A"),
         ("2.6", {"from": SOURCE}, "B"),
@@ -129,6 +131,7 @@ def test_what_kops_does_not_follow_of_a_version_is_said(version, store, grade):
     found = judged(file(version, store, **TABLES))
     assert found.grade == grade
     assert bool(found.reasons) == (grade != "A")
+    assert any("is untested" in reason for reason in found.reasons) == (version in ("4.5.0", "5.0"))
 
 
 def test_a_versioned_store_is_not_of_an_older_version():

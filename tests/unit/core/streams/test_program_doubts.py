@@ -260,9 +260,12 @@ def test_stores_of_the_programs_own_classes(sure, changed):
     assert doubts(altered(sure, "counts", **changed), "counts") == ["these stores are of the program's own classes: counts"]
 
 
-@pytest.mark.parametrize(("version", "known"), [("2.7.2", False), ("2.8.2", True), ("4.3.1", True), ("4.4.0", False), (None, False)])
+@pytest.mark.parametrize(("version", "known"), [("2.7.2", False), ("2.8.2", True), ("4.4.0", True), ("4.5.0", True), (None, False)])
 def test_versions_that_programs_have_been_run_with(sure, version, known):
-    assert (doubts(replace(sure, streams_version=version), "counts") == []) is known
+    capture = replace(sure, streams_version=version)
+    assert (doubts(capture, "counts") == []) is known
+    untested = doubts_about(capture, store(capture, "counts"), OF_ONE).untested
+    assert [text.endswith("this one is of 4.5.0, which is untested") for text in untested] == [True] * (version == "4.5.0")
 
 
 def test_every_processor_of_the_fixture_that_is_the_programs_own_is_seen(capture):

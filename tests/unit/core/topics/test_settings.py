@@ -6,6 +6,8 @@ import pytest
 
 from kops.core.errors import UsageProblem
 from kops.core.topics.settings import (
+    INT_MAX,
+    LONG_MAX,
     SETTINGS,
     Choice,
     Flag,
@@ -34,8 +36,8 @@ public class Dump {
 def described(kind):
     """A kind as Kafka's ConfigDef describes it: its type and its validator."""
     if isinstance(kind, WholeNumber):
-        type_ = "INT" if kind.most == 2**31 - 1 or kind.most < 100 else "LONG"
-        end = kind.most if kind.most < 100 else ""
+        type_ = "INT" if kind.most <= INT_MAX else "LONG"
+        end = "" if kind.most in (INT_MAX, LONG_MAX) else kind.most
         special = f" or {kind.special}" if kind.special is not None else ""
         return type_, "null" if kind.least == -(2**63) else f"[{kind.least},...{f',{end}' if end else ''}]{special}"
     return {

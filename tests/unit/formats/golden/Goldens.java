@@ -64,7 +64,7 @@ public class Goldens {
     }
 
     static void flush(Path file) throws Exception {
-        String how = "java -cp 'JARS/*' Goldens.java FOLDER, kafka-clients " + org.apache.kafka.common.utils.AppInfoParser.getVersion();
+        String how = "java -cp 'JARS/*' Goldens.java FOLDER, kafka-clients " + org.apache.kafka.common.utils.internals.AppInfoParser.getVersion();
         Files.writeString(file, "{\"how\": \"" + how + "\",\n\"cases\": [\n" + String.join(",\n", lines) + "\n]}\n");
         lines.clear();
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.gateways.machine.program import program_failure
+from kops.gateways.machine.program import failure_of, program_failure
 
 TRACE = """org.apache.kafka.streams.errors.StreamsException: Exception caught in process
 \tat org.apache.kafka.streams.processor.internals.StreamTask.process(StreamTask.java:1)
@@ -46,6 +46,27 @@ def test_before_the_first_record():
 def test_a_missing_class_is_named():
     error = program_failure({**TOLD, **RECORD, "class": "java.lang.NoClassDefFoundError", "message": "com/acme/Money"})
     assert error.message == "the program at in:2 offset 17: the class path lacks com.acme.Money"
+
+
+MOVED = """java.lang.NoClassDefFoundError: org/apache/kafka/common/utils/Moved
+\tat app//FRAME
+\tat app//kops.agent.Session.run(Session.java:1)
+Caused by: java.lang.ClassNotFoundException: org.apache.kafka.common.utils.Moved
+\tat java.base/jdk.internal.loader.BuiltinClassLoader.loadClass(BuiltinClassLoader.java:641)
+\t... 12 more
+"""
+
+
+def test_a_class_that_a_newer_library_has_elsewhere_is_no_missing_jar():
+    """Its place is known to the runner; to the program it would be a jar that is too old, or too new."""
+    by_runner, by_program = (MOVED.replace("FRAME", frame) for frame in ("kops.runner.A.b(A.java:1)", "com.acme.Totals.add(T.java:12)"))
+    thrown = {"class": "java.lang.NoClassDefFoundError", "message": "org/apache/kafka/common/utils/Moved"}
+    noted = {"problem": "no", "error": "NoClassDefFoundError: x", "missing_class": "org.apache.kafka.common.utils.Moved"}
+    for error in (program_failure({**TOLD, **thrown, "trace": by_runner}), failure_of({**noted, "trace": by_runner}, "the command")):
+        assert error.message.startswith("the tasks of this Kafka Streams cannot be run one by one: ")
+        assert "--shadow" in error.hint
+    for error in (program_failure({**TOLD, **thrown, "trace": by_program}), failure_of({**noted, "trace": by_program}, "the command")):
+        assert error.message.endswith("the class path lacks org.apache.kafka.common.utils.Moved")
 
 
 def test_what_the_runner_itself_throws_is_not_the_programs():

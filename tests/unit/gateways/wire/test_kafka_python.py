@@ -38,6 +38,7 @@ FIELDS = {
         *("v3_and_below_transactional_id", "v3_and_below_producer_id", "v3_and_below_producer_epoch", "v3_and_below_topics"),
     },
     "AddPartitionsToTxnRequest.AddPartitionsToTxnTopic": {"name", "partitions"},
+    "ApiVersionsRequest": {"client_software_name", "client_software_version"},
     "DescribeClusterRequest": {"include_cluster_authorized_operations", "include_fenced_brokers"},
     "DescribeGroupsRequest": {"groups", "include_authorized_operations"},
     "DescribeQuorumRequest": {"topics"},
@@ -108,6 +109,7 @@ def test_admin_client_has_its_connections_and_finds_coordinators():
     assert parameters(KafkaConnectionManager.send)[:3] == ["self", "request", "node_id"]
     assert "self.broker_version_data = " in inspect.getsource(KafkaConnectionManager.__init__)
     assert isinstance(BrokerVersionData((4, 0)).broker_version_str, str)
+    assert kafka_python.release_by_requests(BrokerVersionData((3, 9)).api_versions) == "3.9"
 
 
 def test_metadata_keeps_coordinators_in_a_dictionary():

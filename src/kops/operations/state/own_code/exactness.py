@@ -31,7 +31,7 @@ def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: b
     lasting = (*doubts.lasting, *_seen(doubts, ran, windows=windows, anywhere=anywhere))
     return [
         Exactness("C", lasting) if lasting else SURE,
-        Exactness("B", doubts.of_times) if doubts.of_times else SURE,
+        Exactness("B", (*doubts.of_times, *doubts.untested)) if doubts.of_times or doubts.untested else SURE,
         _of_orders(doubts.of_order, here, ran),
         _of_own_processors(doubts.own_processors),
     ]
