@@ -73,7 +73,7 @@ def plan_group(
     (moves,) = _resolved(wanted, targets)
     after = {partition: committed.offset for partition, committed in moves.writes().items() if committed is not None}
     warnings = [*_kept_behind(wanted, [moves]), *passed_transactions(services, after, current, targets.bounds)]
-    return plan_move(services, moves, summary=summary, warnings=warnings)
+    return plan_move(services, moves, summary=summary, warnings=warnings, bounds=targets.bounds)
 
 
 def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule], *, summary: str) -> Plan[Moves]:
@@ -111,7 +111,8 @@ def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule],
         elif named:
             raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
     every = (place for one in wanted.values() for place in one.places.items())
-    groups = _resolved(wanted, read_targets(services, [rule.strategy for rule in rules], every))
+    targets = read_targets(services, [rule.strategy for rule in rules], every)
+    groups = _resolved(wanted, targets)
     left = [
         GroupMoves(name, str(problem.details.get("state")), left=f"has members ({problem.details.get('state', 'active')})")
         for name, problem in chosen.active.items()
@@ -120,7 +121,7 @@ def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule],
     warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups)]
     if chosen.groups.keys() != chosen.named and (missing := why_incomplete(services)):
         warnings.append(missing.message)
-    return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings)
+    return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings, bounds=targets.bounds)
 
 
 def _resolved(wanted: Mapping[str, RequestedMove], targets: Targets) -> list[GroupMoves]:
