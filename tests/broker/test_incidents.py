@@ -156,9 +156,9 @@ def test_a_reset_to_the_end_is_reported(diagnose, kops, broker, cluster, groups,
     assert back.startswith(f"kops offsets reset {group} --topic {name}:0-2 --to-history @")
     assert first["commands"][1] == f"kops offsets history {group} --jumps"
     assert "commits_jumped" not in {finding["check"] for finding in diagnose(group, "--history", "0s")}
-    shown = kops(*shlex.split(back)[1:], "--dry-run").ok().out
-    assert "DELTA" in shown
-    assert shown.splitlines()[-1] == "reads 120 offsets again"
+    shown = kops(*shlex.split(back)[1:], "--dry-run").ok()
+    assert "DELTA" in shown.out
+    assert "reads 120 offsets again" in shown.err.splitlines()
     kops(*shlex.split(back)[1:], "--yes").ok()
     assert set(cluster.committed(group).values()) == {20}
     findings = diagnose(group)

@@ -199,6 +199,17 @@ def test_wait_empty_waits_until_members_have_left(kops, cluster, broker, group, 
     assert offsets(cluster, group) == {0: 1, 1: 5}
 
 
+def test_a_plan_counts_only_offsets_that_the_log_has(kops, cluster, group, orders):
+    cluster.commit(group, {(orders, 0): 500, (orders, 1): 2})
+    cluster.trim(orders, {1: 6})
+    plan = kops("offsets", "reset", group, "--all-topics", "--to-offset", "8", "--dry-run", "-o", "json").ok().json
+    assert "skips 2 unread offsets, reads 2 offsets again" in plan["notes"], "of the log 0 to 10, and of 6 to 10"
+    kops("offsets", "reset", group, "--all-topics", "--to-latest", "--yes").ok()
+    back = kops("undo", "last", "--dry-run", "-o", "json").ok().json
+    assert [item["after"] for item in back["items"]] == [500, 2]
+    assert back["notes"] == ["reads 4 offsets again"]
+
+
 def test_an_undo_waits_until_members_have_left(kops, cluster, broker, group, orders):
     kops("offsets", "seek", group, f"{orders}:0=1", "--yes").ok()
     with member(broker.bootstrap_servers, group, orders):

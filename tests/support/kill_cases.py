@@ -4,6 +4,7 @@
 """
 
 import json
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,10 @@ from typing import Any
 
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from support.programs import Record
+from support.connect import FILE_SINK
+from support.programs import Program, Record
+from support.streams import compacted_view
+from support.streams_apps import SECONDS, wait_for
 
 START = 1_700_000_000_000
 
@@ -63,20 +67,24 @@ class Made:
     :param command: changes something
     :param look: returns what there is, by a client that is not kops
     :param confirm: what plans may ask for
+    :param asks: whether the command asks; what follows may ask all the same
     """
 
     command: Sequence[object]
     look: Callable[[], Any]
     confirm: Sequence[str] = ()
+    asks: bool = True
 
 
 @dataclass
 class Case:
     """A mutation.
 
-    :param undone: what there is after its undo; None: it cannot be undone
+    :param undone: what there is after its undo; None: it cannot be undone, unless it ``creates``
+    :param creates: what there is before and after its undo is None: nothing
     :param finishes: whether `journal finish` plans the rest
     :param repeats: whether the same command does everything again, whatever was done
+    :param refers: whether the same command may refuse, and refer to `replay resume`
     :param needs: fixtures that it needs besides the broker
     """
 
@@ -87,7 +95,13 @@ class Case:
     undone: Any
     finishes: bool = True
     repeats: bool = False
+    creates: bool = False
+    refers: bool = False
     needs: tuple[str, ...] = ()
+
+    @property
+    def can_be_undone(self) -> bool:
+        return self.undone is not None or self.creates
 
     @property
     def lane(self) -> str:
@@ -145,13 +159,13 @@ def _delete_offsets(parts: Parts) -> Made:
 
 def _consume(parts: Parts) -> Made:
     topic, one, _ = _two_groups(parts)
-    return Made(("records", "consume", topic, "--group", one), lambda: parts.committed("g"))
+    return Made(("records", "consume", topic, "--group", one), lambda: parts.committed("g"), asks=False)
 
 
 def _produce(parts: Parts) -> Made:
     (topic,) = parts.topics("t", partitions=1)
     command = ("records", "produce", topic, "--key", "k", "--value", "v")
-    return Made(command, lambda: [high for _, high in parts.cluster.ends(topic).values()])
+    return Made(command, lambda: [high for _, high in parts.cluster.ends(topic).values()], asks=False)
 
 
 def _schema(parts: Parts) -> tuple[Sequence[object], Callable[[], Any], str]:
@@ -165,7 +179,8 @@ def _schema(parts: Parts) -> tuple[Sequence[object], Callable[[], Any], str]:
         answer = requests.get(f"{url}/subjects/{subject}/versions", timeout=60)
         return answer.json() if answer.status_code == 200 else []
 
-    return ("schemas", "register", subject, file, "--yes", "-X", f"schema.registry.url={url}"), look, subject
+    parts.fixture("monkeypatch").setenv("KOPS_REGISTRY_URL", url)
+    return ("schemas", "register", subject, file, "--yes"), look, subject
 
 
 def _register(parts: Parts) -> Made:
@@ -180,8 +195,199 @@ def _reset(parts: Parts) -> Made:
     return Made(("streams", "reset", name), lambda: (parts.committed("app")["app"], sorted(parts.sizes())), (name,))
 
 
+def _unregister(parts: Parts) -> Made:
+    command, look, subject = _schema(parts)
+    parts.kops(*command)
+    register = parts.kops("journal", "show", "last", "-o", "json").json["id"]
+    return Made(("undo", register, "--confirm", subject), lambda: bool(look()), (subject,))
+
+
+def _connect_apply(parts: Parts) -> Made:
+    workers = parts.fixture("connect_workers")
+    (topic,) = parts.topics("t", partitions=1)
+    names = [f"{parts.name}-a", f"{parts.name}-b"]
+    file = parts.folder / "connectors.json"
+    file.write_text(json.dumps([{"name": name, "config": _sink(parts, topic, name)} for name in names]))
+
+    def look() -> list[str]:
+        """Return the connectors once two looks are alike: of several requests that were sent at once, some may be under way."""
+        seen: list[list[str]] = []
+
+        def alike() -> bool:
+            found = sorted(name.removeprefix(parts.name) for name in workers.ask("GET", "/connectors") if name.startswith(parts.name))
+            seen.append(found)
+            return seen[-2:] == [found] * 2
+
+        wait_for("the connectors to stay as they are", alike)
+        return seen[-1]
+
+    return Made(("connect", "apply", file, "--yes"), look, (*names, "2 connectors"))
+
+
+def _sink(parts: Parts, topic: str, name: str) -> dict[str, str]:
+    return {"connector.class": FILE_SINK, "file": str(parts.folder / f"{name}.txt"), "topics": topic, "tasks.max": "1"}
+
+
+def _one_sink(parts: Parts, state: str = "") -> tuple[Any, str, str]:
+    workers = parts.fixture("connect_workers")
+    (topic,) = parts.topics("t", partitions=1, records=10)
+    name = f"{parts.name}-sink"
+    workers.create(name, _sink(parts, topic, name))
+    group = f"connect-{name}"
+    wait_for("its offset to be committed", lambda: parts.cluster.committed(group) == {(topic, 0): 10}, 2 * SECONDS)
+    if state:
+        workers.ask("PUT", f"/connectors/{name}/{state}")
+        wait_for(f"{name} to {state}", lambda: workers.states(name) in (["STOPPED"], ["PAUSED"] * 2))
+    return workers, name, topic
+
+
+def _pause(parts: Parts) -> Made:
+    workers, name, _ = _one_sink(parts)
+
+    def look() -> str:
+        wait_for("its tasks to be in one state", lambda: len(set(workers.states(name))) == 1)
+        return workers.states(name)[0]
+
+    return Made(("connect", "pause", name, "--yes"), look)
+
+
+def _restart(parts: Parts) -> Made:
+    workers, name, _ = _one_sink(parts)
+
+    def look() -> list[str]:
+        wait_for("it to run", lambda: workers.states(name) == ["RUNNING"] * 2)
+        return workers.states(name)
+
+    return Made(("connect", "restart", name, "--yes"), look)
+
+
+def _connect_offsets(parts: Parts) -> Made:
+    workers, name, topic = _one_sink(parts, "stop")
+
+    def look() -> tuple[list[str], dict[str, int]]:
+        return workers.states(name), {str(at): offset for (_, at), offset in parts.cluster.committed(f"connect-{name}").items()}
+
+    return Made(("connect", "offsets", "alter", name, f"{topic}:0=7", "--yes"), look)
+
+
+def _loggers(parts: Parts) -> Made:
+    workers, name = parts.fixture("connect_workers"), f"kops.{parts.name}"
+
+    def look() -> str:
+        found = workers.ask("GET", "/admin/loggers")
+        return found.get(name, found["root"])["level"]
+
+    return Made(("connect", "loggers", "set", name, "DEBUG", "--yes"), look)
+
+
+def _records(parts: Parts, topic: str) -> Callable[[], int | None]:
+    return lambda: len(parts.cluster.read(topic)) if topic in parts.cluster.topics(topic) else None
+
+
+def _replay(parts: Parts) -> Made:
+    source, target = parts.topics("source", "target", records=0)
+    _fill(parts, source)
+    return Made(("replay", "run", source, "--to", target, "--yes"), _records(parts, target), (target,))
+
+
+def _fill(parts: Parts, topic: str, *, value: bytes = b"v", headers: Sequence[tuple[str, bytes]] = (), by_key: bool = False) -> None:
+    """Write a record for each of 20 keys, to partitions in turn or by the default partitioner."""
+    parts.cluster.produce(topic, [Record(b"k%d" % at, value, START + at, tuple(headers), None if by_key else at % 2) for at in range(20)])
+
+
+def _redrive(parts: Parts) -> Made:
+    origin, queue = parts.topics("origin", "queue")
+    prefix = "__connect.errors."
+    _fill(parts, queue, headers=((f"{prefix}topic", origin.encode()), (f"{prefix}partition", b"1"), (f"{prefix}offset", b"1")))
+    return Made(("replay", "redrive", queue, "--to-topics", origin, "--yes"), _records(parts, origin))
+
+
+def _restore(parts: Parts) -> Made:
+    source, target, path = f"{parts.name}-source", f"{parts.name}-target", parts.folder / "archive"
+    parts.topics("source")
+    _fill(parts, source)
+    parts.kops("replay", "archive", source, "--to", path)
+    return Made(("replay", "restore", path, "--to", target, "--yes"), _records(parts, target), (target,))
+
+
+def _replay_undo(parts: Parts) -> Made:
+    made = _replay(parts)
+    parts.kops(*made.command)
+    replay = parts.kops("journal", "show", "last", "-o", "json").json["id"]
+    return Made(("undo", replay, "--confirm", made.confirm[0]), made.look, made.confirm)
+
+
+def _program(parts: Parts, changelog: int, *, by_key: bool = False) -> tuple[Program, Path]:
+    """Make an application that counted 20 keys once, whose changelog is empty.
+
+    :param changelog: its number of partitions
+    """
+    program = COUNT.named(parts.name)
+    parts.cluster.create(program.topic, 2)
+    _fill(parts, program.topic, by_key=by_key)
+    parts.cluster.commit(program.application, {(program.topic, at): high for at, (_, high) in parts.cluster.ends(program.topic).items()})
+    parts.cluster.create(program.changelog, changelog, {"cleanup.policy": "compact"})
+    file = parts.folder / "state.yaml"
+    file.write_text(json.dumps(program.state_file()), encoding="utf-8")
+    return program, file
+
+
+def _state(parts: Parts, changelog: str) -> Callable[[], int | None]:
+    """Count the keys of a changelog that have the right value; a wrong one makes it negative."""
+
+    def look() -> int | None:
+        if changelog not in parts.cluster.topics(changelog):
+            return None
+        view = compacted_view(parts.cluster.read(changelog))
+        return len(view) if all(entry.value == ONE for entry in view.values()) else -len(view)
+
+    return look
+
+
+def _rebuild(parts: Parts) -> Made:
+    program, file = _program(parts, 2)
+    return Made(("state", "rebuild", file, "--yes"), _state(parts, program.changelog))
+
+
+def _replace(parts: Parts) -> Made:
+    program, file = _program(parts, 1)
+    parts.cluster.produce(program.changelog, [Record(b"k1", b"wrong", START, (), 0)])
+    command = ("state", "rebuild", file, "--damaged", program.store, "--write", "replace", "--confirm", program.changelog)
+    return Made(command, _state(parts, program.changelog), (program.changelog, program.application))
+
+
+def _into(parts: Parts) -> Made:
+    program, file = _program(parts, 2)
+    other = f"{parts.name}-other"
+    command = ("state", "rebuild", file, "--into", other, "--yes")
+    return Made(command, _state(parts, f"{other}-{program.store}-changelog"), (other, f"{other}-{program.store}-changelog"))
+
+
+def _repartition(parts: Parts) -> Made:
+    program, file = _program(parts, 2, by_key=True)
+    _fill(parts, program.changelog, value=ONE, by_key=True)
+    moved = f"{parts.name}-moved"
+    parts.cluster.create(moved, 3)
+    _fill(parts, moved, by_key=True)
+    command = ("state", "repartition", file, "--partitions", "3", "--input", f"{program.topic}={moved}", "--confirm", program.application)
+    count = _state(parts, program.changelog)
+    return Made(command, lambda: (count(), parts.cluster.topics(program.changelog).get(program.changelog)), (program.application,))
+
+
+def _state_restore(parts: Parts) -> Made:
+    program, file = _program(parts, 2)
+    content = [Record(b"k%d" % at, ONE, START + at, (), at % 2) for at in range(20)]
+    parts.cluster.produce(program.changelog, content)
+    path = parts.folder / "snapshot"
+    parts.kops("state", "snapshot", file, "--to", path)
+    parts.cluster.produce(program.changelog, [Record(record.key, b"wrong", START + 99, (), record.partition) for record in content])
+    return Made(("state", "restore", path, "--yes"), _state(parts, program.changelog))
+
+
+COUNT, ONE = Program("count", "long", value="bytes"), struct.pack(">q", 1)
 STANDING = {"t:0": 7, "t:1": 5}
 AT_START, AT_END = {"t:0": 0, "t:1": 0}, {"t:0": 10, "t:1": 10}
+WORKERS, SPARK = ("connect_workers",), ("spark",)
 INPUT = {"input:0": 7, "input:1": 5}
 BOTH = ["app-counts-changelog", "input"]
 
@@ -197,5 +403,20 @@ CASES = [
     Case("records.consume", _consume, {"g": STANDING}, {"g": AT_END}, {"g": STANDING}, finishes=False),
     Case("records.produce", _produce, [0], [1], None, finishes=False, repeats=True),
     Case("schemas.register", _register, False, True, False, needs=("registry",)),
+    Case("schemas.unregister", _unregister, True, False, True, needs=("registry",)),
     Case("streams.reset", _reset, (INPUT, BOTH), (dict.fromkeys(INPUT, 0), ["input"]), (INPUT, ["input"])),
+    Case("connect.change", _connect_apply, [], ["-a", "-b"], [], needs=WORKERS),
+    Case("connect.state", _pause, "RUNNING", "PAUSED", "RUNNING", needs=WORKERS),
+    Case("connect.restart", _restart, ["RUNNING"] * 2, ["RUNNING"] * 2, None, finishes=False, needs=WORKERS),
+    Case("connect.offsets", _connect_offsets, *((["STOPPED"], {"0": at}) for at in (10, 7, 10)), needs=WORKERS),
+    Case("connect.loggers", _loggers, "INFO", "DEBUG", "INFO", needs=WORKERS),
+    Case("replay.run", _replay, 0, 20, 0, repeats=True, needs=SPARK),
+    Case("replay.redrive", _redrive, 0, 20, None, refers=True, needs=SPARK),
+    Case("replay.restore", _restore, None, 20, 0, repeats=True, needs=SPARK),
+    Case("replay.undo", _replay_undo, 20, 0, None, needs=SPARK),
+    Case("state.rebuild", _rebuild, 0, 20, 0, needs=SPARK),
+    Case("state.replace", _replace, -1, 20, -1, needs=SPARK),
+    Case("state.into", _into, None, 20, None, creates=True, needs=SPARK),
+    Case("state.repartition", _repartition, (20, 2), (20, 3), (20, 2), needs=SPARK),
+    Case("state.restore", _state_restore, -20, 20, -20, needs=SPARK),
 ]

@@ -1,10 +1,33 @@
 """kops killed at a step, then `undo`, `journal finish`, or the same command: the end is as without the kill, or a refusal is true."""
 
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
 from support import killed
 from support.kill_cases import Case, Made, Parts
 
 UNDO, FINISH, AGAIN = FOLLOW_UPS = ("undo", "journal finish", "the same command")
-FULL = [(step, then) for step in killed.STEPS for then in FOLLOW_UPS]
+
+
+def combinations(cases: Iterable[Case], few: Collection[tuple[str, str, str]]) -> list[Any]:
+    """Return the parameters of a campaign.
+
+    :param few: what is not left to `make test-long`
+    """
+    return [
+        pytest.param(
+            case, step, then, marks=() if (case.operation, step, then) in few else pytest.mark.long, id=f"{case.operation}, {step}, {then}"
+        )
+        for case in cases
+        for step in killed.STEPS
+        for then in FOLLOW_UPS
+    ]
+
+
+def undoable(cases: Iterable[Case]) -> list[Case]:
+    return [case for case in cases if case.can_be_undone]
 
 
 class Killing:
@@ -15,20 +38,26 @@ class Killing:
     """
 
     def __init__(self, case: Case, parts: Parts, run, options) -> None:
-        self.case, self.run, self.options = case, run, options
         self.made: Made = case.prepare(parts)
+        self.case, self.run, self.options = case, run, options
         self.answers = ("--yes", *(word for name in self.made.confirm for word in ("--confirm", name)))
         self.look = self.made.look
         assert self.look() == case.before
+        self.earlier = {row["id"] for row in self.entries()}
 
     def command(self) -> list[object]:
-        return [*self.made.command, *self.answers[bool("--yes" in self.made.command) :]]
+        return [*self.made.command, *(self.answers if self.made.asks else ())]
 
     def kops(self, *arguments):
         return self.run(*arguments, *self.options)
 
     def entries(self):
         return self.kops("journal", "list", "-o", "json").ok().json
+
+    def new_entry(self):
+        """Return the id of the newest entry of the operation that was not there before; None if there is none."""
+        new = [row for row in self.entries() if row["operation"] == self.case.operation and row["id"] not in self.earlier]
+        return new[0]["id"] if new else None
 
     def kill(self, step, *command):
         killed.run(step, *command, *self.options)
@@ -38,7 +67,7 @@ class Killing:
         """Kill the command itself."""
         case = self.case
         found = self.kill(step, *self.command())
-        entry = next((row["id"] for row in self.entries() if row["operation"] == case.operation and not row["undoes"]), None)
+        entry = self.new_entry()
         if step == killed.BEFORE_ENTRY:
             assert (entry, found) == (None, case.before)
             return
@@ -55,7 +84,7 @@ class Killing:
         case = self.case
         self.kops(*self.command()).ok()
         assert self.look() == case.after
-        entry = self.entries()[0]["id"]
+        entry = self.new_entry()
         found = self.kill(step, "undo", entry, *self.answers)
         undo = next((row for row in self.entries() if row["undoes"] == entry), None)
         if undo is None:
@@ -71,8 +100,9 @@ class Killing:
 
     def undo(self, entry, found):
         done = self.kops("undo", entry, *self.answers)
-        wanted = found if self.case.undone is None else self.case.undone if found != self.case.before else found
-        self.ended(done, entry, found, wanted, refused=self.case.undone is None or found == self.case.before)
+        nothing = not self.case.can_be_undone or found == self.case.before
+        whole = self.look() == self.case.before  # what an undo cannot bring back may still be there
+        self.ended(done, entry, found, found if nothing else self.case.before if whole else self.case.undone, refused=nothing)
 
     def finish(self, entry, found, wanted, *, can):
         done = self.kops("journal", "finish", entry, *self.answers)
@@ -84,7 +114,7 @@ class Killing:
             assert done.code == 0
             assert self.look() != found
         else:
-            self.ended(done, entry, found, self.case.after, refused=found == self.case.after)
+            self.ended(done, entry, found, self.case.after, refused=found == self.case.after or self.case.refers)
 
     def ended(self, done, entry, found, wanted, *, refused):
         """See that it came to what was wanted and the entry is closed, or that it was refused and nothing was changed.

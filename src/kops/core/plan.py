@@ -96,10 +96,6 @@ class DerivedItems(Sequence[Item]):
     def overview(self) -> Iterator[dict[str, Json]]:
         """Yield rows that summarize the items for a person."""
 
-    @abstractmethod
-    def deltas(self) -> Iterator[int]:
-        """Yield the change of each number that moves."""
-
 
 class Arguments(ABC):
     """What applying a plan needs beyond its items: a frozen dataclass per mutation, stored as JSON in files and in the journal."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
 
-from kops.core.findings import counted
 from kops.core.plan import DerivedItems, Item, Plan
 from kops.core.topics.settings import readable_value
 from kops.core.visible import visible
@@ -37,17 +36,7 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
         parts.extend(_blocks(run) if has_parts else [_lines_of(*table_rows(run, delta=moving), terminal=terminal)])
     if len(items) < len(plan.items):
         parts.append(f"... and {len(plan.items) - len(items)} more; --dry-run shows all")
-    if moving:
-        parts.append(_moved(delta for item in plan.items if (delta := _delta(item)) is not None))
     return "\n".join(part for part in parts if part)
-
-
-def _moved(deltas: Iterable[int]) -> str:
-    """Return how many offsets a plan skips and goes back over, in all; empty where nothing moves."""
-    by = list(deltas)
-    onward, back = sum(delta for delta in by if delta > 0), -sum(delta for delta in by if delta < 0)
-    said = [f"skips {counted(onward, 'unread offset')}"] if onward else []
-    return ", ".join([*said, *([f"reads {counted(back, 'offset')} again"] if back else [])])
 
 
 def _delta(item: Item) -> int | None:
@@ -60,7 +49,7 @@ def _overview(items: DerivedItems, limit: int | None, *, terminal: bool) -> str:
     table = _lines_of(rows, list(rows[0]), terminal=terminal)
     more = sum(1 for _ in items.overview()) - len(rows)
     left = [f"... and {more} more; --dry-run shows all"] if more else []
-    lines = [table, *left, f"{len(items):,} partitions in all; --dry-run -o json or csv lists each", _moved(items.deltas())]
+    lines = [table, *left, f"{len(items):,} partitions in all; --dry-run -o json or csv lists each"]
     return "\n".join(line for line in lines if line)
 
 

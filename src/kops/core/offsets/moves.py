@@ -153,10 +153,6 @@ class MoveItems(DerivedItems):
     def changes(self) -> bool:
         return any(group.left or group.changed for group in self.groups)
 
-    def deltas(self) -> Iterator[int]:
-        pairs = (pair for group in self.groups for topic in group.topics for pair in topic.pairs())
-        return (after - before for _, before, after in pairs if before is not None and after is not None)
-
     def overview(self) -> Iterator[dict[str, Json]]:
         """Yield one row per topic of each group: how many partitions move, and why; groups that are left alone come first."""
         yield from ({"group": group.group, "topic": None, "move": "none", "reason": group.left} for group in self.groups if group.left)

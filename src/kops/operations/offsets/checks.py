@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, TimedOut
+from kops.core.findings import counted
 from kops.core.models import Bounds, CommittedOffset, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import ABSENT, Column, GroupMoves, TopicMoves
@@ -205,6 +206,41 @@ def _refuse_outside(partition: TopicPartition, offset: int | None, bounds: Mappi
     if not found.log_start_offset <= offset <= found.log_end_offset:
         has = f"{found.log_start_offset} to {found.log_end_offset}"
         raise StateMoved(f"{partition} no longer has offset {offset}, it has {has}", hint="run the command again")
+
+
+def passed_over(
+    services: Services, groups: Sequence[GroupMoves], bounds: Mapping[TopicPartition, Bounds | KopsError] | None
+) -> tuple[str, ...]:
+    """Return how many offsets moves skip and go back over, in a sentence: only those that the logs have.
+
+    :param bounds: of the partitions; None: they are read
+    """
+    pairs = [
+        ((topic.topic, partition), before, after)
+        for group in groups
+        for topic in group.topics
+        for partition, before, after in topic.pairs()
+        if before is not None and after is not None
+    ]
+    if bounds is None:
+        bounds = services.kafka.offsets.bounds_or_errors({TopicPartition(*at) for at, _, _ in pairs}) if pairs else {}
+    logs = {(at.topic, at.partition): found for at, found in bounds.items() if isinstance(found, Bounds)}
+    skipped = again = unknown = 0
+    for at, before, after in pairs:
+        log = logs.get(at)
+        if log is None:
+            unknown += 1
+            continue
+        low, high = log.log_start_offset, log.log_end_offset
+        delta = min(max(after, low), high) - min(max(before, low), high)
+        if delta > 0:
+            skipped += delta
+        else:
+            again -= delta
+    said = [f"skips {counted(skipped, 'unread offset')}"] if skipped else []
+    said += [f"reads {counted(again, 'offset')} again"] if again else []
+    said += [f"how many in {counted(unknown, 'partition')} is not known, since the log cannot be read"] if unknown else []
+    return (", ".join(said),) if said else ()
 
 
 def outside_log(services: Services, group: GroupMoves) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kops.core.errors import GroupActive, KopsError, Refused, StateMoved
 from kops.core.findings import counted, names_text
-from kops.core.models import Group, TopicPartition
+from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems, TopicMoves
 from kops.core.plan import ItemResult, Plan, Status, not_done
 from kops.operations.groups.matching import refuse_active
@@ -28,6 +28,7 @@ from kops.operations.offsets.checks import (
     moved_since,
     moved_since_planned,
     outside_log,
+    passed_over,
     refusal_of,
     refuse_outside_log,
     remaining_moves,
@@ -60,9 +61,11 @@ def plan_move(
     warnings: Sequence[str] = (),
     within_log: bool = True,
     delete_groups: tuple[str, ...] = (),
+    bounds: Mapping[TopicPartition, Bounds] | None = None,
 ) -> Plan[OneMove]:
     """Plan to commit offsets for one group; its items are named by their partitions.
 
+    :param bounds: of the partitions; None: they are read
     :param within_log: refuse to apply the plan if the log no longer has the offsets
     :param delete_groups: see ``Moves``
     """
@@ -77,6 +80,7 @@ def plan_move(
         guard={"group": moves.state, "committed": {str(at): one.offset if one else None for at, one in prior.items()}},
         arguments=arguments,
         warnings=tuple(warnings),
+        notes=passed_over(services, [moves], bounds),
     )
 
 
@@ -88,6 +92,7 @@ def plan_moves(
     warnings: Sequence[str] = (),
     within_log: bool = True,
     delete_groups: tuple[str, ...] = (),
+    bounds: Mapping[TopicPartition, Bounds] | None = None,
 ) -> Plan[Moves]:
     """Plan to commit offsets for many groups; see ``plan_move``."""
     moving = [group for group in groups if group.changed]
@@ -102,6 +107,7 @@ def plan_moves(
         guard={"groups": {group.group: group.state for group in groups}},
         arguments=Moves(groups, within_log, delete_groups),
         warnings=tuple(warnings),
+        notes=passed_over(services, moving, bounds),
     )
 
 

@@ -75,7 +75,7 @@ def plan_group(
     after = {partition: committed.offset for partition, committed in moves.writes().items() if committed is not None}
     passed = passed_transactions(services, after, current, targets.bounds)
     warnings = [*_kept_behind(wanted, [moves]), *passed, *time_warnings(services, targets.by_time())]
-    return plan_move(services, moves, summary=summary, warnings=warnings)
+    return plan_move(services, moves, summary=summary, warnings=warnings, bounds=targets.bounds)
 
 
 def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule], *, summary: str) -> Plan[Moves]:
@@ -123,7 +123,7 @@ def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule],
     warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups), *time_warnings(services, targets.by_time())]
     if chosen.groups.keys() != chosen.named and (missing := why_incomplete(services)):
         warnings.append(missing.message)
-    return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings)
+    return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings, bounds=targets.bounds)
 
 
 def _resolved(wanted: Mapping[str, RequestedMove], targets: Targets) -> list[GroupMoves]:

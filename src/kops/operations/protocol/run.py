@@ -117,7 +117,7 @@ def _carry_out(
         reached = Result(tuple(results)).status
         notes = _close(journal, entry, _closing_status(reached, results, mutation), results, left=left)
         journalled = not notes
-        if reached is Status.DONE and journalled:
+        if reached in (Status.DONE, Status.UNCHANGED) and journalled:
             notes = _mark(services, journal, mutation, entry)
     return Result(tuple(results), (*messages, *notes), journalled=journalled), entry
 

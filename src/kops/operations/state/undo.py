@@ -28,8 +28,9 @@ def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[
     if arguments.grow:
         _refuse_grown(services, arguments)
     topics = _topics_back(services, arguments, results)
+    arguments = _written(services, plan)
     refuse_without_stages(arguments)
-    engine = start_engine(services, arguments.master)
+    engine = start_engine(services, arguments.master) if any(store.contents for store in arguments.stores.values()) else None
     now = services.kafka.groups.committed([arguments.application], stable=True)[arguments.application]
     undo = replace(
         arguments,
@@ -61,6 +62,21 @@ def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[
         notes=(),
     )
     return guarded(services, back)
+
+
+def _written(services: Services, plan: Plan[StateArguments]) -> StateArguments:
+    """Return the arguments of a plan without the contents of stores to whose changelog nothing was appended: it ends where it ended before.
+
+    Changelogs that are recreated keep theirs.
+    """
+    arguments, before = plan.arguments, plan.guard["changelog_ends"]
+    appended = {store.changelog for store in arguments.stores.values() if store.contents} - {change.name for change in arguments.topics}
+    ends = log_ends(services, appended & services.kafka.topics.existing(appended).keys())
+    moved = {at.topic for at, end in ends.items() if before.get(str(at)) != end}
+    stores = {
+        name: replace(store, contents={}) if store.changelog in appended - moved else store for name, store in arguments.stores.items()
+    }
+    return replace(arguments, stores=stores)
 
 
 def _refuse_after_loss(plan: Plan[StateArguments]) -> None:
@@ -99,7 +115,7 @@ def _topics_back(services: Services, arguments: StateArguments, results: Sequenc
     return tuple(back)
 
 
-def _store_back(engine: Engine, store: StoreWrite, before: Sequence[TopicChange], topics: Sequence[TopicChange]) -> StoreWrite:
+def _store_back(engine: Engine | None, store: StoreWrite, before: Sequence[TopicChange], topics: Sequence[TopicChange]) -> StoreWrite:
     """Return a store of the undo: its other stage, nothing where the topic goes or is still as it was, or the same stage backwards.
 
     :param before: the changes of topics that are undone; ``topics``: the changes that undo them
@@ -113,7 +129,7 @@ def _store_back(engine: Engine, store: StoreWrite, before: Sequence[TopicChange]
             prior_stage=store.stage,
             prior_contents=store.contents,
         )
-    if not store.contents:
+    if not store.contents or engine is None:
         return store
     return replace(store, backwards=not store.backwards, contents=contents_backwards(engine, store))
 
@@ -124,7 +140,8 @@ def _commits_back(
     """Return the previous commits; those of a topic that is deleted go with it, and a recreated repartition topic begins at 0."""
     if not arguments.committed_before:
         gone = {change.name for change in topics if change.after is None}
-        return {at: found for at, found in arguments.prior.items() if at.topic not in gone}
+        moved = {at: found for at, found in arguments.prior.items() if offset_of(now.get(at)) != offset_of(found)}
+        return {at: found for at, found in moved.items() if at.topic not in gone}
     made = {change.name: change.after for change in topics if change.after}
     back: dict[TopicPartition, CommittedOffset | None] = {}
     for at, found in arguments.committed_before.items():

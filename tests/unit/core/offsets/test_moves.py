@@ -43,7 +43,6 @@ def test_items():
     assert items[1] == items[-4] == list(items)[1]
     assert items[1:3] == tuple(list(items)[1:3])
     assert items.changes
-    assert list(items.deltas()) == [3]
     assert not MoveItems([GroupMoves("g", "EMPTY", (TopicMoves("t", (0,), Column((1,)), Column((1,))),))]).changes
     assert list(items.overview()) == [
         {"group": "audit", "topic": None, "move": "none", "reason": "has members (STABLE)"},

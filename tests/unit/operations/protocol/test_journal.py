@@ -75,8 +75,8 @@ def test_newest_first_and_last(journal, plan):
 
 def at(monkeypatch, text):
     """Let the journal's clock show a time."""
-    told = SimpleNamespace(now=lambda _zone: datetime.fromisoformat(text).replace(tzinfo=timezone.utc))
-    monkeypatch.setattr("kops.operations.protocol.journal.datetime", told)
+    clock = SimpleNamespace(now=lambda _zone: datetime.fromisoformat(text).replace(tzinfo=timezone.utc))
+    monkeypatch.setattr("kops.operations.protocol.journal.datetime", clock)
 
 
 def test_a_clock_that_was_put_back_does_not_change_the_order(journal, plan, monkeypatch):

@@ -1,4 +1,4 @@
-"""Entries that were stopped in the middle: which later entry did what is left of them, and what an undo of them takes back."""
+"""Entries that were stopped in the middle: which later entry did what is left of them, and what an undo of them restores."""
 
 import subprocess
 import sys
