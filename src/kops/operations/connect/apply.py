@@ -62,7 +62,7 @@ def plan_alter_settings(
         rows = list(problems(services, DeclaredConnector(connector.name, after, "", "--config")))
         refuse_wrong(rows)
         warnings += [_warning(row) for row in rows if row["setting"] in settings]
-        passwords = password_settings(services, connector.plugin)
+        passwords = password_settings(services, after)
         changes.append(ConnectorChange(connector.name, connector, after, "", passwords))
     return plan_changes(services, changes, same, warnings=tuple(warnings))
 
@@ -77,5 +77,4 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
     :raises NotFound: for a plain name that does not exist
     """
     found = select_some(services, patterns, regex=regex)
-    passwords = {plugin: password_settings(services, plugin) for plugin in {connector.plugin for connector in found}}
-    return plan_changes(services, [ConnectorChange(one.name, one, None, "", passwords[one.plugin]) for one in found], {})
+    return plan_changes(services, [ConnectorChange(one.name, one, None, "", password_settings(services, one.config)) for one in found], {})

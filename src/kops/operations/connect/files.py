@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect.files import CLASS, Declaration, DeclaredConnector, parse_declaration
+from kops.core.connect.files import Declaration, DeclaredConnector, parse_declaration
 from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
@@ -97,15 +96,11 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     declared = {one.name: one for one in declaration.connectors}
     names = [name for name, one in declared.items() if name not in found or own_config(found[name].config) != dict(one.config)]
     names += _undeclared(declaration, list(found)) if prune else []
-    passwords = cache(lambda plugin: password_settings(services, plugin))
-    return Comparison(declaration, tuple(_change(name, declared.get(name), found.get(name), passwords) for name in names))
+    return Comparison(declaration, tuple(_change(services, name, declared.get(name), found.get(name)) for name in names))
 
 
-def _change(
-    name: str, wanted: DeclaredConnector | None, actual: Connector | None, passwords: Callable[[str], frozenset[str]]
-) -> ConnectorChange:
-    plugins = [one.config.get(CLASS, "") for one in (wanted, actual) if one is not None]
-    secrets = frozenset().union(*map(passwords, plugins))
+def _change(services: Services, name: str, wanted: DeclaredConnector | None, actual: Connector | None) -> ConnectorChange:
+    secrets = frozenset[str]().union(*(password_settings(services, one.config) for one in (wanted, actual) if one is not None))
     if wanted is None:
         return ConnectorChange(name, actual, None, passwords=secrets)
     return ConnectorChange(name, actual, wanted.config, wanted.file, secrets)
