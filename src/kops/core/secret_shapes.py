@@ -106,7 +106,7 @@ def _spans(text: str, kept: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
 
 
 def _decoded(text: str) -> str:
-    """Return the text that Base64 stands for; empty if it is none."""
+    """Return the text that Base64 stands for; empty for anything else."""
     try:
         return base64.b64decode(text, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError):
