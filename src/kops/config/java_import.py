@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from kops.config import secrets
+from kops.config.files import read_bytes
 from kops.config.jaas import LOGIN_MODULES, parse_jaas
 from kops.config.java import SAME_IN_BOTH
 from kops.config.layers import HOSTNAME_ALGORITHM, LIBRDKAFKA_NAMES, Layer, SourcedValue
+from kops.config.properties import parse_properties
 from kops.config.schema import SETTINGS, convert_text
 from kops.core.errors import ConfigError
 from kops.core.secret_shapes import is_secret_name
@@ -33,7 +34,6 @@ _NAMES: Mapping[str, str] = {
 }
 _ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
 _IMPLIED = ("sasl.login.callback.handler.class", "sasl.oauthbearer.method")
-_UNICODE_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u")
 _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 _JCEKS_MAGIC = b"\xce\xce\xce\xce"
 _ASN1_SEQUENCE = b"\x30"
@@ -62,10 +62,7 @@ def read_client_properties(path: Path) -> ClientProperties:
 
     :raises ConfigError: if it cannot be read, or asks for something that kops does not support
     """
-    try:
-        body = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    body = read_bytes(path)
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -76,28 +73,6 @@ def read_client_properties(path: Path) -> ClientProperties:
         return convert_properties(properties, secrets.exposure(path) if holds_secret else None)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """Parse properties by the rules of ``java.util.Properties.load``; the last of a repeated key wins.
-
-    :raises ConfigError: on a broken Unicode escape, naming the key, but not the value, which may be a secret
-    """
-    from javaproperties import InvalidUEscapeError, KeyValue, parse
-
-    found: list[tuple[str, str]] = []
-    try:
-        found.extend((_whole(each.key), _whole(each.value)) for each in parse(StringIO(text)) if isinstance(each, KeyValue))
-    except InvalidUEscapeError as wrong:
-        without = [each for each in parse(StringIO(_UNICODE_ESCAPE.sub(r"\1u", text))) if isinstance(each, KeyValue)]
-        name = without[len(found)].key if len(found) < len(without) else "a property"
-        raise ConfigError(f"{name}: \\u must be followed by four hexadecimal digits") from wrong
-    return dict(found)
-
-
-def _whole(text: str) -> str:
-    """Combine surrogate pairs, and replace unpaired surrogates, which cannot be encoded."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def convert_properties(properties: Mapping[str, str], warning: str | None = None) -> ClientProperties:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from javaproperties import dumps
 
-from kops.config.java_import import parse_properties
+from kops.config.properties import parse_properties
 from kops.core.errors import ConfigError
 
 from .java_check import ask_java
