@@ -1,7 +1,6 @@
 """YAML that people write: whatever it says, it is read, or refused with the file and the line."""
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,18 +27,44 @@ WORST = [
 words = st.sampled_from([*WORST, "2026-11-20", "1", "a", "null", "true"])
 
 
-@pytest.mark.parametrize("date", ["2026-11-20", "2026-99-99", "2026-11-31", "2026-11-20T10:00:00Z", "2026-11-20 10:00:00.5 +1"])
-def test_dates_are_text(date):
-    assert parse_documents(f"at: {date}\n? {date}\n: 1\n", "f") == [{"at": date, date: 1}]
-    assert parse_documents(f"at: !!timestamp {date}\n", "f") == [{"at": date}]
+AS_WRITTEN = (
+    *("0100", "007", "12:30", "on", "off", "yes", "no", "y", "1_000", "1e3", "0x1F", "0o17", "0b1", "1.50", ".inf", "+1", "="),
+    *("2026-11-20", "2026-99-99", "2026-11-20T10:00:00Z", "2026-11-20 10:00:00.5 +1", "!!int 0100", "!!float 1.0"),
+)
 
 
-PLAIN = ("0x1F", "1_000", "1.5", ".inf", "true", "null", "~", "'2026-11-20'", "[1, a]", "{a: {b: c}}", "|\n  x", "&a 1")
+@pytest.mark.parametrize("written", AS_WRITTEN)
+def test_scalars_are_the_texts_as_written(written):
+    text = written.rpartition("!!")[2].partition(" ")[2] if written.startswith("!!") else written
+    for as_written in (False, True):
+        assert parse_documents(f"a: {written}\n", "f", as_written=as_written) == [{"a": text}]
+        assert parse_documents(f"- {written}\n", "f", as_written=as_written) == [[text]]
+    assert parse_documents(f"{text}: a\n", "f") == [{text: "a"}]
 
 
-@pytest.mark.parametrize("written", PLAIN)
-def test_everything_else_is_read_as_before(written):
-    assert parse_documents(f"a: {written}\n", "f") == [yaml.safe_load(f"a: {written}\n")]
+def test_true_false_and_null_are_those_of_the_core_schema():
+    text = "[true, False, TRUE, null, ~, Null, '', 'true', nUll, tRue]"
+    assert parse_documents(text, "f") == [[True, False, True, None, None, None, "", "true", "nUll", "tRue"]]
+    assert parse_documents(text, "f", as_written=True) == [["true", "False", "TRUE", None, None, None, "", "true", "nUll", "tRue"]]
+    assert parse_documents("a:\nb: !!null\n", "f") == [{"a": None, "b": None}]
+
+
+def test_mappings_are_merged():
+    text = "a: &a {x: 1, y: 2}\nb: {c: {d: &d {<<: *a, x: 3}}}\ne: {<<: *d, z: 4}\n"
+    assert parse_documents(text, "f")[0]["e"] == {"x": "3", "y": "2", "z": "4"}
+
+
+def test_aliases_that_multiply_are_refused():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9))]
+    with pytest.raises(ConfigError, match="line 7: not YAML: its aliases make more than 2000000 nodes"):
+        parse_documents("\n".join(lines), "f.yaml")
+    with pytest.raises(ConfigError, match="line 1: not YAML: a contains itself"):
+        parse_documents("&a [*a]", "f.yaml")
+
+
+def test_a_byte_order_mark_is_no_character(tmp_path):
+    (tmp_path / "f.yaml").write_bytes(b"\xef\xbb\xbfa: 1\n")
+    assert read_documents(tmp_path / "f.yaml") == [{"a": "1"}]
 
 
 @pytest.mark.parametrize("text", WORST)
@@ -55,7 +80,8 @@ def test_the_worst_is_read_or_refused(text):
 def test_where_it_is_wrong():
     for text, message in {
         "a: 1\nb: 2\na: 3\n": "f.yaml, line 3: not YAML: a is given twice",
-        "a:\n  b: 0x_\n": "f.yaml, line 2: not YAML: '0x_' is not a valid int",
+        "a:\n  b: !!int 0x_\n": "f.yaml, line 2: not YAML: '0x_' is not a valid int",
+        "a: 1\nb: \x07": "f.yaml, line 2: not YAML: the character U+0007 has to be escaped",
         "b: 1\na: [": "f.yaml, line 2: not YAML",
     }.items():
         with pytest.raises(ConfigError) as refused:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import ConfigError
-from kops.core.statefile.fields import Fields, owned_globs
+from kops.core.statefile.fields import Fields, config_text, owned_globs
 
 CLASS = "connector.class"
 _WRAPPED = ("name", "config")
@@ -43,7 +43,7 @@ def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
 
     A document is either what Connect's REST API accepts (``name`` and ``config``), or the settings including ``name``.
 
-    :param documents: file, place (for messages) and content of each
+    :param documents: file, place (for messages) and content of each, whose scalars are the texts as written
     :raises ConfigError: naming the file and the setting
     """
     found: dict[str, DeclaredConnector] = {}
@@ -68,21 +68,10 @@ def _connector(file: str, place: str, body: Any) -> DeclaredConnector:
             if other not in _WRAPPED:
                 raise fields.wrong(other, "is next to config", "move it inside config; only name belongs next to config")
         fields = fields.inside("config")
-    config = {key: _text(fields, key) for key in fields.body if key != "name"}
+    config = {key: config_text(fields, key) for key in fields.body if key != "name"}
     inner = fields.body.get("name")
     if inner is not None and str(inner) != name:
         raise fields.wrong("name", f"is {inner}, and the document's name is {name}", "remove it from config")
     if not config.get(CLASS):
         raise fields.wrong(CLASS, "is missing", "the class of the connector; `kops connect plugins list` shows the available ones")
     return DeclaredConnector(name, config, file, place)
-
-
-def _text(fields: Fields, name: str) -> str:
-    value = fields.body[name]
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    if isinstance(value, list) and all(isinstance(part, (str, int)) and not isinstance(part, bool) for part in value):
-        return ",".join(map(str, value))
-    raise fields.wrong(name, "has an invalid value", "a string, a number, true or false, or a list of strings")

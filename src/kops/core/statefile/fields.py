@@ -98,6 +98,20 @@ def _kind(value: Any) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
+def config_text(fields: Fields, name: str) -> str:
+    """Return a setting of a topic or connector: the text as written, or the texts of a list joined by commas.
+
+    :raises ConfigError: if it is neither; an empty text is written as such
+    """
+    value = fields.body[name]
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ",".join(value)
+    if not isinstance(value, str):
+        hint = "a string, a number, true or false, or a list of them"
+        raise fields.wrong(name, "has no value" if value is None else f"is {_kind(value)}", f'{hint}; "" is an empty text')
+    return value
+
+
 def owned_globs(fields: Fields, what: str) -> list[str]:
     """Return the names and globs of a document's ``owns``.
 

@@ -142,11 +142,12 @@ def _by_partition(fields: Fields, name: str, given: Mapping[Any, Any]) -> tuple[
 
 def _number(given: Any) -> int | None:
     """Return a number of 0 or more, otherwise None; JSON has strings as keys of mappings."""
-    if isinstance(given, str) and given.isascii() and given.isdigit():
+    if isinstance(given, str) and given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS:
         return int(given)
     return given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else None
 
 
+_MOST_DIGITS = 19
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 """A valid name of a topic, application or store."""
 

@@ -5,6 +5,7 @@ One document per topic, and documents that list the names that the files own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,7 +13,7 @@ from typing import Any
 
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.models import Setting, Topic
-from kops.core.statefile.fields import Fields, nearest, owned_globs
+from kops.core.statefile.fields import Fields, config_text, nearest, owned_globs
 from kops.core.topics.names import metric_name, name_problem
 from kops.core.topics.settings import canonical_settings, own_settings, same_value
 
@@ -52,7 +53,7 @@ class Declaration:
 def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Callable[[], set[str]] = set) -> Declaration:
     """Parse the documents of some files.
 
-    :param documents: place (for messages) and parsed YAML of each
+    :param documents: place (for messages) and YAML of each, whose scalars are the texts as written
     :param also_known: returns the settings that the brokers know; called only for a name that kops does not know
     :raises ConfigError: naming the file and the field
     """
@@ -96,31 +97,20 @@ def _count(fields: Fields, name: str, most: int = _MOST) -> int | None:
     value = fields.body.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise fields.wrong(name, f"is {value!r}", "a whole number from 1")
-    return value
+    if not isinstance(value, str) or not re.fullmatch(r"\+?[0-9]{1,20}", value) or not 1 <= int(value) <= most:
+        raise fields.wrong(name, f"is {value}", "a whole number from 1")
+    return int(value)
 
 
 def _settings(fields: Fields, also_known: Callable[[], set[str]]) -> dict[str, str]:
     config = fields.inside("config")
-    texts = {name: _text(config, name) for name in config.body}
+    texts = {name: config_text(config, name) for name in config.body}
     try:
         return canonical_settings(texts, also_known=also_known)
     except UsageProblem as problem:
         setting = str(problem.details.get("setting", ""))
         path = config.path(setting)
         raise ConfigError(f"{fields.file}: {path}: {problem.message}", hint=problem.hint, file=fields.file, field=path) from problem
-
-
-def _text(config: Fields, name: str) -> str:
-    value = config.body[name]
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return ",".join(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    raise config.wrong(name, "has an invalid value", "a string, a number, true or false, or a list of strings")
 
 
 class Remedy(str, Enum):

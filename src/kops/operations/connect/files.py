@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kops.config.files import read_json
 from kops.core.connect.files import Declaration, DeclaredConnector, parse_declaration
 from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
@@ -72,12 +72,7 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
     if file.suffix != ".json":
         yield from documents(file)
         return
-    try:
-        body = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}", hint="name files or directories of them") from error
-    except ValueError as error:
-        raise ConfigError(f"{file} is not JSON: {error}", file=str(file)) from error
+    body = read_json(file, hint="name files or directories of them", as_written=True)
     for number, one in enumerate(body if isinstance(body, list) else [body], 1):
         yield (f"{file}, element {number}" if isinstance(body, list) else str(file)), one
 

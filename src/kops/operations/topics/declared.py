@@ -171,11 +171,11 @@ def files_at(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
 
 
 def documents(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the documents of a YAML file, each with its location for error messages.
+    """Yield the documents of a YAML file, each with its location for error messages; scalars are the texts as written.
 
     :raises ConfigError: naming the file and the line
     """
-    bodies = read_documents(file, hint="name YAML files or directories of them")
+    bodies = read_documents(file, hint="name YAML files or directories of them", as_written=True)
     for number, body in enumerate(bodies, 1):
         if body is not None:  # a separator at the end leaves an empty document
             yield (f"{file}, document {number}" if len(bodies) > 1 else str(file)), body

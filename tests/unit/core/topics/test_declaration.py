@@ -16,7 +16,8 @@ replication_factor: 3
 config:
   cleanup.policy: [compact, delete]
   retention.ms: 604800000
-  preallocate: no
+  preallocate: True
+  index.interval.bytes: 0100
   min.cleanable.dirty.ratio: 0.5
 ---
 name: shop-carts
@@ -38,7 +39,8 @@ def test_all_that_a_file_may_say(tmp_path):
     assert orders.settings == {
         "cleanup.policy": "compact,delete",
         "retention.ms": "604800000",
-        "preallocate": "false",
+        "preallocate": "true",
+        "index.interval.bytes": "100",
         "min.cleanable.dirty.ratio": "0.5",
     }
     assert (carts.partitions, carts.replication_factor, carts.settings) == (None, None, {})
@@ -59,14 +61,17 @@ def test_directories_are_read_through(tmp_path):
         ("name: a b\n", "name", "has the character ' '"),
         ("name: a\npartitons: 1\n", "partitons", "is not a field of a topic"),
         ("name: a\npartitions: 0\n", "partitions", "partitions is 0"),
-        ("name: a\npartitions: '3'\n", "partitions", "partitions is '3'"),
-        ("name: a\npartitions: true\n", "partitions", "partitions is True"),
+        ("name: a\npartitions: 0x3\n", "partitions", "partitions is 0x3"),
+        ("name: a\npartitions: true\n", "partitions", "partitions is true"),
+        ("name: a\npartitions: [3]\n", "partitions", "partitions is ['3']"),
+        ("name: a\nconfig: {preallocate: no}\n", "config.preallocate", "preallocate=no is not valid"),
+        ("name: a\nconfig: {retention.ms: 12:30}\n", "config.retention.ms", "retention.ms=12:30 is not valid"),
         ("name: a\nreplication_factor: 40000\n", "replication_factor", "replication_factor is 40000"),
         ("name: a\nconfig: [x]\n", "config", "config must be a mapping, not a list"),
         ("name: a\nconfig: {retenton.ms: 1}\n", "config.retenton.ms", "there is no topic setting retenton.ms"),
         ("name: a\nconfig: {retention.ms: 7d}\n", "config.retention.ms", "it must be a whole number"),
-        ("name: a\nconfig: {retention.ms: null}\n", "config.retention.ms", "has an invalid value"),
-        ("name: a\nconfig: {retention.ms: {a: b}}\n", "config.retention.ms", "has an invalid value"),
+        ("name: a\nconfig: {retention.ms: null}\n", "config.retention.ms", "has no value"),
+        ("name: a\nconfig: {retention.ms: {a: b}}\n", "config.retention.ms", "is a mapping"),
         ("name: a\n---\nname: a\n", "name", "a is declared twice"),
         ("name: a.b\n---\nname: a_b\n", "name", "a_b collides with a.b"),
         ("owns: []\n", "owns", "must be a name, a glob, or a list of them"),

@@ -42,8 +42,8 @@ def test_both_document_forms_in_yaml_and_json(tmp_path):
     [
         ("name: a", "connector.class is missing"),
         ("connector.class: a.B", "name is missing"),
-        ("name: a\nconnector.class: a.B\nx: {y: 1}", "x has an invalid value"),
-        ("name: a\nconnector.class: a.B\nx: null", "x has an invalid value"),
+        ("name: a\nconnector.class: a.B\nx: {y: 1}", "x is a mapping"),
+        ("name: a\nconnector.class: a.B\nx: null", "x has no value"),
         ("name: a\nconfig: {connector.class: a.B}\ntasks.max: 1", "tasks.max is next to config"),
         ("name: a\nconfig: {connector.class: a.B, name: b}", "name is b, and the document's name is a"),
         ("name: a\nconnector.class: a.B\n---\nname: a\nconnector.class: a.B", "a is declared twice"),
@@ -64,3 +64,28 @@ def test_invalid_json_is_rejected(tmp_path):
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(ConfigError, match="is not JSON"):
         read_declaration([str(tmp_path)])
+
+
+WRITTEN = ["0100", "007", "12:30", "on", "no", "True", "1e3", "1.50", "0x1F", "1_000", "2026-11-20", "12345678901234567.89"]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_values_are_the_texts_as_written(tmp_path, text):
+    (tmp_path / "a.yaml").write_text(f"name: {text}\nconfig:\n  connector.class: a.B\n  value: {text}\n  list: [{text}, {text}]\n")
+    (only,) = read_declaration([str(tmp_path / "a.yaml")]).connectors
+    assert only.name == text
+    assert only.config == {"connector.class": "a.B", "value": text, "list": f"{text},{text}"}
+
+
+def test_json_values_are_the_texts_as_written(tmp_path):
+    body = '{"name": "a", "connector.class": "a.B", "x": 1.50, "y": 1e3, "z": [12345678901234567.89, true], "flag": false}'
+    (tmp_path / "a.json").write_bytes(b"\xef\xbb\xbf" + body.encode())
+    (only,) = read_declaration([str(tmp_path / "a.json")]).connectors
+    assert only.config == {"connector.class": "a.B", "x": "1.50", "y": "1e3", "z": "12345678901234567.89,true", "flag": "false"}
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.yaml"])
+def test_a_key_given_twice_is_refused(tmp_path, name):
+    (tmp_path / name).write_text('{"name": "a", "config": {"connector.class": "a.B", "password": "0123", "password": "x"}}')
+    with pytest.raises(ConfigError, match="password is given twice"):
+        read_declaration([str(tmp_path / name)])
