@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.config.files import read_json
-from kops.core.connect.files import Declaration, DeclaredConnector, parse_declaration
+from kops.config.files import read_bytes, read_json
+from kops.config.properties import read_properties
+from kops.core.connect.files import CLASS, Declaration, DeclaredConnector, parse_declaration
 from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
@@ -18,7 +19,8 @@ from kops.operations.connect.select import by_name
 from kops.operations.services import Services
 from kops.operations.topics.declared import documents, files_at
 
-SUFFIXES = (".yaml", ".yml", ".json")
+PROPERTIES = ".properties"
+SUFFIXES = (".yaml", ".yml", ".json", PROPERTIES)
 CREATE, CHANGE, DELETE = "create", "update", "delete"
 
 
@@ -57,18 +59,28 @@ class Comparison:
 
 
 def read_declaration(paths: Sequence[str]) -> Declaration:
-    """Read files, and all YAML and JSON files below directories.
+    """Read files, and all YAML and JSON files and connectors' properties below directories.
 
     :raises ConfigError: naming the file, and the setting or line
     """
-    files = list(dict.fromkeys(file for path in paths for file in files_at(Path(path), SUFFIXES)))
+    files = list(
+        dict.fromkeys(file for path in map(Path, paths) for file in files_at(path, SUFFIXES) if file == path or _may_declare(file))
+    )
     found = [(str(file.resolve()), place, body) for file in files for place, body in _documents(file)]
     if not found:
         raise ConfigError(f"{', '.join(paths)}: no connector is declared", hint="a document has name and config, as Connect takes it")
     return parse_declaration(found)
 
 
+def _may_declare(file: Path) -> bool:
+    """Whether a file of a directory can be a connector's: other properties there are a worker's, or secrets that references lead to."""
+    return file.suffix != PROPERTIES or CLASS.encode() in read_bytes(file)
+
+
 def _documents(file: Path) -> Iterator[tuple[str, Any]]:
+    if file.suffix == PROPERTIES:
+        yield str(file), read_properties(file, hint="name files or directories of them")
+        return
     if file.suffix != ".json":
         yield from documents(file)
         return
