@@ -31,7 +31,7 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
     """
     from kops.operations.connect.validate import ERROR, validate_files
 
-    count, rows = validate_files(session, paths)
+    count, rows, unknown = validate_files(session, paths)
     if session.output_format == "table":
         _write(rows)
     else:
@@ -41,6 +41,8 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
     checked = f"{count} configuration{'' if count == 1 else 's'} checked"
     found = f"{settings} invalid setting{'' if settings == 1 else 's'} in {len(wrong)} of them" if wrong else "all valid"
     session.note(f"{checked}, {found}")
+    for text in unknown:
+        session.note(text)
     return int(ExitCode.USAGE if wrong else ExitCode.DONE)
 
 

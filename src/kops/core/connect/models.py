@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,9 @@ UNASSIGNED = "UNASSIGNED"
 GROUP_PREFIX = "connect-"
 """Sink connectors read as the group ``connect-NAME`` unless their configuration says otherwise."""
 _CAUSE = "Caused by: "
-_LONGEST_CAUSE, _HEAD, _TAIL = 240, 110, 125
+_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+(?=[A-Z])")
+_TOPIC = re.compile(r"\btopic\s*(?:[=:]\s*['\"\[]?|['\"\[])([\w.-]+)")
+_LONGEST_CAUSE, _HEAD, _TAIL = 320, 150, 160
 """Longer causes keep head and tail: Debezium prints all its details in between, and the advice last."""
 
 
@@ -92,10 +95,16 @@ def own_config(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def root_cause(trace: str) -> str:
-    """Return the last cause that a Java stack trace names, otherwise its first line; shortened."""
+    """Return the last cause that a Java stack trace names, otherwise its first line; shortened.
+
+    If an earlier one names a topic and the last does not, as where a dead letter topic cannot be created, its message comes first.
+    """
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     cause = (causes or lines or ["no reason given"])[-1 if causes else 0]
+    about = next((line for line in reversed([*lines[:1], *causes[:-1]]) if causes and _TOPIC.search(line)), "")
+    if about and _TOPIC.search(about)[1] not in cause:  # type: ignore[index]
+        cause = f"{about.split(': ', 1)[-1]}: {_CLASS.sub('', cause)}"
     return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_HEAD].rsplit(' ', 1)[0]} ... {cause[-_TAIL:].split(' ', 1)[-1]}"
 
 
