@@ -23,7 +23,7 @@ def test_missing_topics_are_named_before_and_after(kops, connectors, topic, uniq
     assert rows[sink, DLQ]["hint"].startswith(f"create it: kops topics create {dead}, or set ")
     done = kops("apply", file, "--yes")
     assert f"{sink}: topics: topic {absent} does not exist" in done.err
-    until("its task to fail, as was said", lambda: kops("status", sink, "-o", "json").json[0]["tasks"][0]["state"] == "FAILED")
+    until("its task to fail, as announced", lambda: kops("status", sink, "-o", "json").json[0]["tasks"][0]["state"] == "FAILED")
     cause = kops("status", sink, "-o", "json").json[0]["tasks"][0]["cause"]
     assert cause.startswith(f"Could not initialize dead letter queue with topic={dead}: InvalidReplicationFactorException: ")
 
