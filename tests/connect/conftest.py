@@ -11,6 +11,7 @@ def kops(run_kops, connect_workers, monkeypatch):
     def run(*arguments, **more):
         return run_kops("connect", *arguments, "-B", connect_workers.bootstrap_servers, **more)
 
+    run.connect_only = lambda *arguments, **more: run_kops("connect", *arguments, **more)
     run.other = lambda *arguments, **more: run_kops(*arguments, "-B", connect_workers.bootstrap_servers, **more)
     return run
 

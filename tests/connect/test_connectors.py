@@ -71,6 +71,20 @@ def test_apply_change_and_undo_files(kops, connectors, topic, unique, tmp_path, 
     until("it to run again", lambda: kops("status", source, "-o", "json").ok().json[0]["tasks"])
 
 
+def test_properties_are_applied_and_compared(kops, connectors, topic, unique, tmp_path):
+    name, sink = topic("applied"), unique("sink")
+    connectors.made.append(sink)
+    file = tmp_path / "sink.properties"
+    text = f"name={sink}\nconnector.class={FILE_SINK}\nfile={tmp_path / 'out.txt'}\ntopics={name}\ntasks.max=1\n"
+    file.write_text(f"{text}fake.password={SECRET}\n")
+    assert kops("validate", file).code == 0
+    outputs = [kops("apply", file, "--yes").ok(), kops("diff", file).ok()]
+    file.write_text(text)
+    different = kops("diff", file, "-o", "json")
+    assert (different.code, [row["setting"] for row in different.json]) == (1, ["fake.password"])
+    assert SECRET not in "".join(each.out + each.err for each in [*outputs, different]) + everything_on_disk()
+
+
 def test_missing_secret_is_refused(kops, connectors, unique, tmp_path):
     name = unique("sealed")
     connectors.made.append(name)

@@ -118,7 +118,7 @@ FAMILIES = (
         {
             **_named("kafka_dlt-", {**_SPRINGS, "original-consumer-group": "group"}),
             **_named("kafka_", _SPRINGS),
-            "retry_topic-attempts": "delivery_count",
+            "retry_topic-attempts": None,  # of the next attempt, not of those that were made
         },
         ("kafka_dlt-", "kafka_original-", "kafka_exception-", "kafka_key-exception-", "retry_topic-"),
         binary=True,
@@ -138,7 +138,7 @@ FAMILIES = (
         "a SmallRye channel",
         _named(
             "delayed-retry-",
-            {**_SMALLRYES, "original-timestamp": "timestamp_ms", "count": "delivery_count", "first-processing-timestamp": None},
+            {**_SMALLRYES, "original-timestamp": "timestamp_ms", "count": None, "first-processing-timestamp": None},
         ),
         first=frozenset(_REASONS),
     ),

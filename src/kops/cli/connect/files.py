@@ -27,11 +27,11 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
     """Let the plugins on the workers validate configurations; nothing is created.
 
     Each invalid setting is shown with its plugin's message and recommended values. The exit code is 2 if there is one.
-    PATH is a YAML or JSON file, or a directory of them.
+    PATH is a YAML, JSON or properties file, or a directory of them.
     """
     from kops.operations.connect.validate import ERROR, validate_files
 
-    count, rows = validate_files(session, paths)
+    count, rows, unknown = validate_files(session, paths)
     if session.output_format == "table":
         _write(rows)
     else:
@@ -41,6 +41,8 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
     checked = f"{count} configuration{'' if count == 1 else 's'} checked"
     found = f"{settings} invalid setting{'' if settings == 1 else 's'} in {len(wrong)} of them" if wrong else "all valid"
     session.note(f"{checked}, {found}")
+    for text in unknown:
+        session.note(text)
     return int(ExitCode.USAGE if wrong else ExitCode.DONE)
 
 
@@ -81,8 +83,8 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
 def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate: bool, approval: Approval) -> int:
     """Create and change connectors as files declare them, in one plan.
 
-    PATH is a YAML or JSON file, or a directory of them; a document has name and config, as in Connect's REST API. Connect resolves
-    ${file:...} and ${env:...}. Nothing is deleted without --prune.
+    PATH is a YAML or JSON file, whose documents have name and config as in Connect's REST API, a properties file as for
+    connect-standalone.sh, or a directory of them. Connect resolves ${file:...} and ${env:...}. Nothing is deleted without --prune.
     """
     from kops.operations.connect.apply import plan_apply
 

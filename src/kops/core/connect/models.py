@@ -16,7 +16,8 @@ UNASSIGNED = "UNASSIGNED"
 GROUP_PREFIX = "connect-"
 """Sink connectors read as the group ``connect-NAME`` unless their configuration says otherwise."""
 _CAUSE = "Caused by: "
-_LONGEST_CAUSE, _LEAST = 240, 60
+_TOPIC = re.compile(r"\btopic\s*(?:[=:]\s*['\"\[]?|['\"\[])([\w.-]+)")
+_LONGEST_CAUSE, _LEAST = 320, 60
 """Longer causes keep head and tail: Debezium prints all its details in between, and the advice last."""
 _SENTENCE_END = re.compile(r"(?<=[.;!?\]])\s+(?=[A-Z(\[])")
 _PACKAGE = re.compile(r"^(?:\w+\.)+(?=\w+(?:Exception|Error)\b)")
@@ -98,17 +99,20 @@ def own_config(config: Mapping[str, str]) -> dict[str, str]:
 def root_cause(trace: str, names: Iterable[str] = ()) -> str:
     """Return the last cause that a Java stack trace names, otherwise its first line; shortened by whole sentences.
 
-    :param names: of topics and the like; the cause nearest to the last that names one of them comes before it, if it does not itself
+    The cause nearest to the last that names a topic comes before it, if it names none itself: that a topic cannot be created, and why.
+
+    :param names: of topics and the like that are looked for too
     """
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     first = [line for line in lines[:1] if not line.startswith(_CAUSE)]
     causes = [*first, *(line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE))] or ["no reason given"]
     last = causes[-1]
-    wanted = [re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])") for name in names if name]
+    topics = [found[1] for cause in causes[:-1] if (found := _TOPIC.search(cause))]
+    wanted = [re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])") for name in (*names, *topics) if name]
     if not any(pattern.search(last) for pattern in wanted):
         outer = next((one for one in reversed(causes[:-1]) if any(pattern.search(one) for pattern in wanted)), None)
         if outer is not None:
-            return f"{_shortened(_EXCEPTION.sub('', outer))}; {_shortened(last)}"
+            return f"{_shortened(_EXCEPTION.sub('', outer))}; {_shortened(_PACKAGE.sub('', last))}"
     return _shortened(last)
 
 

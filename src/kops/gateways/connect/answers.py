@@ -53,7 +53,7 @@ def body_of(url: str, answer: Any) -> Any:
         where = without_login(answer.headers.get("Location", "elsewhere")).split("?")[0]
         raise OperationFailed(f"the server at {url} is not Connect: it redirects to {where}", hint="check connect_urls of the context")
     if status >= _BAD:
-        raise _refusal(url, status, short_message(answer), from_connect=isinstance(body, dict) and "message" in body)
+        raise _refusal(url, status, short_message(answer), from_connect=_is_connects(body))
     if not is_json:
         message = short_message(answer)
         raise OperationFailed(
@@ -61,6 +61,11 @@ def body_of(url: str, answer: Any) -> Any:
             hint="check connect_urls of the context",
         )
     return body
+
+
+def _is_connects(body: Any) -> bool:
+    """Whether an error is Connect's own (``ErrorMessage``); its HTTP server answers in JSON too, such as 404 while a worker starts."""
+    return isinstance(body, dict) and "error_code" in body and "message" in body
 
 
 def _json(answer: Any) -> tuple[Any, bool]:
@@ -78,6 +83,7 @@ def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exce
     if not from_connect:
         in_place = f"something other than Connect answers {status} at {url}{f': {message}' if message else ''}"
         hint = "probably a proxy that cannot reach its workers" if status in _GATEWAYS else "check connect_urls of the context"
+        hint = "a worker that is starting answers so too; check connect_urls of the context" if status == _NOT_FOUND else hint
         return OperationFailed(in_place, hint=hint, said=message, **details)
     if status == _CONFLICT and any(sign in message.lower() for sign in _IS_REBALANCING):
         return RetryLater(StateMoved(f"Connect is rebalancing: {message}", hint="try again in a moment", **details), refused=True)

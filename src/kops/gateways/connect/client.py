@@ -40,6 +40,7 @@ class Connect:
     def __init__(self, connection: Connection, notify: Notify | None = None) -> None:
         self._workers = Workers(connection, notify)
         self._plugins: dict[bool, list[dict[str, Any]]] = {}
+        self._settings: dict[str, list[dict[str, Any]]] = {}
 
     def about(self) -> dict[str, Any]:
         """Return ``version``, ``commit`` and ``kafka_cluster_id`` of the worker that answers."""
@@ -99,11 +100,13 @@ class Connect:
         return self._plugins[connectors_only]
 
     def plugin_settings(self, plugin: str) -> list[dict[str, Any]]:
-        """Return the settings of a plugin: ``name``, ``type``, ``required``, ``default_value``, ``documentation`` and so on.
+        """Return the settings of a plugin: ``name``, ``type``, ``required``, ``default_value``, ``documentation`` and so on. Cached.
 
         :raises NotFound: when no worker has it
         """
-        return self._read("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", objects_with("name"))
+        if plugin not in self._settings:
+            self._settings[plugin] = self._read("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", objects_with("name"))
+        return self._settings[plugin]
 
     def validate(self, plugin: str, config: Config) -> dict[str, Any]:
         """Validate a configuration: ``error_count`` and ``configs``, each with ``definition`` and ``value``."""

@@ -14,6 +14,7 @@ from kops.operations.connect.change import Steps, plan_changes
 from kops.operations.connect.describe import password_settings
 from kops.operations.connect.files import ConnectorChange, compare_files
 from kops.operations.connect.select import select_some
+from kops.operations.connect.topics import Topics
 from kops.operations.connect.validate import WARNING, problems, refuse_wrong
 from kops.operations.services import Services
 
@@ -29,12 +30,15 @@ def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False,
     comparison = compare_files(services, paths, prune=prune)
     declared, touched = comparison.declaration.connectors, {change.name for change in comparison.changes}
     warnings: list[str] = []
+    unknown: tuple[str, ...] = ()
     if validate:
-        rows = [row for one in declared if one.name in touched for row in problems(services, one)]
+        topics = Topics(services)
+        rows = [row for one in declared if one.name in touched for row in problems(services, one, topics)]
         refuse_wrong(rows)
         warnings = [_warning(row) for row in rows if row["level"] == WARNING]
+        unknown = topics.unknown
     same = {one.name: "as declared" for one in declared if one.name not in touched}
-    return plan_changes(services, comparison.changes, same, warnings=tuple(warnings))
+    return plan_changes(services, comparison.changes, same, warnings=tuple(warnings), notes=unknown)
 
 
 def plan_alter_settings(
@@ -52,17 +56,17 @@ def plan_alter_settings(
             f"{name} is a secret, and secrets do not belong on a command line",
             hint=f"use a reference such as {name}=${{file:/path:key}}, or apply a file",
         )
-    changes, same, warnings = [], {}, []
+    changes, same, warnings, topics = [], {}, [], Topics(services)
     for connector in select_some(services, patterns, regex=regex):
         before = own_config(connector.config)
         after = {key: value for key, value in {**before, **settings}.items() if key not in remove}
         if after == before:
             same[connector.name] = "already set"
             continue
-        rows = list(problems(services, DeclaredConnector(connector.name, after, "", "--config")))
+        rows = list(problems(services, DeclaredConnector(connector.name, after, "", "--config"), topics))
         refuse_wrong(rows)
         warnings += [_warning(row) for row in rows if row["setting"] in settings]
-        passwords = password_settings(services, connector.plugin)
+        passwords = password_settings(services, after)
         changes.append(ConnectorChange(connector.name, connector, after, "", passwords))
     return plan_changes(services, changes, same, warnings=tuple(warnings))
 
@@ -77,5 +81,4 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
     :raises NotFound: for a plain name that does not exist
     """
     found = select_some(services, patterns, regex=regex)
-    passwords = {plugin: password_settings(services, plugin) for plugin in {connector.plugin for connector in found}}
-    return plan_changes(services, [ConnectorChange(one.name, one, None, "", passwords[one.plugin]) for one in found], {})
+    return plan_changes(services, [ConnectorChange(one.name, one, None, "", password_settings(services, one.config)) for one in found], {})

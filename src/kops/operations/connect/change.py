@@ -66,6 +66,7 @@ def plan_changes(
     unchanged: Mapping[str, str],
     *,
     warnings: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
     losses: tuple[str, ...] = (),
 ) -> Plan[Steps]:
     """Plan changes to connectors.
@@ -84,9 +85,9 @@ def plan_changes(
         names = [change.name for change in changes if change.action == action]
         parts += [f"{action} {named(names)}"] if names else []
     steps = [_step(change, key) for change in changes]
-    notes = ["offsets stay where they are: a connector of the same name resumes from them"] if deleted else []
+    kept = ["offsets stay where they are: a connector of the same name resumes from them"] if deleted else []
     lost = {step.name: _lost(step) for step in steps if _lost(step)}
-    notes += [LOST_SECRETS.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
+    kept += [LOST_SECRETS.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
     return connect_plan(
         services,
         NAME,
@@ -96,7 +97,7 @@ def plan_changes(
         delete=deleted[0] if len(deleted) == 1 else counted(deleted) if deleted else "",
         guard={change.name: config_digest(None if change.actual is None else change.actual.config, key) for change in changes},
         warnings=warnings,
-        notes=tuple(notes),
+        notes=(*notes, *kept),
         losses=losses,
     )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kops.core.connect.files import CLASS
 from kops.core.connect.models import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, UsageProblem
@@ -83,9 +84,9 @@ def _counts(states: Counter[str]) -> str:
 def describe_body(services: Services, connector: Connector, *, trace: bool = False) -> Row:
     """Return everything about a connector: status, plugin, topics, and its configuration with secrets hidden.
 
-    The plugin is asked which settings are secrets, in addition to those with telling names.
+    The plugins are asked which settings are secrets, in addition to those with telling names.
     """
-    passwords = password_settings(services, connector.plugin)
+    passwords = password_settings(services, connector.config)
     return {
         **status_body(connector, trace=trace),
         "plugin": connector.plugin,
@@ -95,13 +96,28 @@ def describe_body(services: Services, connector: Connector, *, trace: bool = Fal
     }
 
 
-def password_settings(services: Services, plugin: str) -> frozenset[str]:
-    """Return the settings that a plugin declares as secrets; none if it cannot be asked."""
-    try:
-        settings = services.connect.plugin_settings(plugin) if plugin else ()
-    except KopsError:
-        return frozenset()
-    return frozenset(str(each["name"]) for each in settings if each.get("type") == "PASSWORD")
+def password_settings(services: Services, config: Mapping[str, str]) -> frozenset[str]:
+    """Return the settings that the plugins of a configuration declare as secrets; of those that cannot be asked, none.
+
+    Besides the connector's these are its converters, transforms and predicates (KIP-769).
+    """
+    found: set[str] = set()
+    for prefix, plugin in _plugins_of(config):
+        try:
+            settings = services.connect.plugin_settings(plugin)
+        except KopsError:
+            continue
+        found |= {f"{prefix}{each['name']}" for each in settings if each.get("type") == "PASSWORD"}
+    return frozenset(found)
+
+
+def _plugins_of(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what the names of a plugin's settings begin with, and its class."""
+    places = {"": CLASS} | {f"{kind}.converter.": f"{kind}.converter" for kind in ("key", "value", "header")}
+    for kind in ("transforms", "predicates"):
+        names = [name.strip() for name in config.get(kind, "").split(",") if name.strip()]
+        places |= {f"{kind}.{name}.": f"{kind}.{name}.type" for name in names}
+    yield from ((prefix, config[setting]) for prefix, setting in places.items() if config.get(setting))
 
 
 def worker_rows(services: Services) -> list[dict[str, Any]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kops.config.files import read_json
+from kops.config.files import read_bytes, read_json
+from kops.config.properties import read_properties
 from kops.core.connect.files import CLASS, Declaration, DeclaredConnector, parse_declaration
 from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
@@ -19,7 +19,8 @@ from kops.operations.connect.select import by_name
 from kops.operations.services import Services
 from kops.operations.topics.declared import documents, files_at
 
-SUFFIXES = (".yaml", ".yml", ".json")
+PROPERTIES = ".properties"
+SUFFIXES = (".yaml", ".yml", ".json", PROPERTIES)
 CREATE, CHANGE, DELETE = "create", "update", "delete"
 
 
@@ -58,18 +59,28 @@ class Comparison:
 
 
 def read_declaration(paths: Sequence[str]) -> Declaration:
-    """Read files, and all YAML and JSON files below directories.
+    """Read files, and all YAML and JSON files and connectors' properties below directories.
 
     :raises ConfigError: naming the file, and the setting or line
     """
-    files = list(dict.fromkeys(file for path in paths for file in files_at(Path(path), SUFFIXES)))
+    files = list(
+        dict.fromkeys(file for path in map(Path, paths) for file in files_at(path, SUFFIXES) if file == path or _may_declare(file))
+    )
     found = [(str(file.resolve()), place, body) for file in files for place, body in _documents(file)]
     if not found:
         raise ConfigError(f"{', '.join(paths)}: no connector is declared", hint="a document has name and config, as Connect takes it")
     return parse_declaration(found)
 
 
+def _may_declare(file: Path) -> bool:
+    """Whether a file of a directory can be a connector's: other properties there are a worker's, or secrets that references lead to."""
+    return file.suffix != PROPERTIES or CLASS.encode() in read_bytes(file)
+
+
 def _documents(file: Path) -> Iterator[tuple[str, Any]]:
+    if file.suffix == PROPERTIES:
+        yield str(file), read_properties(file, hint="name files or directories of them")
+        return
     if file.suffix != ".json":
         yield from documents(file)
         return
@@ -92,15 +103,11 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     declared = {one.name: one for one in declaration.connectors}
     names = [name for name, one in declared.items() if name not in found or own_config(found[name].config) != dict(one.config)]
     names += _undeclared(declaration, list(found)) if prune else []
-    passwords = cache(lambda plugin: password_settings(services, plugin))
-    return Comparison(declaration, tuple(_change(name, declared.get(name), found.get(name), passwords) for name in names))
+    return Comparison(declaration, tuple(_change(services, name, declared.get(name), found.get(name)) for name in names))
 
 
-def _change(
-    name: str, wanted: DeclaredConnector | None, actual: Connector | None, passwords: Callable[[str], frozenset[str]]
-) -> ConnectorChange:
-    plugins = [one.config.get(CLASS, "") for one in (wanted, actual) if one is not None]
-    secrets = frozenset().union(*map(passwords, plugins))
+def _change(services: Services, name: str, wanted: DeclaredConnector | None, actual: Connector | None) -> ConnectorChange:
+    secrets = frozenset[str]().union(*(password_settings(services, one.config) for one in (wanted, actual) if one is not None))
     if wanted is None:
         return ConnectorChange(name, actual, None, passwords=secrets)
     return ConnectorChange(name, actual, wanted.config, wanted.file, secrets)

@@ -61,6 +61,15 @@ def plugin_class(services: Services, name: str) -> str:
     raise NotFound(f"no worker has the plugin {name}", hint=f"{meant}`kops connect plugins list` shows the available ones", plugin=name)
 
 
+def plugin_type(services: Services, name: str) -> str:
+    """Return what a plugin is: sink or source.
+
+    :raises NotFound: when no worker has it
+    """
+    found = plugin_class(services, name)
+    return next(str(each.get("type")) for each in services.connect.plugins() if each["class"] == found)
+
+
 def _short_forms(name: str) -> tuple[str, ...]:
     last = name.rsplit(".", 1)[-1]
     return (last, last.removesuffix("Connector"))

@@ -10,7 +10,8 @@ from kops.core.connect.files import CLASS, DeclaredConnector
 from kops.core.connect.secrets import has_reference, masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.operations.connect.files import read_declaration
-from kops.operations.connect.plugins import ALIKE, install_hint, plugin_class
+from kops.operations.connect.plugins import ALIKE, install_hint, plugin_class, plugin_type
+from kops.operations.connect.topics import Topics
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -22,17 +23,17 @@ _PASSED_ON = ("transforms.", "predicates.", "producer.override.", "consumer.over
 _CONVERTERS = ("key.converter.", "value.converter.", "header.converter.", "config.providers")
 
 
-def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[Row]]:
-    """Return how many connectors the files declare, and what is wrong with them; nothing is created.
+def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[Row], tuple[str, ...]]:
+    """Return how many connectors the files declare, what is wrong with them, and what is not known of their topics; nothing is created.
 
     :raises ConfigError: naming file and setting, when a file itself is wrong
     """
-    declared = read_declaration(paths).connectors
-    return len(declared), [row for one in declared for row in problems(services, one)]
+    declared, topics = read_declaration(paths).connectors, Topics(services)
+    return len(declared), [row for one in declared for row in problems(services, one, topics)], topics.unknown
 
 
-def problems(services: Services, declared: DeclaredConnector) -> Iterator[Row]:
-    """Yield each invalid setting of a connector, with its plugin's message and recommended values."""
+def problems(services: Services, declared: DeclaredConnector, topics: Topics) -> Iterator[Row]:
+    """Yield each invalid setting of a connector, with its plugin's message and recommended values, and each topic that it lacks."""
     if obstacle := services.connect.obstacle(declared.name):
         text = f"a connector of this name could be created, but not changed or deleted: {obstacle}"
         yield {**_row(declared, "name", ERROR, text, OTHER_NAME), "value": declared.name}
@@ -64,6 +65,8 @@ def problems(services: Services, declared: DeclaredConnector) -> Iterator[Row]:
             hint = f"did you mean {near[0]}?" if near and near[0] != shown.get(name) else None
             yield {**_row(declared, name, ERROR, texts, hint), "value": shown.get(name), "recommended": possible[:_MOST_RECOMMENDED]}
     yield from _unknown(declared, known)
+    for lack in topics.lacks(declared.name, plugin_type(services, declared.config[CLASS]), declared.config):
+        yield _row(declared, lack.setting, WARNING, lack.message, lack.hint)
 
 
 def _unresolved(declared: DeclaredConnector, message: str) -> str | None:

@@ -116,9 +116,28 @@ def test_causes():
     assert root_cause(TRACE) == 'java.sql.SQLException: column "amount" does not exist'
     assert root_cause("one\ntwo") == "one"
     assert root_cause("") == "no reason given"
-    assert len(root_cause("x" * 1000)) < 250
+    assert len(root_cause("x" * 1000)) < 330
     long = root_cause(f"DebeziumException: reading at [{'a=b, ' * 100}], but this is gone. Use snapshot mode when needed.")
-    assert (long[:33], long[-36:], len(long) <= 240) == ("DebeziumException: reading at [a=", "gone. Use snapshot mode when needed.", True)
+    assert (long[:33], long[-36:], len(long) <= 320) == ("DebeziumException: reading at [a=", "gone. Use snapshot mode when needed.", True)
+
+
+def test_the_cause_keeps_the_sentence_that_names_the_topic():
+    """As Connect 4.3 writes it for a dead letter topic that cannot be created."""
+    said = (
+        "org.apache.kafka.common.errors.InvalidReplicationFactorException: Unable to replicate the partition 3 time(s): The target"
+        " replication factor of 3 cannot be reached because only 1 broker(s) are registered or some brokers have all their log"
+        " directories cordoned."
+    )
+    trace = (
+        "org.apache.kafka.connect.errors.ConnectException: Could not initialize dead letter queue with topic=shipments-dlq\n"
+        "\tat org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter.createAndSetup(DeadLetterQueueReporter.java:93)\n"
+        f"Caused by: java.util.concurrent.ExecutionException: {said}\n\t... 11 more\nCaused by: {said}\n"
+    )
+    cause = root_cause(trace)
+    assert cause.startswith("Could not initialize dead letter queue with topic=shipments-dlq; InvalidReplicationFactorException: Unable to")
+    assert cause.endswith("The target" + said.split("The target")[1])
+    inner = "org.apache.kafka.common.errors.TimeoutException: Topic orders not present in metadata"
+    assert root_cause(f"a.B: cannot write to topic=orders\nCaused by: {inner}\n") == inner
 
 
 DEAD_LETTERS = """org.apache.kafka.connect.errors.ConnectException: Could not initialize dead letter queue with topic=shipments-dlq

@@ -1,5 +1,6 @@
 """Secrets of connectors: which settings they are, and that nothing of them shows."""
 
+import base64
 import json
 import threading
 from dataclasses import asdict
@@ -22,7 +23,7 @@ fs.s3a.access.key spark.hadoop.fs.s3a.access.key basic.auth.user.info spark.hado
 spark.hadoop.fs.azure.account.key.shop.dfs.core.windows.net fs.gs.auth.service.account.private.key db.pass db.pwd redis.pw dbPass
 x.token y.secret x.token.1 auth.token bearer.token connect.mqtt.password http.header.authorization azure.sas.token vault.secret.id.value
 gcs.credentials.json github.oauth.token snowflake.private.key snowflake.private.key.passphrase spark.ssl.keyPassword
-spark.authenticate.secret
+spark.authenticate.secret pin hsm.pin card_pin userPin
 """
 ORDINARY = """
 key.converter value.converter token.bucket.size token.bucket.capacity token.refresh.interval delegation.token.expiry
@@ -30,7 +31,7 @@ basic.auth.credentials.source fs.s3a.aws.credentials.provider sasl.username ssl.
 ssl.keystore.location ssl.keystore.type ssl.keystore.certificate.chain ssl.truststore.certificates client.id tasks.max key.ignore
 pk.fields message.key.columns partition.key primary.key tokenizer tokenizer.class pass.through.fields bypass passthrough compass
 errors.tolerance secret.name secret.version private.key.id access.key.id sasl.mechanism oauth.token.url password.encoder.algorithm
-keystore.path transforms.key.type
+keystore.path transforms.key.type pinned spinner pin.length pin.timeout.ms shipping
 """
 
 
@@ -122,7 +123,26 @@ PEM = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAB12cd
         ('{"user": "me", "password": "hun\\"ter2"}', '{"user": "me", "password": *}'),
         (f"ssl.keystore.key={PEM}\nnext", "ssl.keystore.key=*\nnext"),
         (PEM[:60], "*"),
+        ("Basic dXNlcjpwdw==", "Basic *"),
+        ("basic auth, basic settings, Basic MTIzNDU2Nzg=", "basic auth, basic settings, Basic MTIzNDU2Nzg="),
+        ("https://hooks.slack.com/services/T0AB1CD2E/B0AB1CD2F/aBcDeF1234567890gHiJkLmN", "https://hooks.slack.com/services/*/*/*"),
+        ("https://discord.com/api/webhooks/112233445566778899/a_B-c1D2e3F4g5H6", "https://discord.com/api/webhooks/*/*"),
+        ("https://shop.webhook.office.com/webhookb2/1f2e3d4c-aaaa-bbbb@9f8e/IncomingWebhook/0a1b2c3d4e5f/77aa-88b9",
+         "https://shop.webhook.office.com/*/*/IncomingWebhook/*/*"),
+        ("https://api.telegram.org/bot110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/sendMessage", "https://api.telegram.org/*/sendMessage"),
+        ("https://chat.googleapis.com/v1/spaces/S1/messages?key=AIzaSyD1e2f3G4h5I6j7K8l9&threadKey=a",
+         "https://chat.googleapis.com/v1/spaces/S1/messages?key=*&threadKey=a"),
+        ("INSERT INTO a SELECT c FROM b PROPERTIES('db.password'='hunter2')", "INSERT INTO a SELECT c FROM b PROPERTIES('db.password'=*)"),
+        ("INSERT INTO a SELECT c FROM b WITH PASSWORD 'hunter2' BATCH = 5", "INSERT INTO a SELECT c FROM b WITH PASSWORD * BATCH = 5"),
+        ("CREATE USER a IDENTIFIED BY `hunter2`", "CREATE USER a IDENTIFIED BY *"),
+        ('{"encryptionKey":"hunter2","pin": 1234,"id":"a"}', '{"encryptionKey":*,"pin": *,"id":"a"}'),
+        ('{"kty":"RSA","n":"0vx7","e":"AQAB","d":"X4cTteJY","p":"83i-7"}', '{"kty":"RSA","n":"0vx7","e":"AQAB","d":*,"p":*}'),
+        ('{"d":"day","p":"q"}', '{"d":"day","p":"q"}'),
+        (f"key: {base64.b64encode(PEM.encode()).decode()} and", "key: * and"),
+        (base64.b64encode(b"-----BEGIN CERTIFICATE-----" * 4).decode(), base64.b64encode(b"-----BEGIN CERTIFICATE-----" * 4).decode()),
         *((text, text) for text in (
+            "https://webhooks.shop.internal/api/orders", "https://s3.eu-central-1.amazonaws.com/bucket/2026/11/27/part-00000.avro",
+            "https://registry:8081/subjects/orders-value/versions/latest", "https://docs/0b8f6a52-1111-2222-3333-444455556666/x",
             "https://db:8443/a", "http://me@host/x", "basic authentication failed", "a bearer token is missing",
             "password: Missing required",
             "connect.token.bucket.size must be positive", "no key= value", "org.apache.kafka.connect.json.JsonConverter",
@@ -136,6 +156,13 @@ def test_shapes(text, shown):
     assert without_secrets(text) == shown.replace("*", HIDDEN)
 
 
+def test_a_key_in_json_is_hidden_where_a_stack_trace_has_it_unescaped():
+    body = json.dumps({"type": "service_account", "private_key": "MIIE\nvQIBADANBgkqhkiG9w0BAQ\n"})
+    config = {"credentials": body}
+    assert "vQIBADANBgkqhkiG9w0BAQ" not in masked(config)["credentials"]
+    assert "vQIBADANBgkqhkiG9w0BAQ" not in scrubbed("cannot parse vQIBADANBgkqhkiG9w0BAQ at 3", secret_texts(config))
+
+
 secret_word = st.text("abcdefgXYZ0123456789+/_-.~!$%^:@", min_size=8, max_size=30).map("s3cr".__add__)
 
 
@@ -144,6 +171,7 @@ secret_word = st.text("abcdefgXYZ0123456789+/_-.~!$%^:@", min_size=8, max_size=3
 @example("s3cr-a://b@c://d")
 def test_secrets_of_any_shape_are_hidden(secret):
     url = secret.replace("@", "")
+    word = "".join(letter for letter in secret if letter.isalnum()) + "aB3dE6gH9"
     config = {
         "name": "c",
         "consumer.override.ssl.keystore.key": f"-----BEGIN PRIVATE KEY-----\n{secret}{secret}\n-----END PRIVATE KEY-----",
@@ -160,12 +188,18 @@ def test_secrets_of_any_shape_are_hidden(secret):
         "bus": f"Endpoint=sb://x/;SharedAccessKeyName=n;SharedAccessKey={url}",
         "sas": f"https://x/c?sv=1&sig={url}",
         "http.headers": f"Authorization: Bearer {url}",
+        "http.auth.header": f"Basic {base64.b64encode(f'me:{secret}'.encode()).decode()}",
+        "alerts.to": f"https://hooks.slack.com/services/T0AB1CD2E/{word}",
+        "connect.kcql": f"INSERT INTO a SELECT c FROM b WITH PASSWORD '{secret}' PROPERTIES('db.password'='{secret}')",
+        "credentials": json.dumps({"id": "a", "pin": secret, "nested": [{"clientSecret": secret}]}),
+        "jwk": json.dumps({"kty": "oct", "k": secret}),
         "topics": "orders",
     }
     shown = masked(config)
     assert (shown["topics"], shown["name"]) == ("orders", "c")
     assert secret not in json.dumps(shown)
     assert url not in json.dumps(shown)
+    assert not {word, config["http.auth.header"]} & {*shown.values(), shown["alerts.to"].rsplit("/", 1)[-1]}
     trace = "\n".join(f"failed at {name} = {value}: {value!r}" for name, value in config.items())
     cleaned = scrubbed(trace, secret_texts(config))
     assert secret not in cleaned

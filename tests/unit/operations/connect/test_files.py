@@ -37,6 +37,19 @@ def test_both_document_forms_in_yaml_and_json(tmp_path):
     assert found.owns == ("shop-*",)
 
 
+def test_properties_of_a_standalone_worker(tmp_path):
+    (tmp_path / "sink.properties").write_text(
+        "# by hand\nname = sink\nconnector.class=a.B\nfile=C:\\\\data\ntopics: a,\\\n    b\nbatch 007\n"
+    )
+    (tmp_path / "worker.properties").write_text("bootstrap.servers=a:1\n")
+    (tmp_path / "secrets.properties").write_text("password=ä\n", encoding="utf-8")
+    (one,) = read_declaration([str(tmp_path)]).connectors
+    assert (one.name, one.file) == ("sink", str(tmp_path / "sink.properties"))
+    assert dict(one.config) == {"connector.class": "a.B", "file": "C:\\data", "topics": "a,b", "batch": "007"}
+    with pytest.raises(ConfigError, match=r"worker.properties: name is missing"):
+        read_declaration([str(tmp_path / "worker.properties")])
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
