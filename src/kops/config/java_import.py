@@ -17,6 +17,7 @@ from kops.config.files import read_bytes
 from kops.config.jaas import LOGIN_MODULES, parse_jaas
 from kops.config.java import SAME_IN_BOTH
 from kops.config.layers import HOSTNAME_ALGORITHM, LIBRDKAFKA_NAMES, Layer, SourcedValue
+from kops.config.pem import LARGEST
 from kops.config.properties import parse_properties
 from kops.config.schema import SETTINGS, convert_text
 from kops.core.errors import ConfigError
@@ -133,13 +134,10 @@ def store_type(path: Path) -> str:
 
     :raises ConfigError: if it cannot be read or is another kind of file
     """
-    try:
-        start = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot read the store {path}: {error.strerror}") from None
+    start = read_bytes(path, what="store", largest=LARGEST)
     if start.startswith((_JKS_MAGIC, _JCEKS_MAGIC)):
         return "JKS"
-    if b"-----BEGIN " in start:
+    if b"-BEGIN" in start:
         return "PEM"
     if start.startswith(_ASN1_SEQUENCE):
         return "PKCS12"
