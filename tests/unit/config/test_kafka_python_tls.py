@@ -28,7 +28,7 @@ def test_an_authority_of_a_file_and_of_a_text(certificates):
 
 
 def test_what_is_no_certificate_is_named():
-    with pytest.raises(ConfigError, match="ssl.ca.pem holds no certificate"):
+    with pytest.raises(ConfigError, match=r"ssl\.ca\.pem holds no certificate"):
         kafka_python_settings(Connection(("b:1",), security_protocol="SSL", client={"ssl.ca.pem": "no PEM"}))
 
 
