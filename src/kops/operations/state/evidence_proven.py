@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kops.config.durable import write_whole
+from kops.config.files import read_json
+from kops.core.errors import ConfigError
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
@@ -41,9 +43,9 @@ class PastProof:
 def remembered(services: Services, state_file: StateFile, store: Store) -> PastProof | None:
     """Return the last proof of a store with exactly this state file; None: it was never proven on this machine."""
     try:
-        body = json.loads(_path(services, state_file, store).read_text(encoding="utf-8"))
+        body = read_json(_path(services, state_file, store))
         return PastProof(body["at"], body["keys"], body["offsets"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ConfigError, KeyError, TypeError):
         return None
 
 
