@@ -20,7 +20,7 @@ COUNTS = (60, pytest.param(2_000, marks=pytest.mark.long))
 """Fewer than of other families: Java makes a whole TLS context for each, and its expression is slow where a block has no end."""
 PASSWORD = "key-password"
 BETWEEN = ("", "", "\n", "junk\n", "Bag Attributes\n    friendlyName: x\n", "# ü: a\n", "subject=CN = x\n\n", " ", "-\n", "--- x ---\n")
-MENDS = (
+CHANGES = (
     *((r"\n", " "), (r"\n", "\t"), (r"\n", "\r\n"), (r"\n", "\n\n"), (r"\n", "  \n "), (r"\n", "\r"), (r"\n", "\\n"), (r"\n", "\v")),
     *((r"-----", "-"), (r"-----", "----"), (r"-----", "--------"), (r"=+", ""), (r"\n$", ""), (r"(?<=[^-])\n(?=[^-])", "")),
     *((r"BEGIN ", "BEGIN"), (r"(BEGIN|END) ", r"\1 X509 "), (r"(BEGIN|END) ", r"\1  "), (r"(BEGIN|END) ", r"\1\n"), (r"-----\n", "-----")),
@@ -55,15 +55,15 @@ def parts(tmp_path_factory):
     return {file.name: file.read_text() for file in folder.iterdir()}
 
 
-def mended(random, text):
+def changed(random, text):
     for _ in range(random.choice((0, 0, 1, 1, 1, 2))):
-        text = re.sub(*random.choice(MENDS), text)
+        text = re.sub(*random.choice(CHANGES), text)
     return text
 
 
 def text_of(random, texts):
     chosen = (random.choice(texts) for _ in range(random.choice((1, 1, 1, 2, 3))))
-    return "".join(random.choice(BETWEEN) + mended(random, each) for each in chosen) + random.choice(BETWEEN)
+    return "".join(random.choice(BETWEEN) + changed(random, each) for each in chosen) + random.choice(BETWEEN)
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -35,7 +35,7 @@ _NAMES: Mapping[str, str] = {
 }
 _ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
 _IMPLIED = ("sasl.login.callback.handler.class", "sasl.oauthbearer.method")
-_TRIMMED = "".join(map(chr, range(33)))  # what String.trim takes away
+_TRIMMED = "".join(map(chr, range(33)))  # what String.trim removes
 _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 _JCEKS_MAGIC = b"\xce\xce\xce\xce"
 _ASN1_SEQUENCE = b"\x30"

@@ -38,11 +38,13 @@ def _tls(connection: Connection) -> dict[str, str]:
     files: dict[str, str] = {}
     for setting, (name, holds) in _PEM.items():
         if path := getattr(connection, setting):
-            mended = for_openssl(read_pem(path, setting, holds), holds, path)
-            if mended and mended.count("-----BEGIN") > 1 and setting != "ca_file":  # librdkafka takes the first of ssl.certificate.pem
+            rewritten = for_openssl(read_pem(path, setting, holds), holds, path)
+            if (
+                rewritten and rewritten.count("-----BEGIN") > 1 and setting != "ca_file"
+            ):  # librdkafka takes the first of ssl.certificate.pem
                 hint = "put each between -----BEGIN ...----- and -----END ...-----, in lines of 64 characters"
                 raise ConfigError(f"{path} ({setting}) holds several parts without line ends, which OpenSSL does not read", hint=hint)
-            files |= {f"ssl.{name}.pem": mended} if mended else {f"ssl.{name}.location": path}
+            files |= {f"ssl.{name}.pem": rewritten} if rewritten else {f"ssl.{name}.location": path}
     if connection.keystore_file:
         readable(connection.keystore_file, "keystore_file")
     named = {
