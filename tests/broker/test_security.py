@@ -84,6 +84,17 @@ def test_the_file_that_apaches_tool_takes_kops_takes_too(context, environ, run_k
     assert imported.json["cluster_id"] == by_flag.json["cluster_id"]
 
 
+def test_certificates_that_have_lost_their_line_ends(context, environ, run_kops, tmp_path, secured):
+    settings = java_settings(context, tmp_path)
+    trusted = Path(settings.pop("ssl.truststore.location")).read_text(encoding="utf-8")
+    file = tmp_path / "client.properties"
+    file.write_text(format_properties(settings | {"ssl.truststore.certificates": trusted.replace("\n", " ")}))
+    file.chmod(0o600)
+    assert apache_topics(secured, file).returncode == 0
+    run_kops("context", "import", file, "--name", "flat").ok()
+    assert "orders" in run_kops("topics", "list", "-c", "flat", "-o", "name").ok().out.split()
+
+
 def test_password_from_the_environment_and_a_command(context, secured, run_kops, monkeypatch):
     monkeypatch.setenv("KOPS_PASSWORD", secured.sandbox.password_file.read_text().strip())
     assert run_kops("context", "test").ok()

@@ -221,7 +221,7 @@ def test_import_keeps_the_password_in_a_file_of_its_own(run_kops, config, tmp_pa
         f'sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="{WORD}";\n'
     )
     file.chmod(0o600)
-    saved = run_kops("context", "import", file, "--name", "prod", "-o", "json").ok()
+    saved = run_kops("context", "import", file, "--name", "prod", "--no-test", "-o", "json").ok()
     table = tomlkit.parse(config.read_text()).unwrap()["contexts"]["prod"]
     password_file = Path(table.pop("password_file"))
     assert table == {
@@ -247,8 +247,36 @@ def test_import_without_brokers_asks_for_them(run_kops, config, tmp_path):
     missing = run_kops("context", "import", file, "--name", "prod")
     assert missing.code == 2
     assert "hint: add --bootstrap-servers" in missing.err
-    run_kops("context", "import", file, "--name", "prod", "--bootstrap-servers", "a:1, b:2").ok()
+    run_kops("context", "import", file, "--name", "prod", "--bootstrap-servers", "a:1, b:2", "--no-test").ok()
     assert tomlkit.parse(config.read_text()).unwrap()["contexts"]["prod"]["bootstrap_servers"] == ["a:1", "b:2"]
+
+
+@pytest.mark.broker
+def test_import_saves_what_works(run_kops, config, tmp_path, broker):
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers={broker.bootstrap_servers}\n")
+    run_kops("context", "import", file, "--name", "here").ok()
+    run_kops("context", "test", "here").ok()
+
+
+def test_import_does_not_save_what_does_not_work(run_kops, config, tmp_path, free_port):
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers=127.0.0.1:{free_port}\nrequest.timeout.ms=5000\n")
+    silent = run_kops("context", "import", file, "--name", "prod")
+    assert silent.code == 3
+    assert f"no broker answers at 127.0.0.1:{free_port}" in silent.err
+    assert "context prod is not saved" in silent.err
+    assert "--no-test" in silent.err
+    file.write_text("bootstrap.servers=a:1\nsecurity.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.certificates=nothing\n")
+    broken = run_kops("context", "import", file, "--name", "prod", "--no-test")
+    assert broken.code == 2
+    assert "ssl.ca.pem holds no certificate" in broken.err
+    empty = "-----BEGIN CERTIFICATE----- AAAA -----END CERTIFICATE-----"
+    file.write_text(f"bootstrap.servers=a:1\nsecurity.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.certificates={empty}\n")
+    broken = run_kops("context", "import", file, "--name", "prod", "--no-test")
+    assert broken.code == 2
+    assert "the TLS files of this context cannot be used" in broken.err
+    assert not config.exists()
 
 
 def test_names_are_completed(run_kops, config, monkeypatch, kops_process):

@@ -145,15 +145,10 @@ def read_schema(file: str, kind: str | None, references: tuple[str, ...]) -> Sch
 
     :raises UsageProblem: when it cannot be read
     """
-    from kops.core.errors import UsageProblem
+    from kops.config.files import read_text
     from kops.core.schemas.models import Schema, kind_of, parse_reference
 
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageProblem(f"cannot read the schema {file}: {error.strerror}", hint="name a file, or - for stdin") from error
-    except UnicodeDecodeError as error:
-        raise UsageProblem(f"{file} is not UTF-8: {error.reason} at byte {error.start}") from error
+    text = read_text(Path("/dev/stdin" if file == "-" else file), what="schema", hint="name a file, or - for stdin")
     return Schema(kind_of(file, text, kind), text, tuple(map(parse_reference, references)))
 
 

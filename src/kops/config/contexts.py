@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kops.config import layers
+from kops.config.files import read_text
 from kops.config.java import write_private
 from kops.config.load import ConfigFile, read_config
 from kops.config.paths import Directories
@@ -99,7 +100,7 @@ def _edit(directories: Directories, change: Callable[[MutableMapping[str, Any]],
         change(expected)
         expected |= {"current": current} if current else {}
         path = Path(os.path.realpath(directories.config_file))  # a dotfiles repository may have linked it here
-        document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else HEADER)
+        document = tomlkit.parse(read_text(path) if path.exists() else HEADER)
         change(document)
         text = tomlkit.dumps(document)
         if current and "current" in document:

@@ -35,6 +35,11 @@ def read_bytes(file: Path, *, what: str = "", hint: str | None = None, largest: 
     return data.removeprefix(_BOM)
 
 
+def is_absent(error: ConfigError) -> bool:
+    """Whether a file could not be read because there is none."""
+    return isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError))
+
+
 def read_text(file: Path, *, what: str = "", hint: str | None = None, largest: int = LARGEST) -> str:
     """Return the text of a file in UTF-8, with or without a byte order mark; line ends stay as they are.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from kops.config.connection import Connection, Secret
-from kops.config.pem import read_pem, readable
+from kops.config.pem import PRIVATE_KEY, blocks, read_pem, readable
 from kops.config.tls import accept_as_java
 from kops.core.errors import ConfigError, UsageProblem
 
@@ -72,7 +72,7 @@ def http_settings(connection: Connection, service: Literal["connect", "registry"
         certificate = readable(http.certificate_file, "http_certificate_file")
         key = readable(http.key_file, "http_key_file") if http.key_file else None
         # OpenSSL would ask for the passphrase on the terminal in the middle of a command.
-        if "ENCRYPTED" in read_pem(key or certificate, "http_key_file"):
+        if any(each.encrypted for each in blocks(read_pem(key or certificate, "http_key_file", PRIVATE_KEY), PRIVATE_KEY, "http_key_file")):
             hint = "requests cannot open it: openssl pkey -in KEY -out PLAIN_KEY, and chmod 600 PLAIN_KEY"
             raise ConfigError(f"the private key in {key or certificate} is encrypted", hint=hint)
         settings["cert"] = (certificate, key) if key else certificate

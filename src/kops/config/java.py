@@ -5,22 +5,18 @@ The properties are those of Kafka clients 3.4 and later (Spark 4.0 includes 3.9)
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import os
-import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from kops.config.connection import Connection
 from kops.config.jaas import LOGIN_MODULES, format_jaas
-from kops.config.pem import read_pem, readable
+from kops.config.pem import ENCRYPTED_KEY, PRIVATE_KEY, blocks, read_pem, readable
 from kops.core.errors import ConfigError
 
 OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
-_ENCRYPTED_KEY = re.compile(r"-----BEGIN ENCRYPTED PRIVATE KEY-----(.*?)-----END", re.DOTALL)
 _PBES2 = bytes.fromhex("06092a864886f70d01050d")
 """The object identifier 1.2.840.113549.1.5.13, DER encoded (RFC 8018)."""
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - the name of a setting
@@ -127,7 +123,10 @@ def _identity(connection: Connection, directory: Path | None) -> dict[str, str]:
         return store | ({"ssl.keystore.password": connection.keystore_password.reveal()} if connection.keystore_password else {})
     if not connection.certificate_file or not connection.key_file:
         return {}
-    chain, key = read_pem(connection.certificate_file, "certificate_file"), _private_key(connection.key_file)
+    chain, key = (
+        read_pem(connection.certificate_file, "certificate_file"),
+        private_key(connection.key_file, has_password=connection.key_password is not None),
+    )
     password = {"ssl.key.password": connection.key_password.reveal()} if connection.key_password else {}
     if directory is None:
         return {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key} | password
@@ -138,23 +137,27 @@ def _identity(connection: Connection, directory: Path | None) -> dict[str, str]:
     return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store_file.absolute())} | password
 
 
-def _private_key(path: str) -> str:
-    text = read_pem(path, "key_file")
-    if "-----BEGIN PRIVATE KEY-----" not in text and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in text:
+def private_key(path: str, *, has_password: bool) -> str:
+    """Return the text of the file with the key, if Java can open it.
+
+    :raises ConfigError: if it cannot, with the command that converts it
+    """
+    text = read_pem(path, "key_file", PRIVATE_KEY)
+    keys = blocks(text, PRIVATE_KEY, f"{path} (key_file)")
+    if len(keys) > 1:
+        raise ConfigError(f"{path} (key_file) holds {len(keys)} private keys, and Java wants one", hint="keep that of the certificate")
+    if keys[0].label not in (PRIVATE_KEY, ENCRYPTED_KEY):
         hint = f"convert it: openssl pkcs8 -topk8 -in {path} -out key.pem (add -nocrypt for no password)"
         raise ConfigError(f"the private key in {path} is not PKCS#8, which Java wants", hint=hint)
-    encrypted = _ENCRYPTED_KEY.search(text)
-    if encrypted and _PBES2 in _decoded(encrypted[1]):
+    if keys[0].encrypted is not has_password:
+        what = "has no password, and key_password is set" if has_password else "is encrypted, and no key_password is set"
+        raise ConfigError(
+            f"the private key in {path} {what}: Java would not open it", hint="set key_password only for a key with a password"
+        )
+    if keys[0].encrypted and _PBES2 in keys[0].der:
         hint = "use keystore_file, made with openssl pkcs12 -export; or encrypt with openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES"
         raise ConfigError(f"the private key in {path} is encrypted with PBES2, which Java cannot open (JDK-8231581)", hint=hint)
     return text
-
-
-def _decoded(base64_lines: str) -> bytes:
-    try:
-        return base64.b64decode(base64_lines)
-    except binascii.Error:
-        return b""
 
 
 def _sasl(connection: Connection, directory: Path | None) -> dict[str, str]:

@@ -17,6 +17,7 @@ from kops.config.files import read_bytes
 from kops.config.jaas import LOGIN_MODULES, parse_jaas
 from kops.config.java import SAME_IN_BOTH
 from kops.config.layers import HOSTNAME_ALGORITHM, LIBRDKAFKA_NAMES, Layer, SourcedValue
+from kops.config.pem import LARGEST
 from kops.config.properties import parse_properties
 from kops.config.schema import SETTINGS, convert_text
 from kops.core.errors import ConfigError
@@ -34,7 +35,7 @@ _NAMES: Mapping[str, str] = {
 }
 _ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
 _IMPLIED = ("sasl.login.callback.handler.class", "sasl.oauthbearer.method")
-_TRIMMED = "".join(map(chr, range(33)))  # what String.trim takes away
+_TRIMMED = "".join(map(chr, range(33)))  # what String.trim removes
 _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 _JCEKS_MAGIC = b"\xce\xce\xce\xce"
 _ASN1_SEQUENCE = b"\x30"
@@ -133,13 +134,10 @@ def store_type(path: Path) -> str:
 
     :raises ConfigError: if it cannot be read or is another kind of file
     """
-    try:
-        start = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot read the store {path}: {error.strerror}") from None
+    start = read_bytes(path, what="store", largest=LARGEST)
     if start.startswith((_JKS_MAGIC, _JCEKS_MAGIC)):
         return "JKS"
-    if b"-----BEGIN " in start:
+    if b"-BEGIN" in start:
         return "PEM"
     if start.startswith(_ASN1_SEQUENCE):
         return "PKCS12"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kops.config.connection import Connection
-from kops.config.pem import read_pem, readable
+from kops.config.pem import CERTIFICATE, PRIVATE_KEY, for_openssl, read_pem, readable
+from kops.core.errors import ConfigError
 
 CLIENT_ID = "kops"
+_PEM = {"ca_file": ("ca", CERTIFICATE), "certificate_file": ("certificate", CERTIFICATE), "key_file": ("key", PRIVATE_KEY)}
 
 
 def librdkafka_settings(connection: Connection) -> dict[str, Any]:
@@ -26,25 +28,32 @@ def librdkafka_settings(connection: Connection) -> dict[str, Any]:
         settings |= _tls(connection)
     if connection.uses_sasl:
         settings |= _sasl(connection)
-    return settings | dict(connection.client)
+    settings |= dict(connection.client)
+    if authorities := settings.get("ssl.ca.pem"):
+        settings["ssl.ca.pem"] = for_openssl(authorities, CERTIFICATE, "ssl.ca.pem") or authorities
+    return settings
 
 
 def _tls(connection: Connection) -> dict[str, str]:
-    for setting in ("ca_file", "certificate_file", "key_file"):
+    files: dict[str, str] = {}
+    for setting, (name, holds) in _PEM.items():
         if path := getattr(connection, setting):
-            read_pem(path, setting)
+            rewritten = for_openssl(read_pem(path, setting, holds), holds, path)
+            if (
+                rewritten and rewritten.count("-----BEGIN") > 1 and setting != "ca_file"
+            ):  # librdkafka takes the first of ssl.certificate.pem
+                hint = "put each between -----BEGIN ...----- and -----END ...-----, in lines of 64 characters"
+                raise ConfigError(f"{path} ({setting}) holds several parts without line ends, which OpenSSL does not read", hint=hint)
+            files |= {f"ssl.{name}.pem": rewritten} if rewritten else {f"ssl.{name}.location": path}
     if connection.keystore_file:
         readable(connection.keystore_file, "keystore_file")
     named = {
-        "ssl.ca.location": connection.ca_file,
-        "ssl.certificate.location": connection.certificate_file,
-        "ssl.key.location": connection.key_file,
         "ssl.key.password": connection.key_password and connection.key_password.reveal(),
         "ssl.keystore.location": connection.keystore_file,
         "ssl.keystore.password": connection.keystore_password and connection.keystore_password.reveal(),
     }
     algorithm = "https" if connection.verify_hostname else "none"
-    return {key: value for key, value in named.items() if value} | {"ssl.endpoint.identification.algorithm": algorithm}
+    return files | {key: value for key, value in named.items() if value} | {"ssl.endpoint.identification.algorithm": algorithm}
 
 
 def _sasl(connection: Connection) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from typing import Any
 
 from kops.config import layers
 from kops.config.connection import Connection
+from kops.config.files import is_absent, read_text
 from kops.config.layers import Layer, SourcedValue
 from kops.config.paths import Directories
 from kops.config.schema import SETTINGS, check_context_name, nearest
@@ -71,15 +72,19 @@ def read_config(directories: Directories) -> ConfigFile:
     """
     path = directories.config_file
     try:
-        body = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return ConfigFile(path)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text") from error
+        text = read_text(path)
+    except ConfigError as error:
+        if is_absent(error):
+            return ConfigFile(path)
+        raise
+    try:
+        body = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is not TOML that can be read: it is nested too deeply") from error
+    except ValueError as error:  # a number of more digits than Python converts
+        raise ConfigError(f"{path} is not TOML that can be read: {error}") from error
     for key in body:
         if key not in {"current", "contexts"}:
             raise ConfigError(f"{path}: {key}: there is no such setting", hint=nearest(key, ["current", "contexts"]))

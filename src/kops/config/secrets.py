@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kops.config.connection import Secret
+from kops.config.files import read_text
 from kops.core.errors import ConfigError
 
+LARGEST = 1 << 20
+"""Bytes of a file that holds a secret."""
 COMMAND_TIMEOUT = 30.0
 """Seconds that a command may take to print a secret; it may itself ask for a passphrase."""
 
@@ -18,13 +21,7 @@ def from_file(path: Path) -> Secret:
     """Return the secret stored in a file; a newline at the end is not part of it."""
 
     def read() -> str:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            # The codec's error contains the bytes, so it is not chained.
-            raise ConfigError(f"the secret in {path} is not UTF-8 text") from None
-        except OSError as error:
-            raise ConfigError(f"cannot read the secret in {path}: {error.strerror}") from None
+        text = read_text(path, what="secret in", largest=LARGEST)
         return _present(text, f"the file {path}")
 
     return Secret(f"file {path}", read)

@@ -14,6 +14,7 @@ from typing import Any
 
 from kops.config.connection import Connection
 from kops.config.durable import write_whole
+from kops.config.files import is_absent, read_json
 from kops.config.secrets import from_file
 from kops.core.errors import ConfigError
 
@@ -162,14 +163,17 @@ def load(directory: Path) -> Sandbox | None:
     """
     file = directory / "sandbox.json"
     try:
-        body = json.loads(file.read_text(encoding="utf-8"))
-        if body.pop("version") != _VERSION:
-            raise ConfigError(f"{file} was written by another version of kops", hint=f"delete {directory}")
+        body = read_json(file)
+    except ConfigError as error:
+        if is_absent(error):
+            return None
+        raise
+    if isinstance(body, dict) and body.pop("version", None) != _VERSION:
+        raise ConfigError(f"{file} was written by another version of kops", hint=f"delete {directory}")
+    try:
         nodes = tuple(Node(**node) for node in body.pop("nodes"))
         workers = tuple(Worker(**worker) for worker in body.pop("workers", ()))
         plugin_path = tuple(body.pop("plugin_path", ()))
         return Sandbox(directory=directory, nodes=nodes, workers=workers, plugin_path=plugin_path, **body)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:
+    except (ValueError, KeyError, TypeError, AttributeError) as broken:
         raise ConfigError(f"{file} cannot be read: {broken}", hint=f"stop its brokers, then delete {directory}") from broken

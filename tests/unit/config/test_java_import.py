@@ -138,7 +138,7 @@ def test_pkcs12_and_pem_key_stores(certificates):
     ("text", "message"),
     [
         ("sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;", "names com.sun.security"),
-        (f'sasl.jaas.config={SCRAM} required password="{WORD}', "a quote is not closed"),
+        (f'sasl.jaas.config={SCRAM} required password="{WORD}', "no semicolon ends it"),
         ("ssl.keystore.key=-----BEGIN PRIVATE KEY-----" + WORD, "holds the private key itself"),
         ("sasl.password=${file:/secrets:password}", "reference for a Java config provider"),
         ("security.protocol=SSLv3", "security.protocol must be one of"),

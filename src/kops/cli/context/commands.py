@@ -6,14 +6,17 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kops.cli.context.options import only_name, save_options, settings_options, table_of
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
-from kops.core.errors import ApprovalRequired
+from kops.core.errors import ApprovalRequired, KopsError, Unreachable
+
+if TYPE_CHECKING:
+    from kops.config.connection import Connection
 
 
 @click.group(cls=Group)
@@ -95,19 +98,34 @@ def add(session: Session, /, *, name: str, current: bool, replace_: bool, **valu
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--name", required=True, metavar="NAME", help="Name of the new context.")
 @click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers, if the file names none.")
+@click.option(
+    "--no-test", is_flag=True, help="Do not connect, for a cluster out of reach; certificates and passwords are loaded all the same."
+)
 @save_options
 @click.pass_obj
-def import_(session: Session, *, file: Path, name: str, bootstrap_servers: str | None, current: bool, replace_: bool) -> None:
+def import_(
+    session: Session, *, file: Path, name: str, bootstrap_servers: str | None, no_test: bool, current: bool, replace_: bool
+) -> None:
     """Create a context from a Java client.properties, the file that Apache's tools take with --command-config.
 
-    A password in it goes into a file that only you can read.
+    It is saved only after a broker has answered. A password in it goes into a file that only you can read.
     """
     from kops.operations.contexts.manage import import_context
+    from kops.operations.contexts.probe import prove
+
+    def works(connection: Connection) -> None:
+        try:
+            prove(connection, session.progress, connects=not no_test)
+        except KopsError as broken:
+            broken.message = f"{broken.message}; context {name} is not saved"
+            if isinstance(broken, Unreachable):
+                broken.hint = f"{broken.hint + '; or ' if broken.hint else ''}save it without connecting: --no-test"
+            raise
 
     text = bootstrap_servers or session.settings.get("bootstrap_server") or ""
     servers = [one.strip() for one in text.split(",") if one.strip()]
     options = {"current": current, "replace": replace_}
-    _report(session, import_context(session.directories, os.environ, name, file, bootstrap_servers=servers, **options))
+    _report(session, import_context(session.directories, os.environ, name, file, bootstrap_servers=servers, prove=works, **options))
 
 
 @group.command("test")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import ssl
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -25,8 +27,8 @@ _NAMES = {
     "sasl.password": "sasl_plain_password",
 }
 _TLS = (
-    "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.key.location", "ssl.key.password",
-    "ssl.endpoint.identification.algorithm",
+    "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem",
+    "ssl.key.password", "ssl.endpoint.identification.algorithm",
 )  # fmt: skip
 _TUNING = frozenset({
     "api.version.request", "api.version.request.timeout.ms", "broker.address.ttl", "client.rack", "connections.max.idle.ms",
@@ -85,12 +87,25 @@ def tls_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
         context = accept_as_java(ssl.create_default_context(cadata=authorities, cafile=cafile))
         if settings.get("ssl.endpoint.identification.algorithm", "https") != "https":
             context.check_hostname = False
-        if certificate := settings.get("ssl.certificate.location"):
-            # Without a password OpenSSL would prompt for one on the terminal, in the middle of a command.
-            context.load_cert_chain(certificate, settings.get("ssl.key.location"), settings.get("ssl.key.password") or "")
+        with contextlib.ExitStack() as files:
+            certificate, key = (_pem_file(settings, part, files) for part in ("certificate", "key"))
+            if certificate:
+                # Without a password OpenSSL would prompt for one on the terminal, in the middle of a command.
+                context.load_cert_chain(certificate, key, settings.get("ssl.key.password") or "")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; a ValueError: no PEM in ssl.ca.pem
         raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
     return context
+
+
+def _pem_file(settings: Mapping[str, Any], part: str, files: contextlib.ExitStack) -> str | None:
+    """Return a file with a certificate or key; a text is put into one that is gone afterwards."""
+    text = settings.get(f"ssl.{part}.pem")
+    if text is None:
+        return settings.get(f"ssl.{part}.location")
+    file = files.enter_context(tempfile.NamedTemporaryFile("w", suffix=".pem"))  # noqa: SIM115 - readable by this user only
+    file.write(text)
+    file.flush()
+    return file.name
 
 
 def connected(settings: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kops.config.durable import sync, sync_tree, write_whole
+from kops.config.files import is_absent, parse_json, read_text
 from kops.core.errors import ConfigError, OperationFailed, UsageProblem
 from kops.operations.engine.spark import Engine
 
@@ -48,10 +49,7 @@ class Place:
         :raises ConfigError: when it is not JSON
         """
         text = _read_local(self.folder) if self.folder else _newest(engine, self.manifests)[1]
-        try:
-            body = None if text is None else json.loads(text)
-        except ValueError as broken:
-            raise ConfigError(f"the manifest of {self.path} is damaged: {broken}", hint="is it an archive that kops wrote?") from broken
+        body = None if text is None else parse_json(text, f"the manifest of {self.path}", hint="is it an archive that kops wrote?")
         if body is not None and not isinstance(body, dict):
             raise ConfigError(f"the manifest of {self.path} is not valid", hint="is it an archive that kops wrote?")
         return body
@@ -137,11 +135,11 @@ def refuse_others(place: Place) -> None:
 
 def _read_local(folder: Path) -> str | None:
     try:
-        return (folder / FILE).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise ConfigError(f"cannot read {folder / FILE}: {error.strerror}", hint="may you read it?") from error
+        return read_text(folder / FILE, hint="may you read it?")
+    except ConfigError as error:
+        if is_absent(error):
+            return None
+        raise
 
 
 def _write_local(folder: Path, text: str) -> None:

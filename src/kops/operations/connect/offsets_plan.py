@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kops.config.files import parse_json, read_json
 from kops.core.connect.models import Connector
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import CommittedOffset, TopicPartition
@@ -136,12 +136,7 @@ def read_offsets(file: Path, name: str) -> list[Pair]:
     :param name: of the connector; rows of others are ignored
     :raises UsageProblem: when it cannot be read, or has no offsets
     """
-    try:
-        body = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageProblem(f"cannot read {file}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageProblem(f"{file} is not JSON: {error}", hint="`kops connect offsets show NAME -o json` prints the format") from error
+    body = read_json(file, hint="`kops connect offsets show NAME -o json` prints the format")
     rows = body.get("offsets") if isinstance(body, dict) else body
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("partition"), dict) for row in rows):
         raise UsageProblem(f"{file} has no offsets", hint='the format is [{"partition": {...}, "offset": {...}}]')
@@ -152,10 +147,7 @@ def read_offsets(file: Path, name: str) -> list[Pair]:
 
 
 def _json(text: str, option: str, *, nothing: bool = False) -> Any:
-    try:
-        body = json.loads(text)
-    except ValueError as error:
-        raise UsageProblem(f"{option} is not JSON: {error}", hint='quote it in the shell: \'{"filename": "/in.txt"}\'') from error
+    body = parse_json(text, option, hint='quote it in the shell: \'{"filename": "/in.txt"}\'')
     if not isinstance(body, dict) and not (nothing and body is None):
         raise UsageProblem(f"{option} is {text}, not an object", hint='such as \'{"filename": "/in.txt"}\'')
     return body

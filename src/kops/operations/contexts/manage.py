@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -111,10 +111,12 @@ def import_context(
     bootstrap_servers: Sequence[str] = (),
     current: bool,
     replace: bool,
+    prove: Callable[[Connection], None],
 ) -> SavedContext:
     """Create a context from a Java ``client.properties``. Secrets in it go into files that only this user can read.
 
     :param bootstrap_servers: for files that name no brokers
+    :param prove: refuses a connection that does not work, before anything is saved
     :raises Refused: when the name is in use and ``replace`` is not set
     :raises ConfigError: when kops does not support what the file asks for
     """
@@ -128,6 +130,7 @@ def import_context(
     if "bootstrap_servers" not in layer:
         raise ConfigError(f"{file} names no brokers", hint="add --bootstrap-servers host:9092")
     connection = _checked(layer, name, environ)
+    prove(connection)
     table: dict[str, Any] = {}
     for key, sourced in layer.items():
         if key.startswith("client."):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
 from kops.core.errors import AuthenticationFailed, Unreachable
 from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.core.models import Cluster
+    from kops.core.progress import Progress
+    from kops.gateways.kafka import Kafka
 
 
 def probe(services: Services) -> dict[str, Any]:
@@ -17,13 +22,7 @@ def probe(services: Services) -> dict[str, Any]:
     """
     connection = services.connection
     started = time.monotonic()
-    services.progress.step(f"connecting to {', '.join(connection.bootstrap_servers)}")
-    try:
-        cluster = services.kafka.cluster()
-    except AuthenticationFailed:
-        raise
-    except Unreachable as error:
-        raise _explained(error, connection) from error
+    cluster = _cluster(services.kafka, connection, services.progress)
     return {
         "name": connection.name or None,
         "cluster_id": cluster.cluster_id,
@@ -34,6 +33,37 @@ def probe(services: Services) -> dict[str, Any]:
         "authenticated_as": authenticated_as(connection),
         "seconds": round(time.monotonic() - started, 3),
     }
+
+
+def prove(connection: Connection, progress: Progress, *, connects: bool) -> None:
+    """Refuse a connection that does not work: its secrets and certificates are loaded as by each of kops' clients.
+
+    :param connects: also connect to the brokers
+    :raises ConfigError: when a client cannot use a secret or certificate
+    :raises Unreachable: when no broker answers, or the login is rejected
+    """
+    from kops.gateways.kafka import Kafka
+    from kops.gateways.kafka.admin import can_express, kafka_python_settings
+
+    kafka = Kafka(connection)
+    try:
+        if can_express(connection):
+            kafka_python_settings(connection)
+        kafka.client.admin  # noqa: B018 - makes the client, which loads everything and connects later
+        if connects:
+            _cluster(kafka, connection, progress)
+    finally:
+        kafka.close()
+
+
+def _cluster(kafka: Kafka, connection: Connection, progress: Progress) -> Cluster:
+    progress.step(f"connecting to {', '.join(connection.bootstrap_servers)}")
+    try:
+        return kafka.cluster()
+    except AuthenticationFailed:
+        raise
+    except Unreachable as error:
+        raise _explained(error, connection) from error
 
 
 def authenticated_as(connection: Connection) -> str:

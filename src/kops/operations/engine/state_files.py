@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kops.config.files import read_text
 from kops.config.yaml_files import read_documents
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.statefile import StateFile, Store, parse_state_file
@@ -97,10 +98,7 @@ def _with_module_source(reference: str, path: str) -> str:
     beside = Path(path).parent / f"{module}.py"
     if "." in module or not beside.is_file() or find_spec(module) is not None:
         return reference
-    try:
-        return ReducerWithSource.of(reference, beside.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {beside}: {error}", hint="save it as UTF-8") from error
+    return ReducerWithSource.of(reference, read_text(beside))
 
 
 def _refuse_without_subtraction(store: Store, reducer: Reducer) -> None:

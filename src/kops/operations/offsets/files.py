@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from kops.config.files import parse_json, read_text
 from kops.config.yaml_files import parse_documents
 from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
@@ -21,17 +21,7 @@ POSITIONS_HINT = "a list of topic, partitions (all without), position such as 12
 OFFSETS_HINT = "an array of objects with topic, partition, offset and perhaps group"
 
 
-def read_text(path: Path) -> str:
-    """Read a file.
-
-    :raises UsageProblem: when it cannot be read
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        hint = "name a file that `kops offsets export` or Apache's --export wrote, or a list of positions"
-        raise UsageProblem(f"cannot read {path}: {reason}", hint=hint) from error
+FILE_HINT = "name a file that `kops offsets export` or Apache's --export wrote, or a list of positions"
 
 
 def offset_rows(text: str, path: Path) -> list[OffsetRow]:
@@ -46,7 +36,7 @@ def file_rules(path: Path, now: datetime, narrow: Sequence[Rule] = ()) -> list[R
     :param narrow: only these topics and partitions; empty: the whole file
     :raises UsageProblem: naming the line that is not valid
     """
-    text = read_text(path)
+    text = read_text(path, hint=FILE_HINT)
     body = _positions(text, path)
     if body is not None:
         rules = [_position_rule(row, f"entry {number} of {path}", now) for number, row in enumerate(body, start=1)]
@@ -93,10 +83,7 @@ def _positions(text: str, path: Path) -> list[Mapping[str, Any]] | None:
     """Return the entries of a list of positions; None if the file has another format."""
     start = text.lstrip()
     if start.startswith("["):
-        try:
-            body = json.loads(text)
-        except ValueError:
-            return None
+        body = parse_json(text, str(path), hint=OFFSETS_HINT)
     elif start.startswith(("- ", "-\n")) or path.suffix in (".yaml", ".yml"):
         bodies = parse_documents(text, str(path), hint=POSITIONS_HINT)
         body = bodies[0] if len(bodies) == 1 else None
@@ -138,12 +125,23 @@ def _covers(narrow: Rule, rule: Rule) -> bool:
 
 
 def _json_rows(text: str, path: Path) -> list[OffsetRow]:
+    body = parse_json(text, str(path), hint=OFFSETS_HINT)
+    return [_json_row(row, f"element {number} of {path}") for number, row in enumerate(body, 1)]
+
+
+def _json_row(row: Any, where: str) -> OffsetRow:
+    if not isinstance(row, dict) or not isinstance(row.get("topic"), str) or not isinstance(row.get("group"), (str, type(None))):
+        raise UsageProblem(f"{where} names no partition", hint=OFFSETS_HINT)
+    partition, offset = (_whole(row.get(name), f"{where}: {name}") for name in ("partition", "offset"))
     try:
-        body = json.loads(text)
-        rows = [OffsetRow(row.get("group"), TopicPartition(str(row["topic"]), int(row["partition"])), int(row["offset"])) for row in body]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageProblem(f"{path} is not a JSON file of offsets: {error!r}", hint=OFFSETS_HINT) from error
-    for row in rows:
-        parse_selection(f"{row.partition.topic}:{row.partition.partition}")
-        not_negative(row.offset)
-    return rows
+        parse_selection(f"{row['topic']}:{partition}")
+        not_negative(offset)
+    except UsageProblem as problem:
+        raise UsageProblem(f"{where}: {problem.message}", hint=problem.hint) from None
+    return OffsetRow(row.get("group"), TopicPartition(row["topic"], partition), offset)
+
+
+def _whole(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageProblem(f"{where} is {value!r}, not a whole number", hint=OFFSETS_HINT)
+    return value

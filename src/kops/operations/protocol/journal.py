@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import getpass
-import json
 import os
 import re
 import socket
@@ -23,6 +22,7 @@ from enum import Enum
 from pathlib import Path
 
 from kops.config.durable import write_whole
+from kops.config.files import read_json
 from kops.core.errors import ConfigError, NotFound, UsageProblem
 from kops.core.plan import DerivedItems, ItemResult, Json, Plan, Status, plan_from_json
 from kops.core.times import time_text, to_milliseconds
@@ -267,10 +267,10 @@ def _mentions(path: Path, text: str) -> bool:
 
 def _read(path: Path) -> Entry:
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = read_json(path)
         plan = plan_from_json(body["plan"])
         return Entry(**{**body, "status": EntryStatus(body["status"]), "plan": plan, "results": tuple(body["results"])})
-    except (OSError, ValueError, KeyError, TypeError, UsageProblem) as broken:
+    except (ValueError, KeyError, TypeError, UsageProblem) as broken:
         raise ConfigError(f"journal entry {path} cannot be read: {broken}", hint="move the file away if it is of no use") from broken
 
 

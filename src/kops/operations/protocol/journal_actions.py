@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kops.config.files import read_json
 from kops.core.errors import ConfigError, Refused, StateMoved, UsageProblem
 from kops.core.plan import ItemResult, Plan, Severity, Status, not_done, plan_of_document
 from kops.operations.protocol.aftermath import losses_since, refuse_losses
@@ -25,13 +25,7 @@ def read_plan(file: Path) -> Plan:
 
     :raises UsageProblem: when it cannot be read, or is not a plan
     """
-    try:
-        body = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageProblem(f"cannot read {file}: {error.strerror}", hint="name a file that --plan-out wrote") from error
-    except ValueError as error:
-        raise UsageProblem(f"{file} is not JSON: {error}", hint="name a file that --plan-out wrote") from error
-    return typed(plan_of_document(body))
+    return typed(plan_of_document(read_json(file, hint="name a file that --plan-out wrote")))
 
 
 def status_of(entry: Entry) -> str:

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kops.config.durable import write_whole
+from kops.config.files import read_json
+from kops.core.errors import ConfigError
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
@@ -104,11 +106,11 @@ def remember_difference(
 
 def _last(services: Services, state_file: StateFile, store: Store) -> PastProof | PastDifference | None:
     try:
-        body = json.loads(_path(services, state_file, store).read_text(encoding="utf-8"))
+        body = read_json(_path(services, state_file, store))
         if "partitions" in body:
             return PastDifference(body["at"], body["keys"], body["compared"], tuple(body["partitions"]))
         return PastProof(body["at"], body["keys"], body["offsets"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ConfigError, KeyError, TypeError):
         return None
 
 

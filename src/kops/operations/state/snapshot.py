@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import kops
 from kops.config.durable import sync, sync_tree
+from kops.config.files import is_absent, read_json
 from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import CommittedOffset, NewTopic, Setting, TopicPartition, isolation_of, value_of
 from kops.core.statefile import StateFile
@@ -145,13 +146,12 @@ def read_manifest(path: Path) -> Manifest:
     :raises ConfigError: when the folder has none: it is not a snapshot, or one that was not finished
     """
     try:
-        body = json.loads((path / FILE).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ConfigError(
-            f"{path} is not a snapshot: it has no {FILE}", hint="name the folder that `kops state snapshot --to` made"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path / FILE}: {error}", hint="take the snapshot again") from error
+        body = read_json(path / FILE, hint="take the snapshot again")
+    except ConfigError as error:
+        if is_absent(error):
+            hint = "name the folder that `kops state snapshot --to` made"
+            raise ConfigError(f"{path} is not a snapshot: it has no {FILE}", hint=hint) from error
+        raise
     if not isinstance(body, dict) or body.get("version") != VERSION:
         raise ConfigError(f"{path / FILE} is not of a snapshot of version {VERSION}", hint="use the version of kops that took it")
     try:

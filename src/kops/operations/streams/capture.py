@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kops.config.files import read_json, read_text
+from kops.config.properties import parse_properties
 from kops.core.durations import duration_text
 from kops.core.errors import ConfigError, OperationFailed, TimedOut, UsageProblem
 from kops.core.streams.capture import Capture
@@ -62,17 +64,7 @@ def read_properties(path: str | None) -> dict[str, str]:
 
     :raises ConfigError: when it cannot be read
     """
-    import javaproperties
-
-    if path is None:
-        return {}
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            return dict(javaproperties.load(file))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is not a properties file: {error}") from error
+    return {} if path is None else parse_properties(read_text(Path(path)), path)
 
 
 def _captured(run: AgentRun, what: str, milliseconds: int) -> dict[str, Any]:
@@ -129,13 +121,7 @@ def load_capture(path: str) -> Capture:
 
     :raises ConfigError: when it cannot be read, or is something else
     """
-    try:
-        body = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}", hint="kops streams capture --out FILE -- COMMAND writes one") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is not JSON: {error}", hint="kops streams capture --out FILE -- COMMAND writes a capture") from error
-    return read_capture(body, path)
+    return read_capture(read_json(Path(path), hint="kops streams capture --out FILE -- COMMAND writes a capture"), path)
 
 
 def read_program(path: str) -> tuple[Capture, Topology]:

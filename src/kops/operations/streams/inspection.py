@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kops.core.errors import ConfigError
+from kops.config.files import read_bytes
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.streams.models import STREAMS, Application
@@ -51,10 +51,7 @@ def read_topology(path: str) -> Topology:
 
     :raises ConfigError: when it cannot be read, or holds no topology
     """
-    try:
-        return parse_topology(Path(path).read_text(encoding="utf-8", errors="replace"), path)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}", hint="print topology.describe() into a file") from error
+    return parse_topology(read_bytes(Path(path), hint="print topology.describe() into a file").decode(errors="replace"), path)
 
 
 def inspect_application(services: Services, name: str, topology: Topology | None = None) -> Inspection:

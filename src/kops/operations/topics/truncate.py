@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from kops.config.files import parse_json, read_text
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
@@ -33,8 +33,8 @@ def read_offsets_file(text: str, name: str) -> dict[TopicPartition, Position]:
     :param name: of the file, for messages
     :raises UsageProblem: if it is not such a file, or names a partition twice
     """
+    body = parse_json(text, name, hint=_HINT)
     try:
-        body = json.loads(text)
         rows = [_row(row) for row in body["partitions"]]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageProblem(f"{name} is not a file of offsets: {error!r}", hint=_HINT) from error
@@ -110,11 +110,7 @@ def plan_truncate_by_file(services: Services, path: Path) -> Plan[Truncation]:
 
     :raises UsageProblem: when it cannot be read, or has another format
     """
-    try:
-        positions = read_offsets_file(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageProblem(f"cannot read {path}: {reason}", hint="name a file of offsets, as Apache's --offset-json-file") from error
+    positions = read_offsets_file(read_text(path, hint="name a file of offsets, as Apache's --offset-json-file"), str(path))
     found = services.kafka.topics.describe(place.topic for place in positions)
     existing = {name: topic.places for name, topic in found.items()}
     partitions_selected([Selection(place.topic, (place.partition,)) for place in positions], existing)
