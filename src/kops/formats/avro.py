@@ -61,7 +61,7 @@ class AvroSchema:
         for schema in [self._parsed, *self._named.values()]:
             for field in schema.get("fields", ()) if isinstance(schema, dict) else ():
                 if DEFAULT in field:
-                    with suppress(ValueError, TypeError, KeyError):  # one of the wrong type is none
+                    with suppress(ValueError, TypeError, KeyError):  # one of the wrong type counts as missing
                         field["default"] = default_of(field["type"], field[DEFAULT], self._named)
         return self._parsed
 

@@ -28,7 +28,7 @@ public final class Judge {
     public static void main(String[] arguments) throws Exception {
         JSON.getFactory().setStreamReadConstraints(StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build());
         PrintStream answers = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        System.setOut(System.err); // what a library prints is no answer
+        System.setOut(System.err); // where libraries print
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         Map<String, Family> families = new HashMap<>();
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
