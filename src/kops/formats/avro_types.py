@@ -38,12 +38,12 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _UTC = datetime.timezone.utc
 
 
-class NotHeld(ValueError):
+class NotHeldError(ValueError):
     """A value that a column of Spark cannot hold; the message says which, and why."""
 
 
-def _not_held(schema: Mapping[str, Any], reason: str) -> NotHeld:
-    return NotHeld(f"{schema.get(_PATH) or 'it'}: {reason}")
+def _not_held(schema: Mapping[str, Any], reason: str) -> NotHeldError:
+    return NotHeldError(f"{schema.get(_PATH) or 'it'}: {reason}")
 
 
 def marked(schema: Any, mark: str, path: str = "") -> Any:
