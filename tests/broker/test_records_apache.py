@@ -1,11 +1,14 @@
 """Apache's own console tools beside kops: what one writes the other reads, and keys land in the same partitions."""
 
+import json
 import subprocess
 
 import pytest
 
+from kops.core.times import time_text
 from support.streams import java_command
 from support.streams_apps import Cluster
+from support.topics import commit
 
 pytestmark = pytest.mark.broker
 
@@ -51,3 +54,21 @@ def test_the_console_consumer_reads_what_kops_wrote_as_kops_does(apache, broker,
     # Apache writes null for what is not there and a colon in headers.
     expected = [line.replace("\tnull", "\t").replace("h:1,i:x", "h=1,i=x") for line in printed.splitlines()]
     assert sorted(ours.splitlines()) == sorted(expected)
+
+
+def test_commits_are_shown_as_apaches_formatter_shows_them(apache, broker, run_kops, topic, unique):
+    name, group = topic(partitions=1), unique("group")
+    run_kops("records", "produce", name, "--value", "a", "-B", broker.bootstrap_servers).ok()
+    commit(broker, name, group)
+    arguments = ("__consumer_offsets", "start..", "--filter", f"key.group={group}", "--filter", "key.type=offset_commit", "-o", "json")
+    out = run_kops("records", "consume", *arguments, "-B", broker.bootstrap_servers).ok().out
+    ours = json.loads(out.splitlines()[-1])
+    formatter = ("--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter", "--timeout-ms", "240000")
+    place = ("--partition", str(ours["partition"]), "--offset", str(ours["offset"]), "--max-messages", "1")
+    printed = apache("consumer.ConsoleConsumer", "--topic", "__consumer_offsets", *place, *formatter).decode()
+    theirs = json.loads(printed[printed.index("{") :])
+    assert ours["key"] == {"type": "offset_commit", **theirs["key"]["data"]}
+    held = theirs["value"]["data"]
+    assert (ours["value"]["offset"], ours["value"]["metadata"]) == (held["offset"], held["metadata"])
+    assert ours["value"]["leader_epoch"] == (None if held["leaderEpoch"] == -1 else held["leaderEpoch"])
+    assert ours["value"]["committed_at"] == time_text(held["commitTimestamp"])

@@ -105,7 +105,7 @@ def test_a_broken_line_ends_it_and_says_what_was_sent(records, cluster, topic, r
     name = topic()
     broken = records("produce", name, "--input", "json", input='{"value": "a"}\n{"key": "b"}\n{"value": "c"}\n')
     assert broken.code == 6
-    assert "line 2 has no value; the record before it was sent" in broken.err
+    assert "line 2: it has no value; the record before it was sent" in broken.err
     assert held(cluster, name) == [(0, None, b"a")]
     assert run_kops("journal", "show", "last", "-o", "json").ok().json["status"] == "partial"
     first = records("produce", name, "--input", "json", input="nonsense")
@@ -212,3 +212,59 @@ def test_memory_stays_flat_and_many_arrive(broker, cluster, topic, tmp_path):
         peaks.append(peak_megabytes("records", "produce", name, "--key-separator", ":", "--file", lines, "-B", broker.bootstrap_servers))
     assert sum(high - low for low, high in cluster.ends(name).values()) == 450_000
     assert peaks[1] < peaks[0] + 100, f"{peaks} MB"
+
+
+def test_numbers_names_and_times_of_json_survive_a_round_trip(records, cluster, topic):
+    name, copy = topic(), topic()
+    values = [
+        b'{"a":12345678901234567.89}',
+        b'{"a":12345678901234568.12}',
+        b'{"a":12345678901234568}',
+        b'{"a":1e400,"b":1.50,"c":-0}',
+        b'{"a":98765432109876543210}',
+        b'{"a":1,"b":2,"a":3}',
+    ]
+    lines = b"".join(b'{"value": %s, "timestamp": "2026-11-20T14:05:00.%03dZ"}\n' % (value, at) for at, value in enumerate(values))
+    records("produce", name, "--input", "json", input=lines).ok()
+    assert [(record.value, record.timestamp) for record in cluster.read(name)] == [
+        (value, 1_795_183_500_000 + at) for at, value in enumerate(values)
+    ]
+    read = records("consume", name, "start..", "--value", "json", "-o", "json").ok().out
+    records("produce", copy, "--input", "json", input=read.encode()).ok()
+    assert [(record.value, record.timestamp) for record in cluster.read(copy)] == [
+        (record.value, record.timestamp) for record in cluster.read(name)
+    ]
+    for condition, offset in (
+        ("value.a=12345678901234567.89", 0),
+        ("value.a>1e399", 3),
+        ("value.a=98765432109876543210", 4),
+        ("value.a=1", 5),
+    ):
+        for form in ((), ("--value", "json")):
+            found = records("consume", name, "start..", "--filter", condition, *form, "-o", "json").ok().out
+            assert [json.loads(line)["offset"] for line in found.splitlines()] == [offset], condition
+    assert "1e400" in records("consume", name, "start..", "--value", "json", "-o", "yaml").ok().out
+    assert "12345678901234567.89" in records("consume", name, "start..", "--value", "json").ok().out
+
+
+def test_an_unknown_field_is_no_record(records, cluster, topic):
+    name = topic()
+    refused = records("produce", name, "--input", "json", input=b'{"value": "a", "timestmap": "2026-11-20T14:05:00.000Z"}\n')
+    assert (refused.code, list(cluster.read(name))) == (2, [])
+    assert "line 1: it has the field timestmap" in refused.err
+    assert "did you mean timestamp?" in refused.err
+
+
+def test_a_topic_that_appends_its_own_times_takes_none(records, cluster, topic):
+    name = topic(config={"message.timestamp.type": "LogAppendTime"})
+    for arguments, line in ((("--timestamp", f"@{TIME}"), b"a\n"), (("--input", "json"), b'{"value": "a", "timestamp_ms": 5}\n')):
+        for dry in ((), ("--dry-run",)):
+            refused = records("produce", name, *arguments, *dry, input=line)
+            assert refused.code == 5, refused.err
+            assert "message.timestamp.type=LogAppendTime: the record would get the time of its appending" in refused.err
+    assert list(cluster.read(name)) == []
+    partly = records("produce", name, "--input", "json", input=b'{"value": "a"}\n{"value": "b", "timestamp_ms": 5}\n')
+    assert partly.code == 6, partly.err
+    assert "line 2" in partly.err
+    assert "the record before it was sent" in partly.err
+    assert [record.value for record in cluster.read(name)] == [b"a"]

@@ -7,6 +7,8 @@ import fastavro
 import pytest
 from confluent_kafka import Producer
 
+from support.topics import commit
+
 pytestmark = pytest.mark.broker
 
 ADDRESS = {"type": "record", "name": "shop.Address", "fields": [{"name": "city", "type": "string"}]}
@@ -115,3 +117,25 @@ def test_an_unreachable_registry_is_exit_3(broker, run_kops, topic):
     produce(broker, name, (b"a", framed(1, b"\x02")))
     wrong = run_kops("records", "consume", name, "start..", "--value", "avro", "-c", "gone")
     assert (wrong.code, "no schema registry answers at http://127.0.0.1:9" in wrong.err) == (3, True)
+
+
+def test_peek_shows_what_the_registry_knows(context, registry, broker, topic, unique, run_kops):
+    schema = {
+        "type": "record",
+        "name": "A",
+        "fields": [{"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}}],
+    }
+    number = registry.register(unique("amounts"), json.dumps(schema))
+    name, group, data = topic(partitions=1), unique("group"), (123456789).to_bytes(5, "big")
+    produce(broker, name, (b"first", framed(number, b"\x0a" + data)), (b"k", framed(number, b"\x0a" + data)), (b"z", b"\0\0\0\0\1\xff"))
+    commit(broker, name, group)
+    found = context("peek", group, "-o", "json").ok().json
+    assert [row["value"] for row in found if row["key"] == "k"] == [{"d": "1234567.89"}]
+    assert [row["value_encoding"] for row in found if row["key"] == "k"] == ["avro"]
+    assert [row["value_encoding"] for row in found if row["key"] == "z"] in (["base64"], ["text"])
+    plain = run_kops("records", "peek", group, "-B", broker.bootstrap_servers, "-o", "json").ok().json
+    assert {row["value_encoding"] for row in plain} == {"base64"}
+    found = context(
+        "consume", name, "start..", "--value", "avro", "--on-error", "skip", "--filter", "value.d=1234567.89", "-o", "json"
+    ).ok()
+    assert len(found.out.splitlines()) == 2

@@ -1,12 +1,19 @@
 """Bytes to values and back in Spark SQL, against Python's struct: every bit, and every kind of wrong bytes."""
 
+import json
 import math
+import re
 import struct
+from decimal import Decimal
 
 import pytest
 
+from kops.core.errors import OperationFailed
+from kops.core.schemas.models import RegisteredSchema
 from kops.core.statefile import Form
+from kops.spark.driver.failures import explained
 from kops.spark.reading.codec import decoding, encoding, written_again
+from kops.spark.reading.registered import with_read
 
 pytestmark = pytest.mark.spark
 
@@ -82,3 +89,16 @@ def test_what_kafka_streams_writes_for_what_it_read(spark):
         how = decoding("b", form, lenient=True)
         frame = spark.createDataFrame([(bytearray(data),)], "b binary").selectExpr("b", f"{how.value} as v")
         assert bytes(frame.selectExpr(f"{written_again('v', 'b', form)} as again").collect()[0].again) == wanted
+
+
+def test_what_a_column_cannot_hold_ends_the_job_with_the_record_and_the_field(spark):
+    amount = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    schema = {"type": "record", "name": "R", "fields": [{"name": "amount", "type": amount}]}
+    form = Form("avro", registered=(RegisteredSchema(1, "AVRO", json.dumps(schema)),))
+    rows = [(b"\0\0\0\0\1\x04\x04\xce", "orders", 3, 7), (b"\0\0\0\0\1\x0a" + (123456789).to_bytes(5, "big"), "orders", 3, 8)]
+    frame = spark.createDataFrame(rows, "_value binary, topic string, partition int, offset bigint")
+    read = with_read(frame, {"_value": form})
+    assert read.where("offset = 7").selectExpr("_value_read.amount as a").collect()[0].a == Decimal("12.30")
+    reason = "the value of orders:3 at offset 8 has no place in a column: amount: 1234567.89 does not fit into decimal(4,2)"
+    with pytest.raises(OperationFailed, match=re.escape(reason)), explained("compute totals"):
+        read.collect()

@@ -12,7 +12,6 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import ItemsView
 from typing import Any
 
 _MINUS_ZERO = re.compile(r"-0(?![0-9.eE])")
@@ -45,6 +44,9 @@ class WrittenNumber(decimal.Decimal):
     def __repr__(self) -> str:
         return self.text
 
+    def __format__(self, form: str, *others: Any) -> str:
+        return super().__format__(form, *others) if form else self.text
+
     def __reduce__(self) -> tuple[Any, ...]:
         return WrittenNumber, (self.text,)
 
@@ -58,8 +60,8 @@ class RepeatedNames(dict[str, Any]):
         super().__init__(pairs)
         self.pairs = pairs
 
-    def items(self) -> ItemsView[str, Any]:
-        return self.pairs  # type: ignore[return-value]
+    def items(self) -> Any:
+        return self.pairs
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RepeatedNames, (self.pairs,)

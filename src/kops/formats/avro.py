@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
 from kops.core.extras import SCHEMAS, needs
 from kops.formats.avro_guard import check_bounds, needs_guard
-from kops.formats.avro_types import DEFAULT, SHOWN, NotHeld, default_of, marked, register
+from kops.formats.avro_types import DEFAULT, SHOWN, NotHeldError, default_of, marked, register
 
 T = TypeVar("T")
 _BROKEN = (
@@ -61,7 +61,7 @@ class AvroSchema:
         for schema in [self._parsed, *self._named.values()]:
             for field in schema.get("fields", ()) if isinstance(schema, dict) else ():
                 if DEFAULT in field:
-                    with suppress(ValueError, TypeError, KeyError):  # one of the wrong type is none
+                    with suppress(ValueError, TypeError, KeyError):  # one of the wrong type counts as missing
                         field["default"] = default_of(field["type"], field[DEFAULT], self._named)
         return self._parsed
 
@@ -70,7 +70,7 @@ class AvroSchema:
 
         :param read_as: the reader's schema, when it is another one (``SpecificAvroSerde``): missing fields get its defaults
         :raises UndecodableRecord: when they do not match this schema
-        :raises NotHeld: for a schema marked ``COLUMN``, when Spark has no such value
+        :raises NotHeldError: for a schema marked ``COLUMN``, when Spark has no such value
         """
         stream = io.BytesIO(data)
         try:
@@ -79,7 +79,7 @@ class AvroSchema:
             value = self._read(stream, self._parsed, None if read_as is None else read_as.reader)
         except UndecodableRecord as wrong:
             raise UndecodableRecord(f"not of its Avro schema: {wrong.message}") from wrong
-        except NotHeld:
+        except NotHeldError:
             raise
         except _BROKEN as wrong:
             raise UndecodableRecord(f"not of its Avro schema: {wrong or type(wrong).__name__}") from wrong

@@ -38,18 +38,18 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _UTC = datetime.timezone.utc
 
 
-class NotHeld(ValueError):
+class NotHeldError(ValueError):
     """A value that a column of Spark cannot hold; the message says which, and why."""
 
 
-def _not_held(schema: Mapping[str, Any], reason: str) -> NotHeld:
-    return NotHeld(f"{schema.get(_PATH) or 'it'}: {reason}")
+def _not_held(schema: Mapping[str, Any], reason: str) -> NotHeldError:
+    return NotHeldError(f"{schema.get(_PATH) or 'it'}: {reason}")
 
 
 def marked(schema: Any, mark: str, path: str = "") -> Any:
     """Return a schema in which the types that kops reads itself are marked, without invalid logical types.
 
-    Which ones are valid is said by Java's ``LogicalTypes.fromSchemaIgnoreInvalid``. Defaults get another
+    Valid are those that Java's ``LogicalTypes.fromSchemaIgnoreInvalid`` keeps. Defaults get another
     name (``DEFAULT``): fastavro refuses a schema with one of the wrong type, which no reader of records needs.
 
     :param mark: ``SHOWN`` or ``COLUMN``
@@ -98,7 +98,8 @@ def _is_valid(logical: str, schema: Mapping[str, Any]) -> bool:
         return False
     if logical != "decimal":
         return True
-    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    precision: Any = schema.get("precision")
+    scale: Any = schema.get("scale", 0)
     if any(isinstance(each, bool) or not isinstance(each, int) for each in (precision, scale)):
         return False
     size = schema.get("size")
@@ -241,7 +242,7 @@ def default_of(schema: Any, value: Any, named: Mapping[str, Any]) -> Any:
         fields = {field["name"]: field for field in schema["fields"]}
         return {name: default_of(each["type"], value.get(name, each.get(DEFAULT)), named) for name, each in fields.items()}
     if not _DEFAULTS.get(kind, lambda _: False)(value):
-        raise ValueError(f"the default {value!r} is no {kind}")
+        raise ValueError(f"the default {value!r} is not of the type {kind}")
     found = value.encode("latin-1") if kind in ("bytes", "fixed") else float(value) if kind in ("float", "double") else value
     name = schema.get("logicalType") if isinstance(schema, dict) else None
     return _READERS[name](found, schema) if name in _READERS else found

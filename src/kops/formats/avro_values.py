@@ -97,9 +97,9 @@ def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: s
     raise _wrong(path, value, f"one of {', '.join(map(_name, branches))}")
 
 
-def _of_branch(branch: Any, value: Any) -> tuple[Any, Any]:
-    """Return a value for fastavro, which by itself would choose the first branch that takes it: a record by its name, others by type."""
-    return (branch["name"] if isinstance(branch, dict) and branch["type"] == "record" else branch, value)
+def _of_branch(branch: Any, value: Any) -> tuple[str, Any]:
+    """Return a value with the name of its branch: fastavro by itself would choose the first branch that takes it."""
+    return _name(branch), value
 
 
 def _default(field: Mapping[str, Any], named: Mapping[str, Any], path: str) -> Any:

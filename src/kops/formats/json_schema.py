@@ -8,17 +8,18 @@ not checked.
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Context, Decimal, localcontext
 from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import OperationFailed
 from kops.core.extras import SCHEMAS, needs
+from kops.core.json_values import read_json
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -28,6 +29,7 @@ SECONDS = 1.0
 """Time limit for matching one text with a pattern that has lookaround or backreferences."""
 LONGEST = 200
 """Maximum length of a message in characters: it contains the value."""
+_MOST_DIGITS = 1_000
 _UNICODE_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))")
 _NAMED_GROUP = re.compile(r"\(\?<(?=[A-Za-z_])")
 
@@ -42,8 +44,8 @@ class JsonChecker:
 
     def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
         try:
-            self._root = json.loads(text)
-            self._others = {name: json.loads(each) for name, each in referenced}
+            self._root = _schema(read_json(text))
+            self._others = {name: _schema(read_json(each)) for name, each in referenced}
         except (ValueError, RecursionError) as wrong:
             raise OperationFailed(f"no JSON Schema that can be read: {wrong}") from wrong
         if not isinstance(self._root, (dict, bool)):
@@ -76,7 +78,10 @@ class JsonChecker:
             raise OperationFailed(f"no JSON Schema: {_sentence(wrong)}") from wrong
         except RecursionError as wrong:
             raise OperationFailed("no JSON Schema that can be read: it is nested too deep") from wrong
-        checked: Any = extend(draft, _KEYWORDS)
+        types = draft.TYPE_CHECKER
+        if types.is_type(1.0, "integer"):  # since draft 6
+            types = types.redefine("integer", lambda _, value: draft.TYPE_CHECKER.is_type(value, "integer") or _is_whole(value))
+        checked: Any = extend(draft, _KEYWORDS, type_checker=types)
         found: Validator = checked(self._root, registry=Registry(retrieve=resource))
         return found
 
@@ -140,20 +145,39 @@ def _additional_properties(validator: Any, allowed: Any, value: Any, schema: Any
             yield from validator.descend(each, allowed, path=name)
 
 
-def _multiple_of(_validator: Any, step: float, value: Any, _schema: Any) -> Iterator[ValidationError]:
+def _multiple_of(_validator: Any, step: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
     from jsonschema import ValidationError
 
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         return
-    if isinstance(value, int) and isinstance(step, int):
-        fits = value % step == 0
-    else:
-        try:
-            fits = abs(value / step - round(value / step)) < 1e-9  # noqa: PLR2004 - 0.3 is a multiple of 0.1
-        except (OverflowError, ValueError):  # beyond the range of a float
-            fits = False
-    if not fits:
-        yield ValidationError(f"{value!r} is not a multiple of {step!r}")
+    number, unit = _exact(value), _exact(step)
+    if number and abs(number.adjusted() - unit.adjusted()) > _MOST_DIGITS:  # dividing them would take the memory of all digits between
+        yield ValidationError(f"{value} cannot be checked to be a multiple of {step}: it has too many digits")
+    elif not _is_multiple(number, unit):
+        yield ValidationError(f"{value} is not a multiple of {step}")
+
+
+def _exact(number: float | Decimal) -> Decimal:
+    return number if isinstance(number, Decimal) else Decimal(repr(number))
+
+
+def _is_multiple(value: Decimal, step: Decimal) -> bool:
+    with localcontext(Context(prec=2 * _MOST_DIGITS + max(len(each.as_tuple().digits) for each in (value, step)))):
+        return value % step == 0
+
+
+def _schema(value: Any) -> Any:
+    """Return a schema with integers for numbers such as 3.0, which stand where integers are expected."""
+    if isinstance(value, dict):
+        return {name: _schema(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_schema(each) for each in value]
+    return int(value) if _is_whole(value) and value.adjusted() < _MOST_DIGITS else value
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a number with a fraction or an exponent is an integer, such as 1.0."""
+    return isinstance(value, Decimal) and value == value.to_integral_value()
 
 
 _KEYWORDS: Mapping[str, Any] = {

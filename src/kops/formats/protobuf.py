@@ -199,9 +199,13 @@ def _as_json(message: Any) -> Any:
         return _fields_of(message)
 
 
+def _wrapped(message: Any) -> Any:
+    return _single(message.DESCRIPTOR.fields_by_name["value"], message.value)
+
+
 _SPECIAL: dict[str, Callable[[Any], Any]] = {
     **{f"google.protobuf.{name}": _as_json for name in ("Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any")},
-    **{f"google.protobuf.{name}Value": lambda message: message.value for name in _WRAPPERS},
+    **{f"google.protobuf.{name}Value": _wrapped for name in _WRAPPERS},
 }
 
 

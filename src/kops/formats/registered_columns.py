@@ -24,7 +24,7 @@ WRONG = object()
 Decode = Callable[[bytes], Any]
 """Turns bytes into what a column holds, or ``WRONG``.
 
-:raises NotHeld: for a value that its column cannot hold
+:raises NotHeldError: for a value that its column cannot hold
 """
 
 

@@ -60,7 +60,7 @@ def test_numbers_are_compared_exactly():
     assert read_json("12345678901234567.89") == Decimal("12345678901234567.89") != read_json("12345678901234568.12")
     assert read_json("1.50") == Decimal("1.5")
     assert hash(read_json("2.0")) == hash(2)
-    assert repr(read_json("1e400")) == str(read_json("1e400")) == "1e400"
+    assert f"{read_json('1e400')}" == repr(read_json("1e400")) == str(read_json("1e400")) == "1e400"
 
 
 def test_repeated_names():

@@ -15,7 +15,7 @@ from kops.core.errors import ConfigError
 from kops.core.records.column_types import Disagreement, ListOf, MapOf, Struct, ddl, merged
 from kops.core.schemas.models import RegisteredSchema
 from kops.core.statefile import Form, parse_state_file
-from kops.formats.avro_types import NotHeld
+from kops.formats.avro_types import NotHeldError
 from kops.formats.registered_columns import WRONG, column_of
 from kops.spark.reading.registered import _decoded, arrow_type
 
@@ -118,7 +118,7 @@ def underlying(value, kind):
 def test_what_a_column_cannot_hold_is_named_and_not_rounded(schema, value, reason):
     kind = schema["fields"][0]["type"]["type"]
     data = value.to_bytes(30, "big", signed=True) if kind == "bytes" else value
-    with pytest.raises(NotHeld) as caught:
+    with pytest.raises(NotHeldError) as caught:
         read(form(schema), None, underlying(data, kind))
     assert f"the v of orders:3 at offset 1 has no place in a column: inner: {reason}" in str(caught.value)
 

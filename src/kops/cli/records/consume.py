@@ -17,10 +17,11 @@ from kops.core.stops import STOPS, exit_code, kept_stops
 from kops.operations.records import consume as records
 from kops.operations.records.consume import Stream
 from kops.operations.records.formats import format_for
-from kops.operations.records.rows import BYTES
+from kops.operations.records.rows import BYTES, JSON, with_groups_shown
 from kops.output.lines import write_bytes
 
 T = TypeVar("T")
+GROUPS_TOPIC = "__consumer_offsets"
 
 
 def consume(
@@ -57,7 +58,8 @@ def consume(
     )
     if tombstones and not latest:
         raise UsageProblem("--tombstones belongs to --latest", hint="elsewhere tombstones are shown always")
-    key, value = (format_for(session, name) if name else BYTES for name in (key_name, value_name))
+    of_groups = selection.topic == GROUPS_TOPIC and not (key_name or value_name or raw)
+    key, value = (format_for(session, name) if name else JSON if of_groups else BYTES for name in (key_name, value_name))
     shown = DisplayOptions(key, value, on_error == "skip", raw, template)
     stream = Stream(selection.topic)
     sink = sink_for(session, shown, stream)
@@ -67,6 +69,7 @@ def consume(
         stream.progress = session.progress
 
     def choose(batches: Iterator[list[Record]]) -> Iterator[list[Record]]:
+        batches = with_groups_shown(batches) if of_groups else batches
         view = records.latest(batches, tombstones=tombstones, stream=stream) if latest else batches
         fitting = records.filtered(view, conditions, key, value, skip=shown.skip, stream=stream) if conditions else view
         return records.limited(fitting, limit, stream)

@@ -15,7 +15,7 @@ from kops.core.selection import parse_selection
 from kops.operations.records import consume as records
 from kops.operations.records import dead_letters
 from kops.operations.records.consume import Stream
-from kops.operations.records.formats import format_for
+from kops.operations.records.formats import format_for, format_of_each
 from kops.operations.records.rows import BYTES
 from kops.output.json_text import json_text
 from kops.output.records import as_line
@@ -60,7 +60,8 @@ def run(
     if count:
         _show_counts(session, dead_letters.counted(batches, stream))
     else:
-        rows = [dead_letters.row(record, key, value, stream) for batch in batches for record in batch]
+        keys, values = (format_of_each(session, name) for name in (key_name, value_name))
+        rows = [dead_letters.row(record, keys, values, stream) for batch in batches for record in batch]
         stream.given = len(rows)
         _show(session, rows)
     stream.notes.extend(notes)

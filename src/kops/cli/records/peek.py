@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode
 from kops.operations.records import peek as records_peek
-from kops.operations.records.formats import format_for
-from kops.operations.records.rows import BYTES
+from kops.operations.records.formats import format_of_each
 from kops.output.records import as_cells, stream_columns
 from kops.output.table import Column
 
@@ -24,7 +23,7 @@ def peek(
     value_name: str | None,
     isolation: str,
 ) -> int:
-    key, value = (format_for(session, name) if name else BYTES for name in (key_name, value_name))
+    key, value = (format_of_each(session, name) for name in (key_name, value_name))
     found = records_peek.peek(session, group_id, topics, before=before, after=after, isolation=isolation)
     problems: list[str] = []
     rows = [row for peeked in found for row in records_peek.rows(group_id, peeked, key, value, problems)]

@@ -21,7 +21,8 @@ from kops.operations.groups.lag import LagReport, lag
 from kops.operations.groups.matching import is_streams
 from kops.operations.groups.open_transactions import OpenTransactions
 from kops.operations.groups.unread import MOST_PLACES, headrooms, time_lags
-from kops.operations.records.rows import BYTES, stream_row
+from kops.operations.records.formats import FormatOfEach, format_of_each
+from kops.operations.records.rows import row_or_bytes
 from kops.operations.services import Services
 from kops.output.records import as_line
 
@@ -263,17 +264,18 @@ def _records(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict
         if one.bounds is not None and one.next_offset is not None:
             bounds.setdefault(one.partition, Bounds(one.next_offset, one.bounds.log_end_offset))
     found = gaps.ask("records", lambda: read_first(services.kafka.records, bounds, 1, READ_UNCOMMITTED)) if bounds else None
-    return {partition: _shown(records[0]) for partition, records in (found or {}).items() if records}
+    form = format_of_each(services, None)
+    return {partition: _shown(records[0], form) for partition, records in (found or {}).items() if records}
 
 
-def _shown(record: Record) -> tuple[str, dict[str, Any]]:
-    row = stream_row(record, BYTES, BYTES)
+def _shown(record: Record, form: FormatOfEach) -> tuple[str, dict[str, Any]]:
+    row = row_or_bytes(record, form(record.key), form(record.value), [])
     key, value = (_short(row[part], row[f"{part}_encoding"]) for part in ("key", "value"))
     what = "a tombstone" if row["tombstone"] else f"value {value}"
     return f"offset {record.offset} (key {key}, {what})", row
 
 
-def _short(data: str | None, encoding: str | None) -> str:
+def _short(data: Any, encoding: str | None) -> str:
     """Return a key or value for people: one line, shortened; base64 is marked as such."""
     text = as_line(data, encoding)
     return text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}..."

@@ -8,9 +8,9 @@ from typing import Any
 
 from kops.core.errors import NotFound
 from kops.core.records.models import Record, timestamp_text
-from kops.formats.base import Format
 from kops.formats.dead_letters import STAGES, DeadLetter, dead_letter
 from kops.operations.records.consume import Stream
+from kops.operations.records.formats import FormatOfEach
 from kops.operations.records.rows import row_or_bytes
 from kops.operations.services import Services
 
@@ -41,9 +41,9 @@ def topic_of(services: Services, connector: str) -> tuple[str, list[str]]:
     return topic, notes
 
 
-def row(record: Record, key: Format, value: Format, stream: Stream) -> dict[str, Any]:
+def row(record: Record, key: FormatOfEach, value: FormatOfEach, stream: Stream) -> dict[str, Any]:
     """Return a dead letter as a row; what cannot be decoded is shown as bytes, since that may be why it is a dead letter."""
-    return {**row_or_bytes(record, key, value, stream.notes), **described(dead_letter(record.headers))}
+    return {**row_or_bytes(record, key(record.key), value(record.value), stream.notes), **described(dead_letter(record.headers))}
 
 
 def described(found: DeadLetter | None) -> dict[str, Any]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from kops.core.errors import KopsError, NotFound, UndecodableRecord, UsageProblem
+from kops.core.extras import SCHEMAS, missing_distributions
 from kops.formats.base import Format
-from kops.formats.registry import OF_REGISTRY
+from kops.formats.registry import FORMATS, OF_REGISTRY
 from kops.operations.services import Services
 from kops.plugins.loader import load_format
 
 if TYPE_CHECKING:
     from kops.core.schemas.models import RegisteredSchema
     from kops.gateways.registry.client import SchemaRegistry
+
+
+BYTES = FORMATS["bytes"]
+FormatOfEach = Callable[[bytes | None], Format]
+"""Returns the format of a key or value."""
 
 
 def format_for(services: Services, name: str, writing: str | None = None) -> Format:
@@ -54,14 +60,39 @@ def registered_format(services: Services) -> Callable[[bytes], str | None] | Non
     from kops.gateways.registry.client import SchemaRegistry
 
     registry = SchemaRegistry(services.connection)
+    silent = False
 
     def named(data: bytes) -> str | None:
+        nonlocal silent
         try:
-            return FORMAT_OF.get(registry.schema(schema_id(data)).kind)
-        except KopsError:  # the guess continues without it
+            return None if silent else FORMAT_OF.get(registry.schema(schema_id(data)).kind)
+        except (NotFound, UndecodableRecord):
+            return None
+        except KopsError:  # it goes on without the registry, which is not asked for each record
+            silent = True
             return None
 
     return named
+
+
+def format_of_each(services: Services, name: str | None) -> FormatOfEach:
+    """Return a function that returns the format of a key or value to be shown.
+
+    :param name: the format of all; None: bytes, or what the registry says of data that begin with the id of one of its schemas
+    """
+    if name is not None:
+        form = format_for(services, name)
+        return lambda _: form
+    registered = registered_format(services)
+    if registered is None or missing_distributions(SCHEMAS):
+        return lambda _: BYTES
+    forms = cache(partial(format_for, services))
+
+    def chosen(data: bytes | None) -> Format:
+        found = registered(data) if data and data[0] == 0 else None
+        return BYTES if found is None else forms(found)
+
+    return chosen
 
 
 def _written(registry: SchemaRegistry, wanted: str) -> RegisteredSchema:

@@ -98,7 +98,7 @@ def from_json(name: str, file: BinaryIO, given: RecordOverrides, named: Named) -
         except (ValueError, RecursionError) as error:
             raise UsageProblem(f"{where} is not JSON: {error}", hint="--input lines takes any line as a value") from error
         if not isinstance(body, dict):
-            raise UsageProblem(f"{where} is no object", hint=_HINT)
+            raise UsageProblem(f"{where} is not an object", hint=_HINT)
         try:
             _check_fields(body)
             yield where, _from_object(body, given, named)
@@ -139,7 +139,7 @@ def _timestamp(body: Mapping[str, Any]) -> int | None:
         return milliseconds
     if not isinstance(text, str):
         hint = 'write it as "2026-11-20T14:05:00.000Z"; timestamp_ms is for milliseconds since 1970'
-        raise UsageProblem(f"timestamp is {write_json(text)[:60]}, which is no date and time", hint=hint)
+        raise UsageProblem(f"timestamp is {write_json(text)[:60]}, which is not a date and time", hint=hint)
     found = parse_datetime(text)
     if milliseconds not in (None, found):
         raise UsageProblem(f"timestamp is {text[:60]}, and timestamp_ms {milliseconds} is another time", hint="leave one of them out")

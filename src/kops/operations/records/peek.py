@@ -10,9 +10,9 @@ from kops.core.errors import NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.core.records.models import Record
 from kops.core.selection import parse_selection
-from kops.formats.base import Format
 from kops.gateways.kafka.records_ends import read_first, read_last
 from kops.operations.groups.matching import find_group
+from kops.operations.records.formats import FormatOfEach
 from kops.operations.records.rows import row_or_bytes
 from kops.operations.services import Services
 
@@ -70,7 +70,7 @@ def peek(services: Services, group_id: str, topics: Sequence[str], *, before: in
     ]
 
 
-def rows(group_id: str, peeked: PeekResult, key: Format, value: Format, problems: list[str]) -> list[dict[str, Any]]:
+def rows(group_id: str, peeked: PeekResult, key: FormatOfEach, value: FormatOfEach, problems: list[str]) -> list[dict[str, Any]]:
     """Return the rows of one partition; what cannot be decoded is shown as bytes.
 
     :param problems: receives a sentence per such record
@@ -79,7 +79,7 @@ def rows(group_id: str, peeked: PeekResult, key: Format, value: Format, problems
     for records, positions in ((peeked.before, ["before"]), (peeked.after, ["next", "after"])):
         for number, record in enumerate(records):
             position = positions[min(number, len(positions) - 1)]
-            row = row_or_bytes(record, key, value, problems)
+            row = row_or_bytes(record, key(record.key), value(record.value), problems)
             found.append({"group": group_id, "committed": peeked.committed, "position": position, **row})
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
-from kops.core.models import Topic, TopicPartition
+from kops.core.models import NewRecord, Topic, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.progress import NoProgress, Progress
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN_REASONS = 10
 LARGEST = 1_048_588
+TIMESTAMP_TYPE = "message.timestamp.type"
 
 
 @dataclass
@@ -86,7 +87,9 @@ def count(services: Services, topic: str, outgoing: ProduceRequest) -> list[dict
     partitions = len(_described(services, topic).partitions)
     counts: Counter[int | None] = Counter()
     tombstones: Counter[int | None] = Counter()
+    target = _target(services, topic)
     for where, record in outgoing.entries:
+        target.refuse_time(where, topic, record)
         partition = record.partition
         _refuse_partition(where, topic, partition, partitions)
         if partition is None and record.key is not None and outgoing.partitioner == "murmur2":
@@ -124,19 +127,19 @@ class ProduceRecords(FinalMutation[ProduceArguments]):
         """Send the whole input, wait for the acknowledgements, and yield a result per partition."""
         outgoing, topic = self._outgoing, plan.items[0].target
         assert outgoing is not None  # noqa: S101 - check() has refused
-        sender = services.kafka.records.sender(
-            topic, partitioner=outgoing.partitioner, acks=outgoing.acks, largest=_largest(services, topic)
-        )
+        target = _target(services, topic)
+        sender = services.kafka.records.sender(topic, partitioner=outgoing.partitioner, acks=outgoing.acks, largest=target.largest)
         partitions = len(_described(services, topic).partitions)
         try:
             with kept_stops():
                 for where, record in outgoing.entries:
                     _refuse_partition(where, topic, record.partition, partitions)
+                    target.refuse_time(where, topic, record)
                     sender.send(record, where)
                     if sender.sent % 1000 == 0:
                         outgoing.progress.advance(sender.sent, None, "records")
         except BaseException as stopped:
-            if not sender.sent or (isinstance(stopped, KopsError) and not isinstance(stopped, UsageProblem)):
+            if not sender.sent or (isinstance(stopped, KopsError) and not isinstance(stopped, (UsageProblem, TimeNotKept))):
                 raise
             outgoing.stopped = stopped
         yield from _results(topic, sender, sender.finish())
@@ -176,13 +179,36 @@ def _described(services: Services, topic: str) -> Topic:
     return services.kafka.topics.describe([topic])[topic]
 
 
-def _largest(services: Services, topic: str) -> int:
-    """Return the size of the largest record that the topic accepts; Kafka's default if the settings may not be read."""
+class TimeNotKept(Refused):
+    """A record with a time of its own, which the topic would replace by that of its appending."""
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What the topic makes of records; Kafka's defaults if its settings may not be read.
+
+    :param largest: bytes of the largest record that it accepts
+    :param appends_time: ``message.timestamp.type`` is LogAppendTime
+    """
+
+    largest: int = LARGEST
+    appends_time: bool = False
+
+    def refuse_time(self, where: str, topic: str, record: NewRecord) -> None:
+        if self.appends_time and record.timestamp is not None:
+            raise TimeNotKept(
+                f"{where}: {topic} has {TIMESTAMP_TYPE}=LogAppendTime: the record would get the time of its appending and not its own",
+                hint="leave timestamp, timestamp_ms and --timestamp out, or set the topic to CreateTime",
+            )
+
+
+def _target(services: Services, topic: str) -> _Target:
     try:
-        found = services.kafka.topics.settings([topic])[topic].get("max.message.bytes")
+        found = services.kafka.topics.settings([topic])[topic]
     except AuthorizationFailed:
-        return LARGEST
-    return int(found.value) if found is not None and found.value else LARGEST
+        return _Target()
+    largest, kind = (found.get(name) for name in ("max.message.bytes", TIMESTAMP_TYPE))
+    return _Target(int(largest.value) if largest and largest.value else LARGEST, kind is not None and kind.value == "LogAppendTime")
 
 
 def _refuse_partition(where: str, topic: str, partition: int | None, partitions: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kops.core.errors import KopsError, UndecodableRecord
@@ -107,6 +107,15 @@ class Subject:
 def _as_searched(data: bytes) -> str:
     shown = as_text_or_base64(data)
     return shown["data"] if shown["encoding"] == "text" else f"base64:{shown['data']}"
+
+
+def with_groups_shown(batches: Iterable[list[Record]]) -> Iterator[list[Record]]:
+    """Yield the records of ``__consumer_offsets`` with JSON in place of the brokers' own bytes."""
+    from kops.formats.groups.shown import shown_record
+
+    for batch in batches:
+        pairs = [shown_record(record.key, record.value) for record in batch]
+        yield [record._replace(key=JSON.encode(key), value=JSON.encode(value)) for record, (key, value) in zip(batch, pairs, strict=True)]
 
 
 def unstable_notes(unstable: Mapping[TopicPartition, int]) -> list[str]:

@@ -13,7 +13,7 @@ from kops.core.errors import UndecodableRecord
 from kops.core.json_values import write_json
 from kops.core.records.column_types import ListOf, MapOf, Struct, Type, ddl
 from kops.core.statefile import Form
-from kops.formats.avro_types import NotHeld
+from kops.formats.avro_types import NotHeldError
 from kops.formats.registered_columns import WRONG, Decode, column_of
 from kops.spark.frames import expression
 
@@ -146,13 +146,15 @@ def _decoded(batch: pyarrow.RecordBatch, decoders: Mapping[str, tuple[Type, Deco
 def _values(batch: pyarrow.RecordBatch, column: str, decode: Decode) -> list[Any]:
     """Return what a column's bytes stand for.
 
-    :raises NotHeld: naming the record and the field
+    :raises NotHeldError: naming the record and the field
     """
     found: list[Any] = []
     for row, data in enumerate(batch.column(column).to_pylist()):
         try:
             found.append(None if data is None else decode(data))
-        except NotHeld as wrong:
+        except NotHeldError as wrong:
             topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
-            raise NotHeld(f"the {column.strip('_')} of {topic}:{partition} at offset {offset} has no place in a column: {wrong}") from wrong
+            raise NotHeldError(
+                f"the {column.strip('_')} of {topic}:{partition} at offset {offset} has no place in a column: {wrong}"
+            ) from wrong
     return found

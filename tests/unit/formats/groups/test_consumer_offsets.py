@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import CommittedOffset, TopicPartition
+from kops.formats.base import as_text_or_base64
 from kops.formats.groups.consumer_offsets import (
     OffsetKey,
     OffsetValue,
@@ -18,6 +19,7 @@ from kops.formats.groups.consumer_offsets import (
     key_prefixes,
     partition_of_group,
 )
+from kops.formats.groups.shown import shown_record
 
 
 def short(text):
@@ -93,3 +95,38 @@ def test_hashes_are_javas(text, code):
         assert java_hash(text) == code
     assert 0 <= partition_of_group(text, 50) < 50
     assert partition_of_group("polygenelubricants", 50) == 0
+
+
+COMMIT = struct.pack(">hqi", 3, 42, 7) + short("m") + struct.pack(">q", 1_700_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("key_bytes", "value", "shown"),
+    [
+        (
+            key(1, "g", "t", 3),
+            COMMIT,
+            (
+                {"type": "offset_commit", "group": "g", "topic": "t", "partition": 3},
+                {"offset": 42, "leader_epoch": 7, "metadata": "m", "committed_at": "2023-11-14T22:13:20.000Z", "topic_id": None},
+            ),
+        ),
+        (key(1, "g", "t", 3), None, ({"type": "offset_commit", "group": "g", "topic": "t", "partition": 3}, None)),
+        (key(1, "g", "t", 3), b"\0\7", ({"type": "offset_commit", "group": "g", "topic": "t", "partition": 3}, as_text_or_base64(b"\0\7"))),
+        (
+            struct.pack(">h", 5) + short("g") + short("m-1"),
+            b"\0\0",
+            ({"type": "consumer_group_member_metadata", "group": "g", "member": "m-1"}, as_text_or_base64(b"\0\0")),
+        ),
+        (
+            struct.pack(">h", 16) + short("g") + short("t.*"),
+            None,
+            ({"type": "consumer_group_regular_expression", "group": "g", "regular_expression": "t.*"}, None),
+        ),
+        (struct.pack(">h", 17) + short("g"), None, ({"type": "streams_group_metadata", "group": "g"}, None)),
+        (struct.pack(">h", 99), b"x", (as_text_or_base64(struct.pack(">h", 99)), {"data": "x", "encoding": "text"})),
+        (b"\0", None, (as_text_or_base64(b"\0"), None)),
+    ],
+)
+def test_records_are_shown(key_bytes, value, shown):
+    assert shown_record(key_bytes, value) == shown
