@@ -11,6 +11,7 @@ import click
 from kops.cli.frame.lazy import Command, Group
 from kops.cli.frame.options import Approval, mutation, take_over_option
 from kops.cli.frame.session import Session
+from kops.core.errors import ConfigError, ExitCode
 
 
 @click.group(cls=Group)
@@ -22,18 +23,18 @@ def group() -> None:
 @click.option("--unfinished", is_flag=True, help="Only entries that are open, interrupted, crashed or partly done.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, newest first.")
 @click.pass_obj
-def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
+def list_entries(session: Session, *, unfinished: bool, limit: int) -> int:
     """List entries, newest first."""
     from itertools import islice
 
     from kops.operations.protocol.journal_actions import entry_row, is_unfinished
 
-    entries = (
-        entry
-        for entry in session.journal.entries(lambda error: session.note(f"warning: {error.message}"))
-        if not unfinished or is_unfinished(entry)
-    )
+    damaged: list[ConfigError] = []
+    entries = (entry for entry in session.journal.entries(damaged.append) if not unfinished or is_unfinished(entry))
     session.render(map(entry_row, islice(entries, limit)), ["id", "status", "operation", "context", "summary"])
+    for error in damaged:
+        session.note(f"warning: {error.message}")
+    return int(ExitCode.PARTIAL if damaged else ExitCode.DONE)
 
 
 @group.command("show")

@@ -19,9 +19,11 @@ OWNED = "topics that the files own (owns: [shop-*]) and do not declare"
 @group.command("create")
 @click.argument("names", metavar="NAME...", nargs=-1)
 @topic_option
-@click.option("--partitions", type=click.IntRange(min=1), help="Number of partitions. [default: the brokers' num.partitions]")
+@click.option("--partitions", type=click.IntRange(1, 2**31 - 1), help="Number of partitions. [default: the brokers' num.partitions]")
 @click.option(
-    "--replication-factor", type=click.IntRange(min=1), help="Copies of each partition. [default: the brokers' default.replication.factor]"
+    "--replication-factor",
+    type=click.IntRange(1, 2**15 - 1),
+    help="Copies of each partition. [default: the brokers' default.replication.factor]",
 )
 @click.option("--compacted", is_flag=True, help="Keep the latest record of each key: cleanup.policy=compact.")
 @click.option(
@@ -94,7 +96,7 @@ def alter(
 @topic_option
 @regex_option
 @click.option(
-    "--partitions", type=click.IntRange(min=1), required=True, metavar="N", help="New total of partitions, not the number to add."
+    "--partitions", type=click.IntRange(1, 2**31 - 1), required=True, metavar="N", help="New total of partitions, not the number to add."
 )
 @streams_option
 @mutation

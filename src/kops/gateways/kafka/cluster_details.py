@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, RegisteredBroker, ReplicaOnDisk
-from kops.core.errors import AuthorizationFailed, KopsError, Unreachable
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, Unreachable
 from kops.core.models import TopicPartition, numbers_by_topic
-from kops.gateways.kafka.admin import Wire
+from kops.gateways.kafka.admin import Wire, answer_of, ask_for_quorum
 from kops.gateways.kafka.client import Client
-from kops.gateways.wire.kafka_python import request_class, run, send
+from kops.gateways.wire.kafka_python import request_class
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
+
+T = TypeVar("T")
 
 
 class ClusterDetails:
@@ -25,7 +27,7 @@ class ClusterDetails:
     def quorum(self) -> Quorum:
         """Return the controllers and observers of the metadata log (DescribeQuorum, Kafka 3.3)."""
         doing = "describe the controller quorum"
-        answer = self._wire.ask(doing, _ask_for_quorum, patient=True)
+        answer = self._wire.ask(doing, ask_for_quorum, patient=True, controllers=True)
         partition = answer["topics"][0]["partitions"][0]
         leader = partition["leader_id"]
         return Quorum(
@@ -61,12 +63,15 @@ class ClusterDetails:
 
         The protocol does not report a broker's version. It is inferred from the request versions that the broker supports: this or newer.
         """
-        return {broker_id: self._version(broker_id) for broker_id in sorted(set(broker_ids))}
+        found = self._wire.brokers_or_errors(
+            broker_ids, "find the version of broker", lambda admin, broker: str(admin.get_broker_version_data(broker).broker_version_str)
+        )
+        return {broker: _as_silent(broker, answer) for broker, answer in found.items()}
 
     def adding_replicas(self) -> dict[TopicPartition, frozenset[int]]:
         """Return the brokers that partitions are being moved to, by partition: they are not in sync yet, which is not a problem."""
         answer = self._wire.ask(
-            "list the partitions that are being moved", lambda admin: admin.list_partition_reassignments(), patient=True
+            "list the partitions that are being moved", lambda admin: admin.list_partition_reassignments(), patient=True, controllers=True
         )
         return {
             TopicPartition(partition.topic, partition.partition): frozenset(found["adding_replicas"]) for partition, found in answer.items()
@@ -83,50 +88,16 @@ class ClusterDetails:
             if partition["eligible_leader_replicas"]
         }
 
-    def _version(self, broker_id: int) -> str | KopsError:
-        try:
-            found = self._wire.ask(f"ask broker {broker_id} for its version", lambda admin: admin.get_broker_version_data(broker_id))
-        except Unreachable as error:  # it names the bootstrap servers, which do answer
-            return Unreachable(f"broker {broker_id} does not answer", hint=error.hint)
-        except KopsError as error:
-            return error
-        return str(found.broker_version_str)
 
-
-def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
-    """Request the quorum; kafka-python's own method expects an answer of version 2 (Kafka 3.8)."""
-    from kafka.errors import for_code
-
-    request = request_class("DescribeQuorumRequest")
-    topic = request.TopicData
-    log = topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])
-    found: dict[str, Any] = _answer_of(admin, request(topics=[log]))
-    partition = found["topics"][0]["partitions"][0]
-    if partition["error_code"]:
-        raise for_code(partition["error_code"])(partition.get("error_message") or "")
-    return found
+def _as_silent(broker: int, answer: T | KopsError) -> T | KopsError:
+    """Return the answer of a broker; an error that names the bootstrap servers, which do answer, names the broker instead."""
+    return BrokerDown(f"broker {broker} does not answer", hint=answer.hint, broker=broker) if isinstance(answer, Unreachable) else answer
 
 
 def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
     """Request the brokers; kafka-python's own method expects an answer of version 1 (Kafka 3.7)."""
     request = request_class("DescribeClusterRequest")
-    return _answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
-
-
-def _answer_of(admin: KafkaAdminClient, request: Any) -> dict[str, Any]:
-    """Return an answer as the fields that its version has.
-
-    :raises kafka.errors.KafkaError: when it is an error
-    """
-    from kafka.errors import for_code
-
-    async def ask() -> Any:
-        return await send(admin, request)
-
-    found: dict[str, Any] = run(admin, ask).to_dict()
-    if found.get("error_code"):
-        raise for_code(found["error_code"])(found.get("error_message") or "")
-    return found
+    return answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
 
 
 def _replica(found: Mapping[str, Any]) -> QuorumReplica:
@@ -161,20 +132,21 @@ class LogDirs:
         :param partitions: list only the replicas of these; None lists all
         """
         topics = None if partitions is None else numbers_by_topic(partitions)
-        return {broker_id: self._of_broker(broker_id, topics) for broker_id in sorted(set(broker_ids))}
+        doing = "describe the log directories of broker"
+        answers = self._wire.brokers_or_errors(broker_ids, doing, lambda admin, broker: admin.describe_log_dirs(topics, brokers=[broker]))
+        return {broker: _as_silent(broker, _log_dirs(broker, f"{doing} {broker}", answer)) for broker, answer in answers.items()}
 
-    def _of_broker(self, broker_id: int, topics: dict[str, list[int]] | None) -> tuple[LogDir, ...] | KopsError:
-        doing = f"describe the log directories of broker {broker_id}"
-        try:
-            [answer] = self._wire.ask(doing, lambda admin: admin.describe_log_dirs(topics, brokers=[broker_id]))
-        except KopsError as error:
-            return error
-        if not answer["log_dirs"]:
-            # Every broker has one: an empty answer means that the request was rejected, and kafka-python drops the error code with it.
-            return AuthorizationFailed(
-                f"could not {doing}: it names none", hint="the principal of this context needs DESCRIBE on the cluster; ask for an ACL"
-            )
-        return tuple(_log_dir(broker_id, found) for found in answer["log_dirs"])
+
+def _log_dirs(broker: int, doing: str, answer: Any) -> tuple[LogDir, ...] | KopsError:
+    if isinstance(answer, KopsError):
+        return answer
+    [found] = answer
+    if not found["log_dirs"]:
+        # Every broker has one: an empty answer means that the request was rejected, and kafka-python drops the error code with it.
+        return AuthorizationFailed(
+            f"could not {doing}: it names none", hint="the principal of this context needs DESCRIBE on the cluster; ask for an ACL"
+        )
+    return tuple(_log_dir(broker, one) for one in found["log_dirs"])
 
 
 def _log_dir(broker_id: int, found: Mapping[str, Any]) -> LogDir:

@@ -7,7 +7,6 @@ new content. An entry that is still ``open`` although its process has ended is a
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import secrets
 import socket
@@ -18,6 +17,7 @@ from enum import Enum
 from pathlib import Path
 
 from kops.config.durable import write_whole
+from kops.core.bounded_json import bounded_json
 from kops.core.errors import ConfigError, NotFound, UsageProblem
 from kops.core.plan import DerivedItems, ItemResult, Json, Plan, Status, plan_from_json
 from kops.core.times import time_text, to_milliseconds
@@ -221,10 +221,10 @@ def _mentions(path: Path, text: str) -> bool:
 
 def _read(path: Path) -> Entry:
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = bounded_json(path.read_bytes())
         plan = plan_from_json(body["plan"])
         return Entry(**{**body, "status": EntryStatus(body["status"]), "plan": plan, "results": tuple(body["results"])})
-    except (OSError, ValueError, KeyError, TypeError, UsageProblem) as broken:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, UsageProblem) as broken:
         raise ConfigError(f"journal entry {path} cannot be read: {broken}", hint="move the file away if it is of no use") from broken
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kops.core.bounded_json import bounded_json
 from kops.core.errors import ConfigError, Refused, StateMoved, UsageProblem
 from kops.core.plan import Plan, Severity, Status, plan_of_document
 from kops.operations.protocol.aftermath import losses_since, refuse_losses
@@ -26,7 +26,7 @@ def read_plan(file: Path) -> Plan:
     :raises UsageProblem: when it cannot be read, or is not a plan
     """
     try:
-        body = json.loads(file.read_text(encoding="utf-8"))
+        body = bounded_json(file.read_bytes())
     except OSError as error:
         raise UsageProblem(f"cannot read {file}: {error.strerror}", hint="name a file that --plan-out wrote") from error
     except ValueError as error:

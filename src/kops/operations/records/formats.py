@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kops.core.errors import KopsError, NotFound, UndecodableRecord, UsageProblem
+from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
 from kops.formats.base import Format
 from kops.formats.registry import OF_REGISTRY
 from kops.operations.services import Services
@@ -46,7 +46,10 @@ def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
 
 
 def registered_format(services: Services) -> Callable[[bytes], str | None] | None:
-    """Return a function that finds the format of data by its leading schema id; None if the context has no registry."""
+    """Return a function that finds the format of data by its leading schema id; None if the context has no registry.
+
+    It raises KopsError when the registry is at fault: then the format is not known, and no guess replaces it.
+    """
     if not services.connection.registry_url:
         return None
     from kops.core.schemas.models import FORMAT_OF
@@ -58,7 +61,7 @@ def registered_format(services: Services) -> Callable[[bytes], str | None] | Non
     def named(data: bytes) -> str | None:
         try:
             return FORMAT_OF.get(registry.schema(schema_id(data)).kind)
-        except KopsError:  # the guess continues without it
+        except (NotFound, UndecodableRecord):  # the guess continues without it
             return None
 
     return named

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kops.core.bounded_json import bounded_json
 from kops.core.durations import duration_text
 from kops.core.errors import ConfigError, OperationFailed, TimedOut, UsageProblem
 from kops.core.streams.capture import Capture
@@ -130,7 +131,7 @@ def load_capture(path: str) -> Capture:
     :raises ConfigError: when it cannot be read, or is something else
     """
     try:
-        body = json.loads(Path(path).read_text(encoding="utf-8"))
+        body = bounded_json(Path(path).read_bytes())
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}", hint="kops streams capture --out FILE -- COMMAND writes one") from error
     except ValueError as error:
