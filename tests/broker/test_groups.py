@@ -139,7 +139,7 @@ def test_lag_of_each_kind_of_partition(kops, group, topic, cluster):
 def test_a_group_that_no_broker_lists_while_its_coordinator_moves(kops, group, topic, cluster, monkeypatch):
     cluster.commit(group, {(topic("t"), 0): 0})
     with monkeypatch.context() as patch:
-        patch.setattr("kops.gateways.kafka.groups.groups.Groups.listed", lambda self: [])
+        patch.setattr("kops.gateways.kafka.groups.groups.Groups.listed", lambda self, **_: [])
         assert [row["group"] for row in kops("groups", "lag", group, "-o", "json").ok().json] == [group]
         assert f"there is no group {group}x" in kops("groups", "lag", group, f"{group}x").err
 

@@ -229,3 +229,19 @@ def test_no_changelog_is_deleted_that_could_not_be_created_again(as_user, secure
     assert len(there.partitions) == 2
     assert own_settings(kafka.topics.settings([changelog])[changelog]) == SETTINGS
     assert kops("state", "verify", file).code != 0, "what it held at first is wrong"
+
+
+def test_producing_names_the_right_that_is_missing(as_user):
+    kops = as_user(TOPIC)
+    refused = kops("records", "produce", SEEN, "--value", "x")
+    assert refused.code == 1, refused.err
+    assert f"lacks WRITE on topic {SEEN}" in refused.err
+    assert "bug:" not in refused.err
+
+
+def test_reading_as_a_group_names_the_right_that_is_missing(as_user):
+    kops = as_user((ResourceType.TOPIC, SEEN, READ), (ResourceType.GROUP, "mine", DESCRIBE))
+    refused = kops("records", "consume", SEEN, "--group", "mine", "--limit", "1")
+    assert (refused.code, "lacks READ on group mine" in refused.err, "others may be members" in refused.err) == (1, True, False), (
+        refused.err
+    )

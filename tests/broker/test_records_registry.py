@@ -7,8 +7,10 @@ import fastavro
 import pytest
 from confluent_kafka import Producer
 
+from support.faulty_connect import HANG_UP, Answer, faulty_worker
 from support.topics import commit
 
+__all__ = ["faulty_worker"]
 pytestmark = pytest.mark.broker
 
 ADDRESS = {"type": "record", "name": "shop.Address", "fields": [{"name": "city", "type": "string"}]}
@@ -139,3 +141,45 @@ def test_peek_shows_what_the_registry_knows(context, registry, broker, topic, un
         "consume", name, "start..", "--value", "avro", "--on-error", "skip", "--filter", "value.d=1234567.89", "-o", "json"
     ).ok()
     assert len(found.out.splitlines()) == 2
+
+
+AT_FAULT = {
+    "moved": Answer(302, None, {"Location": "http://127.0.0.1:9/login"}),
+    "proxy": Answer(404, b"<html>no such page</html>"),
+    "wrong path": Answer(404, {"error_code": 404, "message": "HTTP 404 Not Found"}),
+    "throttled": Answer(429, {"error_code": 429, "message": "too many requests"}),
+    "broken": Answer(500, {"error_code": 50001, "message": "store is down"}),
+    "starting": Answer(503, b""),
+    "page": Answer(200, b"<html>log in</html>"),
+    "other JSON": Answer(200, {"schema": {"type": "int"}}),
+    "nested": Answer(200, b"[" * 100_000),
+    "hangs up": Answer(body=HANG_UP),
+}
+"""What a registry answers, or a proxy in its place, that is not about a record."""
+
+
+@pytest.mark.parametrize("fault", AT_FAULT)
+def test_a_registry_at_fault_is_never_a_records_fault(fault, broker, topic, unique, faulty_worker, run_kops):
+    """Five good records must not be passed over, and the group must not move past them."""
+    name, group = topic(), unique("group")
+    produce(broker, name, *((None, framed(1, b"\x02")) for _ in range(5)))
+    url = faulty_worker(AT_FAULT[fault]).url
+    run_kops("context", "add", "here", "--bootstrap-servers", broker.bootstrap_servers, "--registry-url", url).ok()
+    for more in ((), ("--group", group)):
+        span = () if more else ("start..",)
+        found = run_kops("records", "consume", name, *span, "--value", "avro", "--on-error", "skip", "-c", "here", "--limit", "5", *more)
+        assert (found.code in (1, 3, 4), found.out) == (True, ""), found.err
+        assert "registry" in found.err
+        assert "undecodable" not in found.err
+        assert "--on-error" not in found.err
+    committed = run_kops("offsets", "show", group, "-c", "here", "-o", "json")
+    assert committed.code == 1 or all(row["committed"] in (None, 0) for row in committed.json)
+
+
+def test_a_registry_that_recovers_is_asked_again(broker, topic, faulty_worker, run_kops):
+    name = topic()
+    produce(broker, name, (None, framed(1, b"\x02")))
+    url = faulty_worker(AT_FAULT["throttled"], AT_FAULT["starting"], Answer(200, {"schema": '"int"'})).url
+    run_kops("context", "add", "here", "--bootstrap-servers", broker.bootstrap_servers, "--registry-url", url).ok()
+    found = run_kops("records", "consume", name, "start..", "--value", "avro", "-c", "here", "--format", "%s\n")
+    assert found.ok().out == "1\n"

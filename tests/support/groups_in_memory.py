@@ -65,7 +65,13 @@ class GroupsInMemory:
     def cluster(self):
         return Cluster(self.cluster_id, 1, ())
 
-    def listed(self):
+    def down(self):
+        return {}
+
+    def replaced(self):
+        return {}
+
+    def listed(self, *, partial=False):
         return [self._group(name, described=False) for name in sorted(self.commits)]
 
     def ids(self):

@@ -67,6 +67,11 @@ def every_verb(command: click.Command = cli, name: str = "") -> Iterator[tuple[s
         yield name, command
 
 
+def fill(line: str, scene: dict[str, Any]) -> list[str]:
+    """Return the words of a :class:`Run`, filled from the scene."""
+    return [word.format(**scene) for word in line.split()]
+
+
 class _Terminal(io.TextIOWrapper):
     def isatty(self) -> bool:
         return True

@@ -12,6 +12,7 @@ import click
 from kops.cli.frame.lazy import Command, Group
 from kops.cli.frame.options import Approval, mutation, take_over_option
 from kops.cli.frame.session import Session
+from kops.core.errors import ConfigError, ExitCode
 
 
 @click.group(cls=Group)
@@ -23,20 +24,20 @@ def group() -> None:
 @click.option("--unfinished", is_flag=True, help="Only entries that are open, interrupted, crashed or partly done.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, newest first.")
 @click.pass_obj
-def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
+def list_entries(session: Session, *, unfinished: bool, limit: int) -> int:
     """List entries, newest first."""
     from itertools import islice
 
     from kops.operations.protocol.journal_actions import entry_row, is_unfinished
 
-    entries = (
-        entry
-        for entry in session.journal.entries(lambda error: session.note(f"warning: {error.message}"))
-        if not unfinished or is_unfinished(entry)
-    )
+    damaged: list[ConfigError] = []
+    entries = (entry for entry in session.journal.entries(damaged.append) if not unfinished or is_unfinished(entry))
     rows = map(entry_row, islice(entries, limit))
     shown = map(_with_later_entry, rows) if session.output_format == "table" else rows
     session.render(shown, ["id", "status", "operation", "context", "summary"])
+    for error in damaged:
+        session.note(f"warning: {error.message}")
+    return int(ExitCode.PARTIAL if damaged else ExitCode.DONE)
 
 
 def _with_later_entry(row: dict[str, Any]) -> dict[str, Any]:

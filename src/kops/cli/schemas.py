@@ -11,6 +11,7 @@ import click
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, F, mutation
 from kops.cli.frame.session import Session
+from kops.core.errors import KopsError
 from kops.core.visible import indented
 from kops.output.guard import for_data
 
@@ -50,11 +51,13 @@ def schema_options(command: F) -> F:
 @group.command("list")
 @click.argument("patterns", metavar="[SUBJECT|GLOB]...", nargs=-1)
 @click.pass_obj
-def list_subjects(session: Session, /, *, patterns: tuple[str, ...]) -> None:
+def list_subjects(session: Session, /, *, patterns: tuple[str, ...]) -> int:
     """List subjects with their latest version: all of them, or those that names and globs match."""
     from kops.operations.schemas.subjects import list_rows
 
-    session.render(list_rows(session, patterns), COLUMNS)
+    problems: dict[str, KopsError] = {}
+    session.render(list_rows(session, patterns, problems), COLUMNS)
+    return session.missing(problems)
 
 
 @group.command("show")

@@ -20,10 +20,12 @@ code  meaning
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 
@@ -123,6 +125,13 @@ class Unreachable(KopsError):
     slug = "unreachable"
 
 
+class BrokerDown(KopsError):
+    """The broker that knows the answer does not accept connections; others do, and may answer for the rest."""
+
+    exit_code = ExitCode.UNREACHABLE
+    slug = "broker_down"
+
+
 class AuthenticationFailed(Unreachable):
     """The server answered and rejected our credentials."""
 
@@ -196,6 +205,31 @@ def answer_or_error(ask: Callable[[], _T]) -> _T | KopsError:
         raise
     except KopsError as error:
         return error
+
+
+def answers_of(names: Iterable[_K], ask: Callable[[_K], _T], problems: dict[_K, KopsError]) -> dict[_K, _T]:
+    """Return what each of some things answers; one that does not hides no other.
+
+    :param problems: receives why the others did not answer, by name
+    :raises KopsError: when there is only one thing, and its answer is an error
+    :raises Unreachable: when nothing can be asked
+    """
+    wanted = list(names)
+    answers = {name: answer_or_error(partial(ask, name)) for name in wanted}
+    return without_errors(answers, problems)
+
+
+def without_errors(answers: Mapping[_K, _T | KopsError], problems: dict[_K, KopsError]) -> dict[_K, _T]:
+    """Return the answers that are not errors; see :func:`answers_of`."""
+    good: dict[_K, _T] = {}
+    for name, answer in answers.items():
+        if not isinstance(answer, KopsError):
+            good[name] = answer
+        elif len(answers) == 1:
+            raise answer
+        else:
+            problems[name] = answer
+    return good
 
 
 class Terminated(BaseException):

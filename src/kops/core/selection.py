@@ -94,8 +94,8 @@ def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool
     for pattern in patterns:
         if regex:
             matched |= {name for name in known if _compiled(pattern).fullmatch(name)}
-        elif is_glob(pattern) and pattern not in known:
-            matched |= {name for name in known if fnmatchcase(name, pattern)}
+        elif is_glob(pattern):  # also where a name reads like the pattern: it hides none of the others
+            matched |= {name for name in known if fnmatchcase(name, pattern) or name == pattern}
         elif pattern in known:
             matched.add(pattern)
         else:
@@ -103,9 +103,13 @@ def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool
     return [name for name in known if name in matched]
 
 
-def names_owned(owns: Iterable[str], names: Collection[str]) -> set[str]:
-    """Return the names that declarations own, by globs and plain names; one that does not exist (yet) owns nothing."""
-    return {name for each in owns if each in names or is_glob(each) for name in names_matching([each], names)}
+def names_owned(owns: Collection[str], names: Collection[str]) -> set[str]:
+    """Return the names that declarations own, by globs and plain names; one that does not exist (yet) owns nothing.
+
+    A name that reads like a glob owns only itself: what is owned may be deleted.
+    """
+    globs = [each for each in owns if each not in names and is_glob(each)]
+    return {each for each in owns if each in names} | set(names_matching(globs, names) if globs else ())
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -24,7 +24,8 @@ _JSON = Json()
 Lookup = Callable[[int], RegisteredSchema]
 """Returns the schema with an id.
 
-:raises UndecodableRecord: when the registry has no schema with that id
+:raises UndecodableRecord: when the registry answers that it has no schema with that id
+:raises KopsError: when the registry is at fault, which is not about the record
 """
 
 
@@ -60,8 +61,9 @@ class RegistryFormat(ABC):
     def decode(self, data: bytes) -> Any:
         number = schema_id(data)
         if number not in self._schemas:
+            found = _of_kind(self.lookup(number), self)
             try:
-                self._schemas[number] = self.parsed(_of_kind(self.lookup(number), self))
+                self._schemas[number] = self.parsed(found)
             except OperationFailed as wrong:
                 raise UndecodableRecord(f"schema {number}: {wrong.message}") from wrong
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kops.core.errors import KopsError
 from kops.core.groups.lag import age_text
 from kops.core.times import CLOCKS_DIFFER_MS, time_text, to_milliseconds
-from kops.gateways.kafka.client import in_thread
+from kops.gateways.threads import in_thread
 from kops.operations.services import Services
 
 if TYPE_CHECKING:

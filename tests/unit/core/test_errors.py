@@ -17,6 +17,7 @@ CODES = {
     "ConfigError": 2,
     "MissingRequirement": 2,
     "Unreachable": 3,
+    "BrokerDown": 3,
     "AuthenticationFailed": 3,
     "AuthorizationFailed": 1,
     "TimedOut": 4,

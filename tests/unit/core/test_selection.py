@@ -82,7 +82,8 @@ def test_names():
     assert names_matching([], names) == sorted(names)
     assert names_matching(["billing-*"], names) == ["billing-1", "billing-2"]
     assert names_matching(["audit", "*-2"], names) == ["audit", "billing-2"]
-    assert names_matching(["odd*name"], [*names, "oddXname"]) == ["odd*name"]
+    assert names_matching(["odd*name"], [*names, "oddXname"]) == ["odd*name", "oddXname"]
+    assert names_matching(["odd[1]"], ["odd[1]", "odd1", "odd2"]) == ["odd1", "odd[1]"]
     assert names_matching([r"billing-\d"], names, regex=True) == ["billing-1", "billing-2"]
     assert names_matching(["bill"], names, regex=True) == []
     assert names_matching(["none-*"], names) == []

@@ -26,6 +26,7 @@ from support.strangers import (
     WITHOUT_STRANGERS,
     assert_harmless,
     every_verb,
+    fill,
     hostile_connect,
     hostile_registry,
     hostile_server,
@@ -58,10 +59,6 @@ def test_errors(verb, tmp_path, monkeypatch):
     assert_harmless([*verb.split(), f"--{EVIL}"])
     if verb not in UNCONNECTED:
         assert_harmless([*named(verb), "-c", EVIL], seen=False)  # some miss an option first
-
-
-def fill(line, scene):
-    return [word.format(**scene) for word in line.split()]
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from concurrent.futures import Future
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -43,7 +44,7 @@ def test_no_login_of_a_netrc_is_sent(faulty_worker, tmp_path, monkeypatch):
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
     registry, worker = faulty_worker(Answer(200, [])), faulty_worker(Answer(200, {}))
-    SchemaRegistry(Connection(("b:1",), registry_url=registry.url)).ask("GET", "/subjects", "subjects", needs=[])
+    SchemaRegistry(Connection(("b:1",), registry_url=registry.url)).ask("GET", "/subjects", "subjects", shape=[str])
     Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None).connectors()
     assert [name for one in (*registry.headers, *worker.headers) for name in one if name.lower() == "authorization"] == []
 
@@ -108,8 +109,9 @@ def test_a_repository_keeps_its_login(tmp_path, monkeypatch):
 
 def test_a_cluster_without_an_id_has_one_that_the_journal_can_hold():
     found = SimpleNamespace(cluster_id=None, nodes=(), controller=None)
-    kafka = Kafka(Connection(("b:1",)))
-    kafka.client = SimpleNamespace(wait=lambda *_: found, admin=SimpleNamespace(describe_cluster=lambda **_: None), timeout=1)
+    kafka, answer = Kafka(Connection(("b:1",))), Future()
+    answer.set_result(found)
+    kafka.client.__dict__["admin"] = SimpleNamespace(describe_cluster=lambda **_: answer, poll=lambda _: 0)
     assert kafka.cluster().cluster_id == "unknown"
 
 

@@ -11,6 +11,7 @@ OF_SEVERAL_MODULES = {
     "config/test_kafka_python_tls.py": "one certificate through config and both Kafka clients",
     "formats/streams/test_joins.py": "the five layouts that joins write",
     "formats/test_hostile_values.py": "every format",
+    "output/test_hostile_services.py": "every verb that asks Connect or a registry",
     "output/test_strangers.py": "every way out, to a terminal, a pipe and a file",
     "output/test_strangers_every_verb.py": "every verb",
     "sandbox/test_json_keys.py": "every verb of the sandbox",

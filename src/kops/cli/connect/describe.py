@@ -10,6 +10,7 @@ import click
 
 from kops.cli.connect.shared import connectors, group
 from kops.cli.frame.session import Session
+from kops.core.errors import KopsError, answers_of
 from kops.core.visible import indented, visible
 from kops.output.json_text import json_text
 from kops.output.table import Column
@@ -100,7 +101,6 @@ def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
 
 def _watched(session: Session, look: Callable[[], list[Connector]], interval: str, count: int | None, *, trace: bool) -> int:
     from kops.cli.frame.watch import clock, watch_interval, watched
-    from kops.core.errors import KopsError
     from kops.operations.connect.describe import status_body, summary
 
     before: dict[str, str] | None = None
@@ -144,15 +144,17 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 @connectors()
 @click.option("--trace", is_flag=True, help="Whole stack traces instead of the last cause.")
 @click.pass_obj
-def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, trace: bool) -> None:
+def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, trace: bool) -> int:
     """Show everything about connectors: states, plugin, group and topics, and the configuration, secrets hidden."""
     from kops.operations.connect.describe import describe_body, status_rows
     from kops.operations.connect.select import select_some
 
-    bodies = [describe_body(session, connector, trace=trace) for connector in select_some(session, patterns, regex=regex)]
+    problems: dict[str, KopsError] = {}
+    found = {connector.name: connector for connector in select_some(session, patterns, regex=regex)}
+    bodies = list(answers_of(found, lambda name: describe_body(session, found[name], trace=trace), problems).values())
     if session.output_format != "table":
         session.render(bodies, ["name", "type", "state", "worker", "plugin", "group", "topics", "config"])
-        return
+        return session.missing(problems)
     for number, body in enumerate(bodies):
         click.echo(("\n" if number else "") + visible(f"{body['name']}  {body['type']}, {body['state']}, {body['plugin']}"))
         session.render_object({key: body[key] for key in ("worker", "group", "topics", "cause") if body[key]})
@@ -164,3 +166,4 @@ def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, tra
         session.render_object(body["config"])
         if trace:
             _write_traces([body])
+    return session.missing(problems)

@@ -9,6 +9,7 @@ import click
 from kops.cli.connect.shared import connectors, group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
+from kops.core.errors import KopsError
 from kops.output.table import Column
 
 
@@ -23,13 +24,14 @@ def offsets() -> None:
 @offsets.command("show")
 @connectors()
 @click.pass_obj
-def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None:
+def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> int:
     """Show the offsets of connectors; for sinks, with the log ends of their partitions."""
     from kops.operations.connect.offsets import name_of, offset_rows, shown_offset
     from kops.operations.connect.select import select_some
 
     found = select_some(session, patterns, regex=regex)
-    rows = offset_rows(session, found)
+    problems: dict[str, KopsError] = {}
+    rows = offset_rows(session, found, problems)
     columns: list[str | Column] = ["connector", "partition", "offset"]
     if session.output_format != "table" or any(row["log_end_offset"] is not None for row in rows):
         columns += [Column("log_end_offset", "END"), "lag"]
@@ -38,9 +40,10 @@ def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None
     session.render(rows, columns, whole=True)
     if not session.connection.bootstrap_servers and any(row["type"] == "sink" for row in rows):
         session.note("log ends of sink partitions are unknown without brokers: pass -B HOST:PORT")
-    without = [connector.name for connector in found if connector.name not in {row["connector"] for row in rows}]
+    without = [connector.name for connector in found if connector.name not in {row["connector"] for row in rows} | problems.keys()]
     if without:
         session.note(f"without offsets: {', '.join(without)}")
+    return session.missing(problems)
 
 
 @offsets.command("alter")

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kops.cli.frame.options import MARKUP, Approval
+from kops.core.errors import ExitCode, KopsError
 from kops.core.visible import indented
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Session:
         from kops.gateways.kafka import Kafka
 
         require_brokers(self.connection, self.directories, os.environ)
-        return Kafka(self.connection, verbose=bool(self.settings.get("verbose")))
+        return Kafka(self.connection, verbose=bool(self.settings.get("verbose")), notify=self.progress.step)
 
     @cached_property
     def connect(self) -> Connect:
@@ -132,6 +133,13 @@ class Session:
         with suppress(BrokenPipeError):
             for text in texts:
                 write_coloured(note_line(indented(text), sys.stderr) + "\n", sys.stderr)
+
+    def missing(self, problems: Mapping[str, KopsError]) -> int:
+        """Report the things of many that did not answer, and why; return the exit code."""
+        for name, problem in sorted(problems.items()):
+            named = name or repr(name)
+            self.note(f"warning: {named} is missing: {problem.message}")
+        return int(ExitCode.PARTIAL if problems else ExitCode.DONE)
 
     def render(self, rows: Iterable[Row], columns: Sequence[str | Column], *, whole: bool = False) -> None:
         """Write rows to stdout in the chosen format.

@@ -15,7 +15,7 @@ from kops.cli.frame.options import Approval, F, mutation, regex_option
 from kops.cli.frame.session import Session
 from kops.cli.frame.watch import clock, watch_interval, watched
 from kops.cli.groups.lag import ExceededLimits, LagRequest, show_lag
-from kops.core.errors import ExitCode, TimedOut, Unreachable
+from kops.core.errors import BrokerDown, ExitCode, KopsError, TimedOut, Unreachable
 from kops.core.groups.lag_rates import Look, Rates
 
 if TYPE_CHECKING:
@@ -82,14 +82,15 @@ def list_groups(
 @group.command("describe")
 @_named
 @click.pass_obj
-def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
+def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> int:
     """Show state, coordinator and members of groups."""
     from kops.operations.groups.matching import describe_groups, describe_table, member_table
 
-    found = describe_groups(session, names, regex=regex)
+    problems: dict[str, KopsError] = {}
+    found = describe_groups(session, names, problems, regex=regex)
     if session.output_format in ("json", "yaml"):
         session.render(found, ["group"])
-        return
+        return session.missing(problems)
     session.render(describe_table(found), ["group", "type", "state", "members", "protocol", "coordinator"])
     members = member_table(found)
     if members and session.output_format == "table":
@@ -101,6 +102,7 @@ def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
             session.note(f"the members of {row['group']} are not known: this broker or client has no request for {row['type']} groups")
         if row["kafka_streams"]:
             session.note(f"{row['group']} is a Kafka Streams application")
+    return session.missing(problems)
 
 
 @group.command("lag")
@@ -150,7 +152,7 @@ def _watched(session: Session, request: LagRequest, interval: str, count: int | 
             show(look, clock(session), exceeded)
             return code
 
-        return watched(session, milliseconds, count, once_more, passing=(TimedOut, Unreachable))
+        return watched(session, milliseconds, count, once_more, passing=(BrokerDown, TimedOut, Unreachable))
 
 
 def _look(session: Session, request: LagRequest, rates: Rates) -> tuple[Look, list[str], int]:

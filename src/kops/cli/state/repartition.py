@@ -14,7 +14,7 @@ from kops.cli.state.shared import movable_stores, no_network_option, refuse_earl
 @click.command("repartition", cls=Command)
 @click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
 @click.option("--app", metavar="CAPTURE", type=click.Path(), help="The program of `kops streams capture` judges the move, not a FILE.")
-@click.option("--partitions", metavar="N", type=click.IntRange(min=1), help="The new number of partitions.")
+@click.option("--partitions", metavar="N", type=click.IntRange(1, 2**31 - 1), help="The new number of partitions.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be undone.")
 @click.option("--input", "instead", metavar="OLD=NEW", multiple=True, help="The application reads NEW from now on; repeatable.")

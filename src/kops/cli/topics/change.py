@@ -19,9 +19,11 @@ OWNED = "topics that the files own (owns: [shop-*]) and do not declare"
 @group.command("create")
 @click.argument("names", metavar="NAME...", nargs=-1)
 @topic_option
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Number of partitions. [default: the brokers' num.partitions]")
+@click.option("-p", "--partitions", type=click.IntRange(1, 2**31 - 1), help="Number of partitions. [default: the brokers' num.partitions]")
 @click.option(
-    "--replication-factor", type=click.IntRange(min=1), help="Copies of each partition. [default: the brokers' default.replication.factor]"
+    "--replication-factor",
+    type=click.IntRange(1, 2**15 - 1),
+    help="Copies of each partition. [default: the brokers' default.replication.factor]",
 )
 @click.option("--compacted", is_flag=True, help="Keep the latest record of each key: cleanup.policy=compact.")
 @click.option(
@@ -95,9 +97,7 @@ def alter(
 @click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
 @topic_option
 @regex_option
-@click.option(
-    "-p", "--partitions", type=click.IntRange(min=1), required=True, metavar="N", help="New total of partitions, not the number to add."
-)
+@click.option("-p", "--partitions", type=click.IntRange(1, 2**31 - 1), required=True, metavar="N", help="New total, not the number to add.")
 @streams_option
 @mutation
 @click.pass_obj

@@ -74,14 +74,13 @@ def _time_kept(milliseconds: int | None) -> str | None:
 @click.option("--all-settings", is_flag=True, help="Kafka's defaults too.")
 @click.option("--brief", is_flag=True, help="Without sizes and readers, for which every broker and group is asked.")
 @click.pass_obj
-def describe(
-    session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, all_settings: bool, brief: bool
-) -> None:
+def describe(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, all_settings: bool, brief: bool) -> int:
     """Show everything about topics.
 
     Partitions with leaders, replicas and sizes; the settings that are not Kafka's defaults; for compacted topics what
     governs compaction; the groups that read them.
     """
+    from kops.core.errors import ExitCode
     from kops.operations.topics.describe import describe_bodies
     from kops.operations.topics.listing import select
 
@@ -90,6 +89,7 @@ def describe(
     show_topics(session, bodies)
     for problem in problems:
         session.note(f"warning: {problem}")
+    return int(ExitCode.PARTIAL if session.kafka.down() else ExitCode.DONE)
 
 
 @group.command("offsets")

@@ -8,13 +8,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from kops.core.errors import AuthenticationFailed, AuthorizationFailed, KopsError, NotFound, OperationFailed, StateMoved, TimedOut
 from kops.core.secret_shapes import without_login
+from kops.gateways.http import Answer, Shape, conforming
 
-T = TypeVar("T")
 _LONGEST_BODY = 120
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _METHOD, _CONFLICT, _BAD, _REDIRECT = 401, 403, 404, 405, 409, 400, 300
 _GATEWAYS = (502, 503, 504)
@@ -36,7 +35,7 @@ class RetryLater(Exception):
         self.refused = refused
 
 
-def body_of(url: str, answer: Any) -> Any:
+def body_of(url: str, answer: Answer) -> Any:
     """Return the JSON of an answer; None if it is empty.
 
     :param url: without credentials
@@ -68,7 +67,7 @@ def _is_connects(body: Any) -> bool:
     return isinstance(body, dict) and "error_code" in body and "message" in body
 
 
-def _json(answer: Any) -> tuple[Any, bool]:
+def _json(answer: Answer) -> tuple[Any, bool]:
     if not answer.content:
         return None, True
     try:
@@ -101,7 +100,7 @@ def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exce
     return known.get(status, OperationFailed(f"Connect at {url} answers {status}: {message}", **details))
 
 
-def short_message(answer: Any) -> str:
+def short_message(answer: Answer) -> str:
     """Return the message of an answer on one short line: Connect's message, the title of a page, or its first words."""
     body, is_json = _json(answer)
     if is_json and isinstance(body, dict) and isinstance(body.get("message"), str):
@@ -113,16 +112,17 @@ def short_message(answer: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def shaped(url: str, request: str, body: Any, read: Callable[[Any], T]) -> T:
-    """Parse the JSON of an answer.
+def shaped(url: str, request: str, body: Any, shape: Shape) -> Any:
+    """Return the JSON of an answer.
 
     :param url: without credentials
     :param request: method and path
-    :raises OperationFailed: when ``read`` cannot parse it
+    :param shape: see :data:`kops.gateways.http.Shape`
+    :raises OperationFailed: when it does not have that shape
     """
     try:
-        return read(body)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as broken:
+        return conforming(body, shape)
+    except TypeError as broken:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         shown = text if len(text) <= _LONGEST_BODY else f"{text[:_LONGEST_BODY]}..."
         raise OperationFailed(
@@ -131,49 +131,29 @@ def shaped(url: str, request: str, body: Any, read: Callable[[Any], T]) -> T:
         ) from broken
 
 
-def mapping_of(body: Any) -> dict[str, Any]:
-    if not isinstance(body, dict):
-        raise TypeError("not an object")
-    return body
+_STATE: Shape = {"state?": str, "worker_id?": str, "trace?": str}
+CONNECTOR: Shape = {
+    "status?": {"connector?": _STATE, "tasks?": [{"id": int, **_STATE}], "type?": str},
+    "info?": {"type?": str, "config?": {"*": str}},
+}
+"""An item of ``GET /connectors?expand=status&expand=info``."""
+ABOUT: Shape = {"kafka_cluster_id": str, "version?": str, "commit?": str}
+PLUGINS: Shape = [{"class": str, "type?": str, "version?": str}]
+SETTINGS: Shape = [{"name": str}]
+LOGGERS: Shape = {"*": {"level": str}}
+OFFSETS: Shape = {"offsets?": [{"partition": dict, "offset?": dict}]}
+"""Partitions and offsets are objects whose content is up to the plugin."""
+VALIDATION: Shape = {"configs?": [{"definition": {"name": str}, "value?": {"name?": str, "errors?": [str], "recommended_values?": list}}]}
 
 
-def objects_with(key: str) -> Callable[[Any], list[dict[str, Any]]]:
-    """Return a parser for a list of JSON objects, each with this key."""
-
-    def read(body: Any) -> list[dict[str, Any]]:
-        if not isinstance(body, list):
-            raise TypeError("not a list")
-        for each in body:
-            mapping_of(each)[key]
-        return body
-
-    return read
-
-
-def offsets_of(body: Any) -> list[dict[str, Any]]:
-    """Parse ``GET /connectors/NAME/offsets``. Partitions and offsets are objects whose content is up to the plugin."""
-    found = objects_with("partition")(mapping_of(body).get("offsets") or [])
-    for one in found:
-        mapping_of(one["partition"])
-        if one.get("offset") is not None:
-            mapping_of(one["offset"])
-    return found
-
-
-def loggers_of(body: Any) -> dict[str, dict[str, Any]]:
-    """Parse ``GET /admin/loggers``: loggers by name, each with its ``level``."""
-    for each in mapping_of(body).values():
-        mapping_of(each)["level"]
-    return mapping_of(body)
-
-
-def validation_of(body: Any) -> dict[str, Any]:
-    """Parse ``PUT .../config/validate``: ``configs``, each with the ``definition`` of a setting."""
-    for each in objects_with("definition")(mapping_of(body).get("configs") or []):
-        mapping_of(each["definition"])["name"]
-    return mapping_of(body)
+def is_shaped(body: Any, shape: Shape) -> bool:
+    try:
+        conforming(body, shape)
+    except TypeError:
+        return False
+    return True
 
 
 def message_of(body: Any) -> str:
     """Return Connect's ``message``; empty if there is none."""
-    return str(body.get("message", "")) if isinstance(body, Mapping) else ""
+    return str(body.get("message", "")) if isinstance(body, dict) else ""

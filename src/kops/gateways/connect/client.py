@@ -6,19 +6,19 @@ are idempotent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from kops.config.connection import Connection
 from kops.config.http import path_segment
 from kops.core.connect.models import Connector, connector_of
-from kops.core.errors import NotFound, OperationFailed, UsageProblem
+from kops.core.errors import AuthorizationFailed, NotFound, OperationFailed, UsageProblem
 from kops.core.secret_shapes import without_login
-from kops.gateways.connect.answers import loggers_of, mapping_of, message_of, objects_with, offsets_of, shaped, validation_of
+from kops.gateways.connect.answers import ABOUT, CONNECTOR, LOGGERS, OFFSETS, PLUGINS, SETTINGS, VALIDATION, is_shaped, message_of, shaped
 from kops.gateways.connect.workers import Notify, Workers
+from kops.gateways.http import Shape
 
-T = TypeVar("T")
 Config = Mapping[str, str]
 _BAD_REQUEST = 400
 _CERTAIN = 100
@@ -45,7 +45,7 @@ class Connect:
     def about(self) -> dict[str, Any]:
         """Return ``version``, ``commit`` and ``kafka_cluster_id`` of the worker that answers."""
         url, body = self._workers.ask("GET", "/")
-        if not isinstance(body, dict) or "kafka_cluster_id" not in body:
+        if not is_shaped(body, ABOUT):
             raise OperationFailed(f"the server at {without_login(url)} is not Connect", hint="check connect_urls of the context")
         return {**body, "url": without_login(url)}
 
@@ -88,15 +88,16 @@ class Connect:
     def topics(self, name: str) -> tuple[str, ...]:
         """Return the topics that a connector has used since it was created or reset (KIP-558); none if tracking is disabled."""
         try:
-            return self._read_of(name, "GET", "/topics", lambda body: tuple(sorted((body.get(name) or {}).get("topics") or ())))
-        except (NotFound, OperationFailed):
+            body = self._read_of(name, "GET", "/topics", {"*": {"topics?": [str]}})
+        except (AuthorizationFailed, NotFound):  # 403 where tracking is disabled, 404 before Kafka 2.5
             return ()
+        return tuple(sorted((body.get(name) or {}).get("topics") or ()))
 
     def plugins(self, *, connectors_only: bool = False) -> list[dict[str, Any]]:
         """Return the plugins of the worker that answers: ``class``, ``type``, ``version``. Cached, because they do not change."""
         if connectors_only not in self._plugins:
             only = {"connectorsOnly": str(connectors_only).lower()}
-            self._plugins[connectors_only] = self._read("GET", "/connector-plugins", objects_with("class"), parameters=only)
+            self._plugins[connectors_only] = self._read("GET", "/connector-plugins", PLUGINS, parameters=only)
         return self._plugins[connectors_only]
 
     def plugin_settings(self, plugin: str) -> list[dict[str, Any]]:
@@ -105,12 +106,14 @@ class Connect:
         :raises NotFound: when no worker has it
         """
         if plugin not in self._settings:
-            self._settings[plugin] = self._read("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", objects_with("name"))
+            self._settings[plugin] = self._read("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", SETTINGS)
         return self._settings[plugin]
 
     def validate(self, plugin: str, config: Config) -> dict[str, Any]:
         """Validate a configuration: ``error_count`` and ``configs``, each with ``definition`` and ``value``."""
-        return self._read("PUT", f"/connector-plugins/{quote(plugin, safe='')}/config/validate", validation_of, body=dict(config))
+        path = f"/connector-plugins/{quote(plugin, safe='')}/config/validate"
+        found: dict[str, Any] = self._read("PUT", path, VALIDATION, body=dict(config))
+        return found
 
     def put(self, name: str, config: Config) -> None:
         """Create a connector or change its configuration."""
@@ -150,37 +153,40 @@ class Connect:
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """Return a connector's offsets, each with ``partition`` and ``offset`` (KIP-875)."""
-        return self._read_of(name, "GET", "/offsets", offsets_of)
+        return self._read_of(name, "GET", "/offsets", OFFSETS).get("offsets") or []
 
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Any]]) -> str:
         """Set offsets of a stopped connector; None deletes one. Return Connect's message."""
-        return self._read_of(name, "PATCH", "/offsets", message_of, body={"offsets": [dict(one) for one in offsets]})
+        _, body = self._ask("PATCH", name, "/offsets", body={"offsets": [dict(one) for one in offsets]})
+        return message_of(body)
 
     def reset_offsets(self, name: str) -> str:
         """Delete all offsets of a stopped connector. Return Connect's message."""
-        return self._read_of(name, "DELETE", "/offsets", message_of)
+        _, body = self._ask("DELETE", name, "/offsets")
+        return message_of(body)
 
     def loggers(self) -> dict[str, dict[str, Any]]:
         """Return the loggers that have a level of their own on the worker that answers: ``level`` and ``last_modified``."""
-        return self._read("GET", "/admin/loggers", loggers_of)
+        found: dict[str, dict[str, Any]] = self._read("GET", "/admin/loggers", LOGGERS)
+        return found
 
     def set_logger(self, name: str, level: str) -> list[str]:
         """Set the level of a logger on every worker (KIP-976); return the loggers that changed on the worker that answers."""
         _, body = self._workers.ask("PUT", f"/admin/loggers/{quote(name, safe='')}", parameters={"scope": "cluster"}, body={"level": level})
         return list(body) if isinstance(body, list) else []
 
-    def _read(self, method: str, path: str, read: Callable[[Any], T], **how: Any) -> T:
-        """Return the parsed answer to a request.
+    def _read(self, method: str, path: str, shape: Shape, **how: Any) -> Any:
+        """Return the answer to a request.
 
-        :raises OperationFailed: when ``read`` cannot parse it
+        :raises OperationFailed: when it does not have the shape
         """
         url, body = self._workers.ask(method, path, **how)
-        return shaped(without_login(url), f"{method} {path}", body, read)
+        return shaped(without_login(url), f"{method} {path}", body, shape)
 
-    def _read_of(self, name: str, method: str, path: str, read: Callable[[Any], T], **how: Any) -> T:
-        """Return the parsed answer to a request about a connector."""
+    def _read_of(self, name: str, method: str, path: str, shape: Shape, **how: Any) -> Any:
+        """Return the answer to a request about a connector; see ``_read``."""
         url, body = self._ask(method, name, path, **how)
-        return shaped(without_login(url), f"{method} /connectors/{name}{path}", body, read)
+        return shaped(without_login(url), f"{method} /connectors/{name}{path}", body, shape)
 
     def _ask(self, method: str, name: str, path: str = "", **how: Any) -> tuple[str, Any]:
         """Send a request about a connector.
@@ -201,4 +207,4 @@ class Connect:
 
 def _connector(url: str, path: str, name: str, item: Any) -> Connector:
     shown = without_login(url)
-    return shaped(shown, f"GET {path} of {name}", item, lambda found: connector_of(name, mapping_of(found)))
+    return connector_of(name, shaped(shown, f"GET {path} of {name}", item, CONNECTOR))

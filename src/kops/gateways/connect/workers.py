@@ -15,10 +15,12 @@ from kops.config.http import http_session, http_settings
 from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
 from kops.core.secret_shapes import without_login
 from kops.gateways.connect.answers import RetryLater, body_of
+from kops.gateways.http import Answer, AnswerTooLarge, exchange
 
 _JSON = {"Accept": "application/json"}
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
 _LONG_AGO = 5.0
+_LEAST_SECONDS = 0.001
 _BROKEN = 500
 OUTCOME_UNKNOWN = "it may have been executed: `kops connect status` shows the outcome"
 
@@ -52,7 +54,7 @@ class Workers:
         deadline, wait = time.monotonic() + self._patience, _FIRST_WAIT
         while True:
             try:
-                return self._ask_one(method, path, parameters, body, repeatable=repeatable)
+                return self._ask_one(method, path, {"params": parameters, "json": body}, deadline, repeatable=repeatable)
             except RetryLater as retry:
                 if time.monotonic() + wait > deadline or not (repeatable or retry.refused):
                     raise retry.error from retry
@@ -67,16 +69,20 @@ class Workers:
             self._notify(text)
         self._notified[text] = now
 
-    def _ask_one(self, method: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> tuple[str, Any]:
-        """Return the first answer that any worker gives.
+    def _ask_one(self, method: str, path: str, given: Mapping[str, Any], deadline: float, *, repeatable: bool) -> tuple[str, Any]:
+        """Return the first answer that any worker gives. If it is idempotent, each may take its share of the time that is left.
 
+        :param given: for ``requests``
+        :param deadline: by the monotonic clock
         :raises RetryLater: during a rebalance or without a leader
         """
         last: KopsError = Unreachable("no Connect worker is known", hint="set connect_urls in the context, or KOPS_CONNECT_URLS")
         for at, url in enumerate(self._urls):
             shown = without_login(url)
             try:
-                answer = self._send(method, url, path, parameters, body, repeatable=repeatable)
+                left = max(deadline - time.monotonic(), _LEAST_SECONDS)
+                timeout = left / (len(self._urls) - at) if repeatable else left
+                answer = self._send(method, url, path, {**given, "timeout": timeout}, repeatable=repeatable)
                 found = body_of(shown, answer)
             except _TryNextWorker as next_worker:
                 last = next_worker.error
@@ -89,9 +95,10 @@ class Workers:
                 return url, found
         raise last
 
-    def _send(self, method: str, url: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> Any:
+    def _send(self, method: str, url: str, path: str, given: Mapping[str, Any], *, repeatable: bool) -> Answer:
         """Send one request.
 
+        :param given: for ``requests``
         :raises _TryNextWorker: when another worker may be tried
         """
         import requests
@@ -101,11 +108,13 @@ class Workers:
             self._session.headers.update(_JSON)
         shown = without_login(url)
         try:
-            answer = self._session.request(method, f"{url}{path}", params=parameters, json=body, allow_redirects=False, **self._settings)
+            answer = exchange(self._session, method, f"{url}{path}", **{**self._settings, **given})
+        except AnswerTooLarge as error:
+            raise OperationFailed(f"Connect at {shown}: {error}", hint="check connect_urls of the context") from error
         except requests.exceptions.ConnectTimeout as error:
-            raise _TryNextWorker(_no_answer(shown, self._patience)) from error
+            raise _TryNextWorker(_no_answer(shown, given["timeout"])) from error
         except requests.Timeout as error:
-            raise _after_sending(_no_answer(shown, self._patience), repeatable=repeatable) from error
+            raise _after_sending(_no_answer(shown, given["timeout"]), repeatable=repeatable) from error
         except requests.ConnectionError as error:
             if _was_sent(error):
                 cut_off = f"Connect at {shown} closed the connection before answering"
@@ -121,7 +130,7 @@ class Workers:
         return answer
 
 
-def is_foreign(answer: Any) -> bool:
+def is_foreign(answer: Answer) -> bool:
     """Whether something other than a worker answered: a proxy's error page, a login page, another service."""
     kind = answer.headers.get("Content-Type", "")
     return bool(answer.content) and "json" not in kind and answer.status_code not in (401, 403)
@@ -140,7 +149,7 @@ def _after_sending(error: KopsError, *, repeatable: bool) -> Exception:
 
 
 def _no_answer(url: str, seconds: float) -> TimedOut:
-    return TimedOut(f"Connect at {url} did not answer within {seconds:g} s", hint="increase --timeout")
+    return TimedOut(f"Connect at {url} did not answer within {seconds:.3g} s", hint="increase --timeout")
 
 
 def _was_sent(error: Exception) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 class Kafka:
     """One cluster, its requests by subject. Connects on first use."""
 
-    def __init__(self, connection: Connection, *, verbose: bool = False) -> None:
-        self.client = Client(connection, verbose=verbose)
+    def __init__(self, connection: Connection, *, verbose: bool = False, notify: Callable[[str], None] | None = None) -> None:
+        """Connect to nothing yet.
+
+        :param notify: receives a sentence for the user when brokers are found not to answer
+        """
+        self.client = Client(connection, verbose=verbose, notify=notify)
 
     def close(self) -> None:
         """Close all connections. The object remains usable and reconnects when needed."""
@@ -84,6 +88,14 @@ class Kafka:
 
         return produce(self.client, topic, records)
 
+    def down(self) -> Mapping[int, str]:
+        """Return the brokers that do not accept connections, though the cluster's metadata has them, and why."""
+        return self.client.presence.down()
+
+    def replaced(self) -> Mapping[int, str]:
+        """Return the brokers whose groups are moving to others just now, and why."""
+        return self.client.presence.replaced()
+
     def cluster(self) -> Cluster:
         """Return the cluster's id, controller and brokers; cached.
 
@@ -93,9 +105,4 @@ class Kafka:
 
     @cached_property
     def _cluster(self) -> Cluster:
-        from kops.core.models import Broker, Cluster
-
-        found = self.client.wait(self.client.admin.describe_cluster(request_timeout=self.client.timeout), "describe the cluster")
-        brokers = tuple(Broker(node.id, node.host, node.port, node.rack) for node in found.nodes)
-        controller = found.controller.id if found.controller else None
-        return Cluster(found.cluster_id or "unknown", controller, tuple(sorted(brokers, key=lambda broker: broker.id)))
+        return self.client.cluster()

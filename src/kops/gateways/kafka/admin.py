@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops.config.connection import Connection
 from kops.config.librdkafka import librdkafka_settings
-from kops.core.errors import AuthenticationFailed, ConfigError, Unreachable
+from kops.core.errors import AuthenticationFailed, BrokerDown, ConfigError, KopsError, OperationFailed, Unreachable, answer_or_error
 from kops.gateways.kafka.certificates import why_tls_fails
+from kops.gateways.kafka.presence import DOWN_HINT, FRESH_SECONDS, answering
 from kops.gateways.kafka.translate import too_old, translate_kafka_python
 from kops.gateways.wire.connections import client_settings
-from kops.gateways.wire.kafka_python import broker_release, forget_coordinators
+from kops.gateways.wire.kafka_python import broker_release, by_coordinator, forget_coordinators, known_brokers, request_class, run, send
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
     from kops.gateways.kafka.client import Client
 
+T = TypeVar("T")
+
 RETRY_SECONDS = 0.1
+QUORUM_MILLISECONDS = 1000
+"""Controllers that have a leader answer within this time; its only use is to decide whether to wait for new leaders of partitions."""
 PATIENCE_SECONDS = 15.0
 """Controllers fence a broker that was silent for ``broker.session.timeout.ms``, 9 s; until then clients are sent to it."""
 _COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
@@ -33,6 +39,10 @@ _COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "Co
 _BROKER_GONE = ("KafkaConnectionError", "NodeNotReadyError", "UnknownBrokerIdError")
 _LEADER_MOVES = ("NotLeaderForPartitionError", "FencedLeaderEpochError", "UnknownLeaderEpochError")
 """kafka-python's admin client reads the metadata for each of its requests to leaders."""
+
+
+def _of_broker(request: Callable[[KafkaAdminClient, int], T], broker: int, admin: KafkaAdminClient) -> T:
+    return request(admin, broker)
 
 
 def can_express(connection: Connection) -> bool:
@@ -62,17 +72,22 @@ class Wire:
         self._client = client
         self.connection = client.connection
 
-    def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any], *, patient: bool = False) -> Any:
+    def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any], *, patient: bool = False, controllers: bool = False) -> Any:
         """Make a request, and retry it while the group's coordinator is moving.
 
         :param patient: for requests that only read: also retry while a broker that just died still counts as in service, or one that is no
             longer the leader still counts as the leader
+        :param controllers: for requests that the controllers answer: without a leader of theirs, brokers let clients wait in vain
         :raises KopsError: translated from kafka-python's error
         """
         from kafka.errors import IncompatibleBrokerVersion, KafkaError
 
         admin = self._admin
+        if controllers and (down := self._client.presence.down()) and not self.elects():
+            why = f"the controllers have no leader that answers; {'; '.join(down.values())}"
+            raise OperationFailed(f"could not {doing}: {why}", hint=DOWN_HINT)
         started = time.monotonic()
+        hopeless = False
         limits = dict.fromkeys(_COORDINATOR_MOVES, self.connection.timeout)
         if patient:
             limits |= dict.fromkeys((*_BROKER_GONE, *_LEADER_MOVES), min(self.connection.timeout, PATIENCE_SECONDS))
@@ -82,10 +97,76 @@ class Wire:
             except IncompatibleBrokerVersion as error:
                 raise too_old(doing, error, broker_release(admin)) from error
             except KafkaError as error:
-                if time.monotonic() - started > limits.get(type(error).__name__, -1.0):
+                kind = type(error).__name__
+                down = self._client.presence.down() if kind in _BROKER_GONE else {}
+                hopeless = hopeless or (bool(down) and not self.elects())
+                if hopeless or time.monotonic() - started > limits.get(kind, -1.0):
+                    if down:
+                        raise BrokerDown(f"could not {doing}: {'; '.join(down.values())}", hint=DOWN_HINT) from error
                     raise translate_kafka_python(error, doing, self.connection.bootstrap_servers) from error
                 forget_coordinators(admin)
                 time.sleep(RETRY_SECONDS)
+
+    def connect(self) -> None:
+        """Connect now: the cluster answers while kafka-python is imported."""
+        _ = self._admin
+
+    def brokers_or_errors(
+        self, broker_ids: Iterable[int], doing: str, request: Callable[[KafkaAdminClient, int], T]
+    ) -> dict[int, T | KopsError]:
+        """Make a request to each of some brokers; those that do not accept connections are not waited for.
+
+        :param doing: ends with ``of broker`` or the like, to which the id is added
+        """
+        answers: dict[int, T | KopsError] = {}
+        for broker in sorted(set(broker_ids)):
+            down = self._client.presence.problem(broker)
+            answers[broker] = self._outcome(f"{doing} {broker}", partial(_of_broker, request, broker)) if down is None else down
+        return answers
+
+    def _outcome(self, doing: str, request: Callable[[KafkaAdminClient], T]) -> T | KopsError:
+        try:
+            answer: T = self.ask(doing, request)
+        except KopsError as error:
+            return error
+        return answer
+
+    def down_for_good(self) -> Mapping[int, str]:
+        """Return the brokers that do not accept connections, once there is no point in waiting for the controllers to replace them."""
+        presence, deadline = self._client.presence, time.monotonic() + min(self.connection.timeout, PATIENCE_SECONDS)
+        while (down := presence.down()) and self.elects() and time.monotonic() < deadline:
+            time.sleep(RETRY_SECONDS)
+            presence.forget()
+        return down
+
+    def stranded(self, group_ids: Collection[str]) -> dict[str, KopsError]:
+        """Return the groups whose coordinators do not accept connections, once there is no point in waiting for other coordinators.
+
+        :returns: why each is not known
+        """
+        presence, deadline = self._client.presence, time.monotonic() + min(self.connection.timeout, PATIENCE_SECONDS)
+        while presence.down() and can_express(self.connection):
+            found = answer_or_error(lambda: self.ask("find the coordinators of groups", partial(_coordinators, group_ids), patient=True))
+            if isinstance(found, KopsError):
+                return dict.fromkeys(group_ids, found)
+            problems = {broker: problem for broker in found if (problem := presence.problem(broker, "its coordinator, "))}
+            if not problems or time.monotonic() > deadline or not self.elects():
+                return {name: problem for broker, problem in problems.items() for name in found[broker]}
+            forget_coordinators(self._admin)
+            time.sleep(RETRY_SECONDS)
+        return {}
+
+    def elects(self) -> bool:
+        """Whether the controllers have a leader, and so may move what brokers that are down led: then it is worth to wait for that.
+
+        Also True where that cannot be asked: before Kafka 3.3, without the right.
+        """
+        if not can_express(self.connection):
+            return True
+        now, client = time.monotonic(), self._client
+        if client.electing is None or now - client.electing[0] > FRESH_SECONDS:
+            client.electing = (now, _controllers_answer(self._admin, client.presence.down()))
+        return client.electing[1]
 
     @property
     def _admin(self) -> KafkaAdminClient:
@@ -94,9 +175,9 @@ class Wire:
         return self._client.second
 
     def _connected(self) -> KafkaAdminClient:
-        settings = kafka_python_settings(self.connection)
+        settings = {**kafka_python_settings(self.connection), "bootstrap_servers": answering(self.connection.bootstrap_servers)}
         # The first client knows better why a cluster cannot be reached: the second one waits, and then has no reason to give.
-        reached = self._client.admin.describe_cluster(request_timeout=self._client.timeout)
+        self._client.begin_cluster()
         from kafka import KafkaAdminClient  # the import takes as long as the answer, or longer
         from kafka.errors import KafkaError
 
@@ -104,15 +185,70 @@ class Wire:
         log = logging.getLogger("kafka")
         log.addHandler(logging.NullHandler())
         log.propagate = False
-        self._client.wait(reached, "describe the cluster")
+        down = self._client.presence.down()
         try:
-            return KafkaAdminClient(**settings)
+            admin = KafkaAdminClient(**settings)
+            if down:  # it sends what any broker may answer over the connection that it has, or to one at random
+                admin.get_broker_version_data(self._client.presence.up()[0])
+            return admin
         except KafkaError as error:
             addresses = ",".join(self.connection.bootstrap_servers)
             if self.connection.uses_tls and (why := why_tls_fails(librdkafka_settings(self.connection))):
                 hint = "`kops context show --resolved` says where the security settings come from"
                 raise AuthenticationFailed(f"no TLS connection: {why}", hint=hint) from error
             raise Unreachable(f"kafka-python cannot connect to {addresses}: {error}", hint="`kops context test` looks closer") from error
+
+
+def ask_for_quorum(admin: KafkaAdminClient, broker: int | None = None, milliseconds: int | None = None) -> dict[str, Any]:
+    """Request the quorum; kafka-python's own method expects an answer of version 2 (Kafka 3.8).
+
+    :param broker: None for any
+    :param milliseconds: to wait for; None: as for other requests
+    """
+    from kafka.errors import for_code
+
+    request = request_class("DescribeQuorumRequest")
+    topic = request.TopicData
+    log = topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])
+    found = answer_of(admin, request(topics=[log]), broker, milliseconds)
+    partition = found["topics"][0]["partitions"][0]
+    if partition["error_code"]:
+        raise for_code(partition["error_code"])(partition.get("error_message") or "")
+    return found
+
+
+def answer_of(admin: KafkaAdminClient, request: Any, broker: int | None = None, milliseconds: int | None = None) -> dict[str, Any]:
+    """Return an answer as the fields that its version has.
+
+    :raises kafka.errors.KafkaError: when it is an error
+    """
+    from kafka.errors import for_code
+
+    async def ask() -> Any:
+        return await send(admin, request, broker, milliseconds)
+
+    found: dict[str, Any] = run(admin, ask).to_dict()
+    if found.get("error_code"):
+        raise for_code(found["error_code"])(found.get("error_message") or "")
+    return found
+
+
+def _controllers_answer(admin: KafkaAdminClient, down: Collection[int]) -> bool:
+    from kafka.errors import AuthorizationError, IncompatibleBrokerVersion, KafkaError
+
+    broker = next((each.node_id for each in known_brokers(admin) if each.node_id not in down), None)
+    try:
+        found = ask_for_quorum(admin, broker, QUORUM_MILLISECONDS)
+    except (AuthorizationError, IncompatibleBrokerVersion):
+        return True
+    except KafkaError:
+        return False
+    return bool(found["topics"][0]["partitions"][0]["leader_id"] >= 0)
+
+
+def _coordinators(group_ids: Collection[str], admin: KafkaAdminClient) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = run(admin, by_coordinator, admin, group_ids)
+    return found
 
 
 def settled(answer: Mapping[Any, Any]) -> Mapping[Any, Any]:

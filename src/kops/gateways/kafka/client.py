@@ -10,17 +10,22 @@ import contextlib
 import logging
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property, partial
-from threading import RLock, Thread
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakMethod
 
 from kops.config.connection import Connection
-from kops.core.errors import AuthenticationFailed, KopsError, TimedOut, answer_or_error
+from kops.core.errors import AuthenticationFailed, KopsError, TimedOut, Unreachable, answer_or_error
+from kops.core.models import Broker, Cluster
+from kops.core.topics.names import name_problem, topics_not_found
+from kops.gateways.kafka.presence import Presence, answering
+from kops.gateways.kafka.protocols import OF_TLS, explained
 from kops.gateways.kafka.translate import is_answer, is_authentication, is_lost, is_moving, is_tls, is_unreachable, translate
+from kops.gateways.threads import in_thread
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -35,6 +40,11 @@ UNREACHABLE_GRACE_SECONDS = 2.0
 REFRESH_SECONDS = 0.5
 """KRaft brokers name any broker as the controller, for some seconds even one that just died, and librdkafka waits for that one
 until it reads new metadata. So a wait refreshes the metadata after this time, and again each time that its length has doubled."""
+QUICK_SECONDS = 0.5
+STEERS = 30
+"""KRaft brokers name one at random; with two of three brokers down, one attempt in 190,000 finds only those."""
+LATE = "_TRANSPORT"
+"""What librdkafka reports of metadata that did not come in time, whether or not brokers accept connections."""
 AGAIN_SECONDS = 5.0
 """A read that is not answered within this time is sent again over new connections; once those exist, later reads use both at once."""
 
@@ -44,8 +54,11 @@ _QUIET = logging.getLogger("kops.librdkafka")
 class Client:
     """The clients of one cluster, created on first use."""
 
-    def __init__(self, connection: Connection, *, verbose: bool = False) -> None:
+    def __init__(self, connection: Connection, *, verbose: bool = False, notify: Callable[[str], None] | None = None) -> None:
         self.connection = connection
+        self.presence = Presence(_weakly(self._brokers), notify or _ignore)
+        self._asked: Future[Any] | None = None
+        self._some_refuse = False
         self.timeout = connection.timeout
         self._verbose = verbose
         self._trouble: tuple[float, Any] | None = None
@@ -53,6 +66,8 @@ class Client:
         self._looking: AdminClient | None = None
         """Checks whether brokers that did not answer are still unreachable; see ``_end_without_hope``."""
         self._reading: Future[Any] | None = None
+        self.electing: tuple[float, bool] | None = None
+        """When, by the monotonic clock, and whether the controllers answered; see ``Wire.elects``."""
         self.asking_about_topics = RLock()
         """Held from a request about topics until its answer; see ``Offsets._asked``."""
         self.producer_at_rest: Producer | None = None
@@ -160,9 +175,14 @@ class Client:
         """
         from confluent_kafka import TopicCollection
 
-        with self.asking_about_topics:
-            futures = self.admin.describe_topics(TopicCollection(list(names)), request_timeout=self.timeout)
-            return self.outcomes(futures, "describe topic")
+        # librdkafka refuses the whole request for a name that is empty, and members of groups may claim to read any.
+        possible = [name for name in names if not name_problem(name)]
+        answers: dict[str, Any] = {name: topics_not_found([name]) for name in names if name_problem(name)}
+        if possible:
+            with self.asking_about_topics:
+                futures = self.steered().describe_topics(TopicCollection(possible), request_timeout=self.timeout)
+                answers |= self.outcomes(futures, "describe topic")
+        return answers
 
     def list_groups(self, group_id: str | None = None, *, timeout: float) -> list[Any]:
         """List the groups of every type, or one of them, with their members: by an old request, which confluent-kafka deprecates.
@@ -188,6 +208,57 @@ class Client:
         """Refresh the cluster's metadata, which is known to be out of date; see ``settle``."""
         self._read_metadata()
         return self.settle()
+
+    def begin_cluster(self) -> Future[Any]:
+        """Start to request the cluster's id, controller and brokers."""
+        if self._asked is None:
+            self._asked = self.admin.describe_cluster(request_timeout=self.timeout)
+        return self._asked
+
+    def cluster(self) -> Cluster:
+        """Return the cluster's id, controller and brokers.
+
+        librdkafka sends this request to the controller, and KRaft brokers name any broker as that, even one that is down. So metadata is
+        read where the answer is late: any broker answers that.
+
+        :raises Unreachable: when no broker answers
+        """
+        asked, self._asked = self.begin_cluster(), None
+        wait([asked], 0 if self._some_refuse else QUICK_SECONDS)
+        metadata = None if asked.done() and asked.exception() is None else self._read_any()
+        if metadata is None:
+            found = self.wait(asked, "describe the cluster")
+            brokers = [Broker(node.id, node.host, node.port, node.rack) for node in found.nodes]
+            controller = found.controller.id if found.controller else None
+        else:
+            found = metadata
+            brokers = [Broker(node.id, node.host, node.port, None) for node in found.brokers.values()]
+            controller = None if found.controller_id < 0 else found.controller_id
+        return Cluster(found.cluster_id or "unknown", controller, tuple(sorted(brokers, key=lambda broker: broker.id)))
+
+    def _brokers(self) -> Sequence[Broker]:
+        return self.cluster().brokers
+
+    def _read_any(self) -> Any:
+        """Return the metadata of all topics, which any broker answers, as librdkafka has it; None if no answer came in time."""
+        try:
+            return self.wait(in_thread(partial(self.admin.list_topics, timeout=self.timeout)), "describe the cluster")
+        except Unreachable as error:
+            if error.details.get("kafka_error") != LATE:
+                raise
+            return None
+
+    def steered(self) -> AdminClient:
+        """Return the admin client with metadata that names a controller that accepts connections, if only some brokers do.
+
+        librdkafka sends what any broker could answer to the controller; see :meth:`cluster`.
+        """
+        down = self.presence.down()
+        for _ in range(STEERS if down else 0):
+            metadata = self._read_any()
+            if metadata is None or metadata.controller_id not in down:
+                break
+        return self.admin
 
     def _read_metadata(self) -> None:
         """Start to refresh the cluster's metadata: for all topics, because a request for one by its name may create it."""
@@ -216,6 +287,8 @@ class Client:
 
             if why := why_tls_fails(self.settings):
                 return AuthenticationFailed(f"no TLS connection: {why}", hint=found.hint, **found.details)
+        if isinstance(found, Unreachable) and (not isinstance(found, AuthenticationFailed) or found.details.get("kafka_error") == OF_TLS):
+            return explained(found, self.connection)
         return found
 
     def _end_without_hope(self, doing: str) -> None:
@@ -280,14 +353,20 @@ class Client:
         if not self._verbose:
             _QUIET.addHandler(logging.NullHandler())
             _QUIET.propagate = False
-        settings = {"client.id": "kops", **self.settings, "error_cb": _weakly(self._on_error), **overrides}
+        addresses = answering(self.connection.bootstrap_servers)
+        self._some_refuse = len(addresses) < len(self.connection.bootstrap_servers)
+        servers = {"bootstrap.servers": ",".join(addresses)}
+        settings = {"client.id": "kops", **self.settings, **servers, "error_cb": _weakly(self._on_error), **overrides}
         try:
             return kind(settings, logger=None if self._verbose else _QUIET)
         except KafkaException as error:
             raise translate(error.args[0], "make a Kafka client", self.connection.bootstrap_servers) from error
 
 
-def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
+def _ignore(_text: str) -> None: ...
+
+
+def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls a method without keeping its object alive.
 
     A librdkafka client that is part of a reference cycle is destroyed when Python collects garbage, in whichever thread that happens, and
@@ -295,23 +374,8 @@ def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
     """
     known = WeakMethod(method)
 
-    def call(error: Any) -> None:
+    def call(*arguments: Any) -> Any:
         found = known()
-        if found is not None:
-            found(error)
+        return None if found is None else found(*arguments)
 
     return call
-
-
-def in_thread(call: Callable[[], T]) -> Future[T]:
-    """Run a blocking librdkafka call in its own thread, so that Ctrl-C and a rejected login end the wait."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    return future

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops import __version__
 from kops.core.cluster.models import (
@@ -19,15 +19,17 @@ from kops.core.cluster.models import (
     ReplicaOnDisk,
     release_of,
 )
-from kops.core.errors import AuthorizationFailed, KopsError, Unreachable
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, Unreachable
 from kops.core.groups.look import EpochEnd
 from kops.core.models import TopicPartition, numbers_by_topic
-from kops.gateways.kafka.admin import Wire
+from kops.gateways.kafka.admin import Wire, answer_of, ask_for_quorum
 from kops.gateways.kafka.client import Client
-from kops.gateways.wire.kafka_python import release_by_requests, request_class, run, send
+from kops.gateways.wire.kafka_python import release_by_requests, request_class
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
+
+T = TypeVar("T")
 
 
 class ClusterDetails:
@@ -39,7 +41,7 @@ class ClusterDetails:
     def quorum(self) -> Quorum:
         """Return the controllers and observers of the metadata log (DescribeQuorum, Kafka 3.3)."""
         doing = "describe the controller quorum"
-        answer = self._wire.ask(doing, _ask_for_quorum, patient=True)
+        answer = self._wire.ask(doing, ask_for_quorum, patient=True, controllers=True)
         partition = answer["topics"][0]["partitions"][0]
         leader = partition["leader_id"]
         return Quorum(
@@ -102,12 +104,13 @@ class ClusterDetails:
 
     def releases_or_errors(self, broker_ids: Iterable[int]) -> dict[int, Release | KopsError]:
         """Return what is known of each broker's release, by the features and requests that it supports (ApiVersions)."""
-        return {broker_id: self._version(broker_id) for broker_id in sorted(set(broker_ids))}
+        found = self._wire.brokers_or_errors(broker_ids, "find the version of broker", _ask_for_release)
+        return {broker: _as_silent(broker, answer) for broker, answer in found.items()}
 
     def adding_replicas(self) -> dict[TopicPartition, frozenset[int]]:
         """Return the brokers that partitions are being moved to, by partition: they are not in sync yet, which is not a problem."""
         answer = self._wire.ask(
-            "list the partitions that are being moved", lambda admin: admin.list_partition_reassignments(), patient=True
+            "list the partitions that are being moved", lambda admin: admin.list_partition_reassignments(), patient=True, controllers=True
         )
         return {
             TopicPartition(partition.topic, partition.partition): frozenset(found["adding_replicas"]) for partition, found in answer.items()
@@ -124,62 +127,28 @@ class ClusterDetails:
             if partition["eligible_leader_replicas"]
         }
 
-    def _version(self, broker_id: int) -> Release | KopsError:
-        try:
-            found = self._wire.ask(f"ask broker {broker_id} for its version", partial(_ask_for_versions, broker=broker_id))
-        except Unreachable as error:  # it names the bootstrap servers, which do answer
-            return Unreachable(f"broker {broker_id} does not answer", hint=error.hint)
-        except KopsError as error:
-            return error
-        levels = {feature["name"]: feature["max_version"] for feature in found.get("supported_features") or ()}
-        requests = {each["api_key"]: (each["min_version"], each["max_version"]) for each in found["api_keys"]}
-        return release_of(levels.get("metadata.version"), release_by_requests(requests))
 
-
-def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
-    """Request the quorum; kafka-python's own method expects an answer of version 2 (Kafka 3.8)."""
-    from kafka.errors import for_code
-
-    request = request_class("DescribeQuorumRequest")
-    topic = request.TopicData
-    log = topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])
-    found: dict[str, Any] = _answer_of(admin, request(topics=[log]))
-    partition = found["topics"][0]["partitions"][0]
-    if partition["error_code"]:
-        raise for_code(partition["error_code"])(partition.get("error_message") or "")
-    return found
+def _as_silent(broker: int, answer: T | KopsError) -> T | KopsError:
+    """Return the answer of a broker; an error that names the bootstrap servers, which do answer, names the broker instead."""
+    return BrokerDown(f"broker {broker} does not answer", hint=answer.hint, broker=broker) if isinstance(answer, Unreachable) else answer
 
 
 def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
     """Request the brokers; kafka-python's own method expects an answer of version 1 (Kafka 3.7)."""
     request = request_class("DescribeClusterRequest")
-    return _answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
+    return answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
 
 
-def _ask_for_versions(admin: KafkaAdminClient, broker: int) -> dict[str, Any]:
+def _ask_for_release(admin: KafkaAdminClient, broker: int) -> Release:
     request = request_class("ApiVersionsRequest")
-    return _answer_of(admin, request(client_software_name="kops", client_software_version=__version__, min_version=3), broker)
-
-
-def _answer_of(admin: KafkaAdminClient, request: Any, broker: int | None = None) -> dict[str, Any]:
-    """Return an answer as the fields that its version has.
-
-    :param broker: None for any
-    :raises kafka.errors.KafkaError: when it is an error
-    """
-    from kafka.errors import for_code
-
-    async def ask() -> Any:
-        return await send(admin, request, broker)
-
-    found: dict[str, Any] = run(admin, ask).to_dict()
-    if found.get("error_code"):
-        raise for_code(found["error_code"])(found.get("error_message") or "")
-    return found
+    found = answer_of(admin, request(client_software_name="kops", client_software_version=__version__, min_version=3), broker)
+    levels = {feature["name"]: feature["max_version"] for feature in found.get("supported_features") or ()}
+    requests = {each["api_key"]: (each["min_version"], each["max_version"]) for each in found["api_keys"]}
+    return release_of(levels.get("metadata.version"), release_by_requests(requests))
 
 
 def _ask_for_quotas(admin: KafkaAdminClient) -> dict[str, Any]:
-    return _answer_of(admin, request_class("DescribeClientQuotasRequest")(components=[], strict=False))
+    return answer_of(admin, request_class("DescribeClientQuotasRequest")(components=[], strict=False))
 
 
 def _quota(entry: Mapping[str, Any]) -> Quota:
@@ -200,7 +169,7 @@ def _ask_for_epochs(admin: KafkaAdminClient, *, broker: int, epochs: Mapping[Top
         )
         for name, numbers in numbers_by_topic(epochs).items()
     ]
-    return _answer_of(admin, kind(replica_id=-1, topics=topics), broker)
+    return answer_of(admin, kind(replica_id=-1, topics=topics), broker)
 
 
 def _replica(found: Mapping[str, Any]) -> QuorumReplica:
@@ -235,20 +204,21 @@ class LogDirs:
         :param partitions: list only the replicas of these; None lists all
         """
         topics = None if partitions is None else numbers_by_topic(partitions)
-        return {broker_id: self._of_broker(broker_id, topics) for broker_id in sorted(set(broker_ids))}
+        doing = "describe the log directories of broker"
+        answers = self._wire.brokers_or_errors(broker_ids, doing, lambda admin, broker: admin.describe_log_dirs(topics, brokers=[broker]))
+        return {broker: _as_silent(broker, _log_dirs(broker, f"{doing} {broker}", answer)) for broker, answer in answers.items()}
 
-    def _of_broker(self, broker_id: int, topics: dict[str, list[int]] | None) -> tuple[LogDir, ...] | KopsError:
-        doing = f"describe the log directories of broker {broker_id}"
-        try:
-            [answer] = self._wire.ask(doing, lambda admin: admin.describe_log_dirs(topics, brokers=[broker_id]))
-        except KopsError as error:
-            return error
-        if not answer["log_dirs"]:
-            # Every broker has one: an empty answer means that the request was rejected, and kafka-python drops the error code with it.
-            return AuthorizationFailed(
-                f"could not {doing}: it names none", hint="the principal of this context needs DESCRIBE on the cluster; ask for an ACL"
-            )
-        return tuple(_log_dir(broker_id, found) for found in answer["log_dirs"])
+
+def _log_dirs(broker: int, doing: str, answer: Any) -> tuple[LogDir, ...] | KopsError:
+    if isinstance(answer, KopsError):
+        return answer
+    [found] = answer
+    if not found["log_dirs"]:
+        # Every broker has one: an empty answer means that the request was rejected, and kafka-python drops the error code with it.
+        return AuthorizationFailed(
+            f"could not {doing}: it names none", hint="the principal of this context needs DESCRIBE on the cluster; ask for an ACL"
+        )
+    return tuple(_log_dir(broker, one) for one in found["log_dirs"])
 
 
 def _log_dir(broker_id: int, found: Mapping[str, Any]) -> LogDir:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kops.core.errors import KopsError, NotFound
+from kops.core.errors import BrokerDown, KopsError, NotFound
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition
-from kops.core.topics.names import topics_not_found
+from kops.core.topics.names import name_problem, topics_not_found
+from kops.gateways.kafka.admin import PATIENCE_SECONDS, Wire
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import all_good, has_no_leader, leader_moved
 
@@ -30,6 +31,7 @@ class Offsets:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._wire = Wire(client)
 
     def bounds(self, partitions: Iterable[TopicPartition], *, isolation: str = READ_UNCOMMITTED) -> dict[TopicPartition, Bounds]:
         """Return the log start and log end offsets of partitions.
@@ -56,7 +58,7 @@ class Offsets:
         """Return the partitions that do not exist: if all are missing, the client reports only that they have no leaders."""
         existing, problems = self.partitions_or_errors({partition.topic for partition in partitions})
         return {
-            partition: NotFound(f"there is no partition {partition}", topic=partition.topic, partition=partition.partition)
+            partition: _absent(partition)
             for partition in partitions
             if isinstance(problems.get(partition.topic), NotFound) or partition not in existing.get(partition.topic, (partition,))
         }
@@ -125,7 +127,10 @@ class Offsets:
     ) -> dict[TopicPartition, FoundOffset | KopsError]:
         """List offsets, and retry where a leader has moved: librdkafka reports that, but keeps asking the old leader."""
         pause, since = RETRY_SECONDS, dict[tuple[TopicPartition, float], float]()
-        answers = self._asked(partitions, spec, isolation, doing)
+        # A member may claim to read anything, and librdkafka then refuses the whole request.
+        possible = [partition for partition in partitions if partition.partition >= 0 and not name_problem(partition.topic)]
+        impossible = {partition: _absent(partition) for partition in partitions if partition not in set(possible)}
+        answers = impossible | self._asked(possible, spec, isolation, doing)
         while True:
             now, left = time.monotonic(), []
             for partition, answer in answers.items():
@@ -142,10 +147,28 @@ class Offsets:
                 return answers  # for topics that do not exist librdkafka also reports that they have no leaders
             answers |= self._asked(left, spec, isolation, doing)
 
+    def _led_by_the_dead(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, KopsError]:
+        """Return the partitions whose leaders do not accept connections: librdkafka would wait for those, and then fail all."""
+        presence = self._client.presence
+        if not presence.down():
+            return {}
+        found = self._client.describe_topics({partition.topic for partition in partitions})
+        leaders = {
+            TopicPartition(name, partition.id): partition.leader.id
+            for name, answer in found.items()
+            if not isinstance(answer, KopsError)
+            for partition in answer.partitions
+            if partition.leader is not None
+        }
+        problems = {partition: presence.problem(leaders.get(partition), "its leader, ") for partition in partitions}
+        return {partition: problem for partition, problem in problems.items() if problem is not None}
+
     def _patience(self, answer: FoundOffset | KopsError) -> float:
         if not isinstance(answer, KopsError):
             return 0
         timeout = self._client.timeout
+        if isinstance(answer, BrokerDown):
+            return min(PATIENCE_SECONDS, timeout) if self._wire.elects() else 0
         return timeout if leader_moved(answer) else min(NO_LEADER_SECONDS, timeout) if has_no_leader(answer) else 0
 
     def _asked(
@@ -164,7 +187,10 @@ class Offsets:
         asked = {Librdkafka(partition.topic, partition.partition): spec for partition in partitions}
         if not asked:
             return {}
-        answers: dict[TopicPartition, FoundOffset | KopsError] = {}
+        answers: dict[TopicPartition, FoundOffset | KopsError] = {**self._led_by_the_dead(partitions)}
+        asked = {at: spec for at, spec in asked.items() if TopicPartition(at.topic, at.partition) not in answers}
+        if not asked:
+            return answers
         with self._client.asking_about_topics:
             self._client.settle()
             futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
@@ -173,6 +199,10 @@ class Offsets:
                 outcome = self._client.outcome(future, f"{doing} of {partition}")
                 answers[partition] = outcome if isinstance(outcome, KopsError) else FoundOffset(int(outcome.offset), int(outcome.timestamp))
         return answers
+
+
+def _absent(partition: TopicPartition) -> NotFound:
+    return NotFound(f"there is no partition {partition}", topic=partition.topic, partition=partition.partition)
 
 
 def _bounds(start: FoundOffset | KopsError, end: FoundOffset | KopsError) -> Bounds | KopsError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,8 @@ def produce(client: Client, topic: str, records: Iterable[NewRecord]) -> int:
         when = {} if record.timestamp is None else {"timestamp": record.timestamp}
         producer.produce(topic, record.value, record.key, headers=list(record.headers), on_delivery=delivered, **where, **when)
         count += 1
-    left = producer.flush(client.timeout)
+    with fatal_errors(client, topic):
+        left = producer.flush(client.timeout)
     if refused:
         raise translate(refused[0], f"produce to {topic}", client.connection.bootstrap_servers)
     if left:
@@ -114,7 +116,6 @@ class Sender:
         :param where: where the record comes from, for the error: ``line 17``
         :raises Unreachable: when the brokers reject our credentials
         """
-        from confluent_kafka import KafkaException
 
         def delivered(error: Any, message: Any) -> None:
             if error is None:
@@ -128,6 +129,17 @@ class Sender:
         extra: dict[str, Any] = {} if record.partition is None else {"partition": record.partition}
         if record.timestamp is not None:
             extra["timestamp"] = record.timestamp
+        with fatal_errors(self._client, self._topic):
+            self._hand_over(record, where, extra, delivered)
+        self.sent += 1
+        if self.sent % _POLL_EVERY == 0:
+            with fatal_errors(self._client, self._topic):
+                self._producer.poll(0)
+            self._raise_trouble()
+
+    def _hand_over(self, record: NewRecord, where: str, extra: Mapping[str, Any], delivered: Callable[[Any, Any], None]) -> None:
+        from confluent_kafka import KafkaException
+
         while True:
             try:
                 self._producer.produce(self._topic, record.value, record.key, headers=list(record.headers), on_delivery=delivered, **extra)
@@ -138,14 +150,11 @@ class Sender:
             except KafkaException as error:  # too large for the client's own limit, or no such partition
                 self._refuse(where, _explained(error.args[0], self._topic, self._client))
                 break
-        self.sent += 1
-        if self.sent % _POLL_EVERY == 0:
-            self._producer.poll(0)
-            self._raise_trouble()
 
     def finish(self) -> int:
         """Wait until each record is acknowledged or rejected; return how many are neither."""
-        left: int = self._producer.flush(self._client.timeout + 5)
+        with fatal_errors(self._client, self._topic):
+            left: int = self._producer.flush(self._client.timeout + 5)
         if not self.delivered:
             self._raise_trouble()
         return left
@@ -178,3 +187,20 @@ def _explained(error: Any, topic: str, client: Client) -> KopsError:
             hint="see max.message.bytes of the topic, and -X message.max.bytes=N here",
         )
     return translate(error, f"produce to {topic}", client.connection.bootstrap_servers)
+
+
+@contextmanager
+def fatal_errors(client: Client, topic: str) -> Iterator[None]:
+    """Translate a fatal error, such as that of a missing right that an idempotent producer needs.
+
+    confluent-kafka sets it as the exception of a call and then still runs callbacks, in which any call ends with a SystemError.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except (KafkaException, SystemError) as error:
+        fatal = error if isinstance(error, KafkaException) else error.__cause__ or error.__context__
+        if not isinstance(fatal, KafkaException):
+            raise
+        raise _explained(fatal.args[0], topic, client) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from kops.core.errors import TimedOut
 from kops.core.models import READ_COMMITTED, TopicPartition
 from kops.core.records.models import Ranges, Record
-from kops.gateways.kafka.client import Client, in_thread
+from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.offsets import Offsets
 from kops.gateways.kafka.records_messages import (
     BATCH,
@@ -24,6 +24,7 @@ from kops.gateways.kafka.records_messages import (
     settings,
 )
 from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
+from kops.gateways.threads import in_thread
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

@@ -63,8 +63,9 @@ class GroupReader:
             if batch or not self._trouble:
                 heard = time.monotonic()
                 self._trouble.clear()
-            elif is_authentication(self._trouble[-1]) or time.monotonic() - heard > self._client.timeout:
-                raise translate(self._trouble[-1], f"read as {self._group_id}", self._client.connection.bootstrap_servers)
+            elif any(map(_is_final, self._trouble)) or time.monotonic() - heard > self._client.timeout:
+                final = next(filter(_is_final, self._trouble), self._trouble[-1])
+                raise translate(final, f"read as {self._group_id}", self._client.connection.bootstrap_servers)
             if not self._joined and time.monotonic() - started > self._client.timeout:
                 raise TimedOut(
                     f"group {self._group_id} gave us no partition of {self._topic}",
@@ -115,7 +116,7 @@ class GroupReader:
             return as_record(message)
         if error.name() == "_PARTITION_EOF":
             self._at_end[partition] = offset if self._ends is None else min(offset, self._ends.get(partition, 0))
-        elif error.name() in PASSING:
+        elif error.name() in PASSING:  # the right to read as the group is among them, without which librdkafka asks again for ever
             self._trouble.append(error)
         else:
             raise broken(self._client, error, (message.topic(), message.partition()), offset)
@@ -136,3 +137,7 @@ class GroupReader:
             self._at_end.pop(partition, None)
             self.positions.pop(partition, None)
             self._written.pop(partition, None)
+
+
+def _is_final(error: Any) -> bool:
+    return is_authentication(error) or error.name() == "GROUP_AUTHORIZATION_FAILED"

@@ -10,8 +10,9 @@ from kops.core.durations import MILLISECONDS
 from kops.core.errors import KopsError, NotFound, TimedOut
 from kops.core.models import NewTopic, Partition, Setting, Topic, TopicPartition
 from kops.core.topics.names import topics_not_found
-from kops.gateways.kafka.client import Client, in_thread
+from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import all_good
+from kops.gateways.threads import in_thread
 
 SETTINGS_BATCH = 500
 """Topics per DescribeConfigs request: an answer of about 2 MB."""
@@ -81,7 +82,7 @@ class Topics:
             return {}
         from confluent_kafka import TopicCollection
 
-        futures = self._client.admin.describe_topics(
+        futures = self._client.steered().describe_topics(
             TopicCollection(wanted), include_authorized_operations=True, request_timeout=self._client.timeout
         )
         answers = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
@@ -109,7 +110,8 @@ class Topics:
 
     def _describe_configs(self, resources: Sequence[Any], doing: str, *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         batches = [resources[start : start + SETTINGS_BATCH] for start in range(0, len(resources), SETTINGS_BATCH)]
-        requests = [self._client.admin.describe_configs(batch, request_timeout=self._client.timeout) for batch in batches]
+        admin = self._client.steered()
+        requests = [admin.describe_configs(batch, request_timeout=self._client.timeout) for batch in batches]
         found = {}
         for resource, future in ((resource, future) for futures in requests for resource, future in futures.items()):
             answer = self._client.outcome(future, f"{doing} {resource.name}")

@@ -20,6 +20,7 @@ class ProbeResult(Enum):
     NOTHING = "nothing listens at {}"
     TLS = "{} speaks TLS"
     NO_TLS = "{} does not speak TLS"
+    SILENT = "{} accepts connections and says nothing"
 
 
 def probe_address(address: str, timeout: float) -> ProbeResult:
@@ -44,6 +45,8 @@ def probe_address(address: str, timeout: float) -> ProbeResult:
         except ssl.SSLError as refused:
             # A TLS alert also means TLS: the server wants a client certificate, or another version.
             return ProbeResult.TLS if "ALERT" in (refused.reason or "") else ProbeResult.NO_TLS
+        except TimeoutError:
+            return ProbeResult.SILENT
         except OSError:
             return ProbeResult.NO_TLS
     return ProbeResult.TLS

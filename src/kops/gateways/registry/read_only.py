@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.config.http import http_session, no_login
+from kops.core.bounded_json import bounded_json
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.schemas.read_only import judge_request
 from kops.core.streams.registries import Origin
+from kops.gateways.http import Answer
 from kops.gateways.registry.client import ACCEPT, sent, shown_login_free
-
-if TYPE_CHECKING:
-    import requests
 
 _ASKED = (
     "Accept",
@@ -93,7 +92,7 @@ class ReadOnlyRegistry:
                 hint="if a schema is missing there, such as one that was deleted, register it first: kops schemas register",
             )
 
-    def sent(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> requests.Response:
+    def sent(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Pass a request on; return the registry's answer.
 
         :raises KopsError: when there is none
@@ -216,7 +215,7 @@ def _is_not_there(status: int, content: bytes) -> bool:
 
 def _object(content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content)
+        found = bounded_json(content)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,7 +8,14 @@ from kops.config.connection import Connection
 from kops.config.http import path_segment
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.schemas.models import LATEST, RegisteredSchema, Schema, SchemaVersion, references_of
-from kops.gateways.registry.client import SchemaRegistry, subject_path
+from kops.gateways.http import Shape
+from kops.gateways.registry.client import SCHEMA, SchemaRegistry, subject_path
+
+_PLACE: Shape = {"subject": str, "version": int}
+_FOUND: Shape = {**_PLACE, "id": int, **{("schema?" if key == "schema" else key): each for key, each in SCHEMA.items()}}
+_VERSION: Shape = {**_PLACE, **SCHEMA, "id": int}
+_VERDICT: Shape = {"is_compatible": bool, "messages?": [str]}
+_LEVEL: Shape = {"compatibilityLevel?": str, "compatibility?": str}
 
 
 class Subjects:
@@ -21,15 +28,15 @@ class Subjects:
         self.registry = SchemaRegistry(connection)
 
     def names(self) -> list[str]:
-        return sorted(map(str, self.registry.ask("GET", "/subjects", "the list of subjects", needs=[])))
+        return sorted(self.registry.ask("GET", "/subjects", "the list of subjects", shape=[str]))
 
     def versions(self, subject: str) -> list[int]:
         """Return the versions of a subject, without deleted ones; empty if it does not exist."""
         try:
-            found = self.registry.ask("GET", f"{subject_path(subject)}/versions", f"subject {subject}", needs=[])
+            found = self.registry.ask("GET", f"{subject_path(subject)}/versions", f"subject {subject}", shape=[int])
         except NotFound:
             return []
-        return sorted(map(int, found))
+        return sorted(found)
 
     def version(self, subject: str, version: int | str = LATEST) -> SchemaVersion:
         """Return a version of a subject.
@@ -37,7 +44,7 @@ class Subjects:
         :raises NotFound: when there is none
         """
         what = f"subject {subject}" if version == LATEST else f"version {version} of subject {subject}"
-        return _version(self.registry.ask("GET", f"{subject_path(subject)}/versions/{version}", what, needs="schema"))
+        return _version(self.registry.ask("GET", f"{subject_path(subject)}/versions/{version}", what, shape=_VERSION))
 
     def newest(self, subject: str) -> SchemaVersion | None:
         try:
@@ -51,23 +58,23 @@ class Subjects:
         :raises UsageProblem: when it is not a schema
         """
         try:
-            body = self.registry.ask("POST", subject_path(subject), f"subject {subject}", schema.as_json(), needs="id")
+            body = self.registry.ask("POST", subject_path(subject), f"subject {subject}", schema.as_json(), shape=_FOUND)
         except NotFound:
             return None
-        return _version(body | {"schema": schema.text} if "schema" not in body else body)
+        return _version({**body, "schema": body.get("schema") or schema.text})
 
     def subjects_of(self, schema_id: int) -> list[tuple[str, int]]:
-        found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions", f"schema {schema_id}", needs=[])
-        return sorted((str(each["subject"]), int(each["version"])) for each in found)
+        found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions", f"schema {schema_id}", shape=[_PLACE])
+        return sorted((each["subject"], each["version"]) for each in found)
 
     def level(self, subject: str) -> tuple[str, bool]:
         """Return the compatibility level of a subject, and whether it is its own rather than the registry's."""
         for path, own in ((f"/config/{path_segment(subject, 'subject')}", True), ("/config", False)):
             try:
-                body = self.registry.ask("GET", path, f"compatibility level of {subject}")
+                body = self.registry.ask("GET", path, f"compatibility level of {subject}", shape=_LEVEL)
             except NotFound:
                 continue
-            return str(body.get("compatibilityLevel") or body.get("compatibility") or "NONE"), own
+            return body.get("compatibilityLevel") or body.get("compatibility") or "NONE", own
         return "NONE", False
 
     def compatible(self, subject: str, schema: Schema, version: int | str) -> tuple[bool, list[str]]:
@@ -76,8 +83,8 @@ class Subjects:
         :raises UsageProblem: when it is not a schema
         """
         path = f"/compatibility{subject_path(subject)}/versions/{version}?verbose=true"
-        body = self.registry.ask("POST", path, f"the check of {subject}", schema.as_json(), needs="is_compatible")
-        return bool(body["is_compatible"]), [str(message) for message in body.get("messages") or ()]
+        body = self.registry.ask("POST", path, f"the check of {subject}", schema.as_json(), shape=_VERDICT)
+        return body["is_compatible"], body.get("messages") or []
 
     def register(self, subject: str, schema: Schema) -> int:
         """Register a schema and return its id. Registering it again changes nothing.
@@ -85,7 +92,7 @@ class Subjects:
         :raises IncompatibleSchema: when the subject's level forbids it
         """
         path = f"{subject_path(subject)}/versions"
-        return int(self.registry.ask("POST", path, f"the schema for {subject}", schema.as_json(), needs="id")["id"])
+        return int(self.registry.ask("POST", path, f"the schema for {subject}", schema.as_json(), shape={"id": int})["id"])
 
     def delete(self, subject: str, version: int) -> None:
         """Soft-delete a version: the schema remains readable by its id."""
@@ -104,5 +111,5 @@ class Subjects:
 
 
 def _version(body: Any) -> SchemaVersion:
-    schema = Schema(str(body.get("schemaType") or "AVRO"), str(body["schema"]), references_of(body.get("references")))
-    return SchemaVersion(str(body["subject"]), int(body["version"]), int(body["id"]), schema)
+    schema = Schema(body.get("schemaType") or "AVRO", body["schema"], references_of(body.get("references")))
+    return SchemaVersion(body["subject"], body["version"], body["id"], schema)

@@ -50,12 +50,13 @@ def run(admin: KafkaAdminClient, function: Callable[..., Coroutine[Any, Any, Any
     return admin._manager.run(function, *arguments)
 
 
-def send(admin: KafkaAdminClient, request: Any, broker: int | None = None) -> Any:
+def send(admin: KafkaAdminClient, request: Any, broker: int | None = None, milliseconds: int | None = None) -> Any:
     """Start to send a request, in the event loop of an admin client; await the result for its answer.
 
     :param broker: None for any
+    :param milliseconds: to wait for it; None: the client's ``request_timeout_ms``
     """
-    return admin._manager.send(request, node_id=broker)
+    return admin._manager.send(request, node_id=broker, request_timeout_ms=milliseconds)
 
 
 def known_brokers(admin: KafkaAdminClient) -> list[Any]:

@@ -43,7 +43,7 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
                 "host": broker.host,
                 "port": broker.port,
                 "rack": broker.rack,
-                "in_service": not broker.fenced,
+                "in_service": not broker.fenced and broker.id not in services.kafka.down(),
                 **_release_row(known.get(broker.id)),
             }
             for broker in brokers
@@ -116,6 +116,7 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
     cluster = services.kafka.cluster()
     registered = known_brokers(cluster, gaps.ask("registered brokers", services.kafka.details.registered_brokers) or ())
     topics = services.kafka.topics.describe()
+    down = services.kafka.down()
     in_service = [broker.id for broker in registered if not broker.fenced]
     disks = log_dirs(services, in_service, gaps)
     shares = shares_of(topics.values())
@@ -130,7 +131,7 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
                 "host": broker.host or None,
                 "port": broker.port if broker.host else None,
                 "rack": broker.rack,
-                "in_service": not broker.fenced,
+                "in_service": not broker.fenced and broker.id not in down,
                 **shares.get(broker.id, NO_SHARE),
                 "size_bytes": sum(one["size_bytes"] for one in known) if known else None,
                 "offline_log_dirs": sum(one["problem"] is not None for one in known) if known else None,

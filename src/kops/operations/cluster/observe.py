@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kops.core.cluster.models import LogDir, Release
 from kops.core.cluster.observed import ObservedCluster, is_under_replicated
-from kops.core.errors import AuthorizationFailed, KopsError, TimedOut, Unreachable
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, TimedOut, Unreachable
 from kops.core.models import Topic, TopicPartition
 from kops.operations.services import Services
 
@@ -40,7 +40,9 @@ class Gaps:
     def answered(self, what: str, answers: Mapping[int, T | KopsError]) -> dict[int, T]:
         """Return the brokers' answers that are not errors, and record each error."""
         for broker_id, answer in answers.items():
-            if isinstance(answer, Unreachable):  # it names the bootstrap servers, which do answer
+            if isinstance(answer, BrokerDown):
+                self.note(f"{what} of broker {broker_id}", answer)
+            elif isinstance(answer, Unreachable):  # it names the bootstrap servers, which do answer
                 self.note(f"{what} of broker {broker_id}", Unreachable(f"broker {broker_id} does not answer"))
             elif isinstance(answer, KopsError):
                 self.note(f"{what} of broker {broker_id}", answer)
@@ -70,7 +72,7 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
     in_service = sorted(seen.live - {broker.id for broker in seen.registered if broker.fenced})
     # Without partitions the answer is short: the directories, without their replicas.
     answers = releases(services, in_service, gaps)
-    silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (Unreachable, TimedOut)))
+    silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (BrokerDown, Unreachable, TimedOut)))
     versions = gaps.answered("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
     disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
     seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kops.core.connect.models import Connector
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, answers_of
 from kops.core.models import Bounds, TopicPartition
 from kops.operations.services import Services
 
@@ -16,13 +16,16 @@ TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 """The keys of a sink's partitions and offsets."""
 
 
-def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row]:
+def offset_rows(services: Services, connectors: Sequence[Connector], problems: dict[str, KopsError]) -> list[Row]:
     """Return the offsets of connectors, one row each.
 
     The format of a source's partitions and offsets depends on its plugin. For sinks the lag is added
     if brokers are configured.
+
+    :param problems: receives why the offsets of a connector are not known, by its name
     """
-    found = [(connector, services.connect.offsets(connector.name)) for connector in connectors]
+    answers = answers_of((connector.name for connector in connectors), services.connect.offsets, problems)
+    found = [(connector, answers[connector.name]) for connector in connectors if connector.name in answers]
     sinks = {
         place
         for connector, offsets in found

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
-from kops.core.errors import AuthenticationFailed, Unreachable
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -58,12 +57,7 @@ def prove(connection: Connection, progress: Progress, *, connects: bool) -> None
 
 def _cluster(kafka: Kafka, connection: Connection, progress: Progress) -> Cluster:
     progress.step(f"connecting to {', '.join(connection.bootstrap_servers)}")
-    try:
-        return kafka.cluster()
-    except AuthenticationFailed:
-        raise
-    except Unreachable as error:
-        raise _explained(error, connection) from error
+    return kafka.cluster()
 
 
 def authenticated_as(connection: Connection) -> str:
@@ -75,20 +69,3 @@ def authenticated_as(connection: Connection) -> str:
     if connection.uses_tls and (connection.certificate_file or connection.keystore_file):
         return f"the certificate in {connection.certificate_file or connection.keystore_file}"
     return "anonymous"
-
-
-def _explained(error: Unreachable, connection: Connection) -> Unreachable:
-    """Probe each address, to distinguish a broker that is down from one that expects another protocol."""
-    from kops.gateways.machine.listening import ProbeResult, probe_address
-
-    found = {server: probe_address(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}
-    said = "; ".join(one.value.format(server) for server, one in found.items())
-    hint = error.hint
-    if ProbeResult.TLS in found.values() and not connection.uses_tls:
-        hint = f"security_protocol is {connection.security_protocol}; with TLS it is SSL or SASL_SSL"
-    elif ProbeResult.NO_TLS in found.values() and connection.uses_tls:
-        hint = f"security_protocol is {connection.security_protocol}; without TLS it is PLAINTEXT or SASL_PLAINTEXT"
-    elif ProbeResult.TLS in found.values() or ProbeResult.NO_TLS in found.values():
-        login = "a login (SASL)" if not connection.uses_sasl else "no login"
-        hint = f"security_protocol is {connection.security_protocol}; the brokers may require {login}, or this is another service"
-    return Unreachable(f"{error.message}: {said}", hint=hint, **error.details)

@@ -10,7 +10,7 @@ from kops.core.errors import NotFound
 from kops.core.models import Group, TopicPartition
 from kops.core.own_names import may_match
 from kops.core.selection import is_glob, names_matching
-from kops.operations.groups.matching import WITH_OFFSETS, similar
+from kops.operations.groups.matching import WITH_OFFSETS, similar, why_incomplete
 from kops.operations.services import Services
 from kops.operations.topics.impact import readers_of
 
@@ -49,13 +49,15 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     :param connectors: all existing connectors
     :raises NotFound: for a plain name that is not a group, topic or connector
     """
-    listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
+    listed = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if may_match(group.group_id, names)}
     if not names:
         return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), whole=True, share_groups=_of_type("share", listed, listed))
     topics, by_name = services.kafka.topics.names(), {connector.name: connector for connector in connectors}
     plain = [name for name in names if not regex and not is_glob(name)]
     for name in plain:
         if name not in listed and name not in topics and name not in by_name:
+            if missing := why_incomplete(services):
+                raise missing
             near = similar(name, [*listed, *topics, *by_name])
             hint = f"did you mean {' or '.join(near)}?" if near else "`kops groups list` and `kops topics list` show what there is"
             what = "no group, no topic and no connector" if connectors else "no group and no topic"

@@ -7,11 +7,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, Unreachable, UsageProblem
+from kops.core.errors import (
+    AuthorizationFailed,
+    BrokerDown,
+    GroupActive,
+    KopsError,
+    NotFound,
+    Refused,
+    Unreachable,
+    UsageProblem,
+    without_errors,
+)
 from kops.core.findings import counted, names_text, ranges_text
 from kops.core.models import Group, Member, Partition, TopicPartition, WorkingGroup, WorkingMember, numbers_by_topic
 from kops.core.own_names import may_match
-from kops.core.selection import names_matching
+from kops.core.selection import is_glob, names_matching
 from kops.operations.services import Services
 
 P = TypeVar("P")
@@ -59,7 +69,7 @@ def list_groups(
     """
     wanted_states = {_state(state) for state in states}
     wanted_types = {name.lower() for name in types}
-    groups = {group.group_id: group for group in services.kafka.groups.listed() if own or may_match(group.group_id, patterns)}
+    groups = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if own or may_match(group.group_id, patterns)}
     return [
         {"group": name, "type": groups[name].type, "state": groups[name].state}
         for name in names_matching(patterns, groups, regex=regex, what="group")
@@ -73,13 +83,18 @@ def unseen_note(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"with these connection settings only the names are known of: {names_text(names)}" if names else ""
 
 
-def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
+def describe_groups(
+    services: Services, patterns: Sequence[str], problems: dict[str, KopsError], *, regex: bool = False
+) -> list[dict[str, Any]]:
     """Return a row per group, with coordinator and members.
 
+    :param problems: receives why a group is not known, by its id
     :raises NotFound: for a group that does not exist
     """
     names = matching_groups(services, patterns, regex=regex)
-    return [_row(group) for group in services.kafka.groups.describe(names).values()]
+    if any(regex or is_glob(name) for name in patterns) and (missing := why_incomplete(services)):
+        problems[KEPT_IN] = missing
+    return [_row(group) for group in without_errors(services.kafka.groups.describe_or_errors(names), problems).values()]
 
 
 def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[str]:
@@ -95,7 +110,7 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
     :raises NotFound: for a plain name that does not exist
     :raises AuthorizationFailed: for a plain name of a group that may not be described
     """
-    known = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, patterns)}
+    known = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if may_match(group.group_id, patterns)}
     deadline = time.monotonic() + _SETTLING_SECONDS
     while True:
         try:
@@ -103,6 +118,8 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
         except NotFound as missing:
             name = str(missing.details.get("group", ""))
             answer = services.kafka.groups.describe_or_errors([name])[name]
+            if isinstance(answer, BrokerDown):
+                raise BrokerDown(f"group {name} is not known: {answer.message}", hint=answer.hint, group=name) from missing
             if isinstance(answer, AuthorizationFailed):  # brokers list only groups that the principal may describe
                 raise answer from missing
             if not isinstance(answer, KopsError):
@@ -270,14 +287,19 @@ def _state(text: str) -> str:
 def why_incomplete(services: Services) -> KopsError | None:
     """Return why a list of groups may be incomplete.
 
-    None if every partition of ``__consumer_offsets`` has a leader, or the topic may not be described.
+    None if every partition of ``__consumer_offsets`` has a leader that accepts connections, and has had one since the command began, or the
+    topic may not be described.
     """
-    partitions = _partitions(services)
-    leaderless = sum(partition.leader is None for partition in partitions)
-    if not leaderless:
-        return None
+    partitions, down = _partitions(services), services.kafka.down()
+    leaders = [partition.leader for partition in partitions if partition.leader is None or partition.leader in down]
+    if not leaders:
+        moving = services.kafka.replaced()
+        said = f"groups may be missing: {'; '.join(moving.values())}, and others are taking over its groups"
+        return Unreachable(said, hint="run the command again in a moment") if moving else None
+    brokers = sorted({leader for leader in leaders if leader is not None})
+    led = "without a leader" if not brokers else f"without a leader that answers: {'; '.join(down[broker] for broker in brokers)}"
     return Unreachable(
-        f"groups are missing: {leaderless} of {counted(len(partitions), 'partition')} of {KEPT_IN} without a leader",
+        f"groups are missing: {len(leaders)} of {counted(len(partitions), 'partition')} of {KEPT_IN} {led}",
         hint="`kops cluster health` shows which brokers are down",
     )
 

@@ -270,7 +270,7 @@ def _read(path: Path) -> Entry:
         body = read_json(path)
         plan = plan_from_json(body["plan"])
         return Entry(**{**body, "status": EntryStatus(body["status"]), "plan": plan, "results": tuple(body["results"])})
-    except (ValueError, KeyError, TypeError, UsageProblem) as broken:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, UsageProblem) as broken:
         raise ConfigError(f"journal entry {path} cannot be read: {broken}", hint="move the file away if it is of no use") from broken
 
 

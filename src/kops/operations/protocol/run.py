@@ -12,6 +12,7 @@ from typing import Any
 
 from kops.core.errors import (
     AuthenticationFailed,
+    BrokerDown,
     ConfigError,
     ExitCode,
     KopsError,
@@ -192,7 +193,7 @@ def _stopped_before(journal: Journal, plan: Plan, *, by: str) -> Iterator[Entry]
 
 def _of_a_lost_request(failure: KopsError) -> None:
     """Treat a connection that was lost in the middle as a request whose outcome is unknown."""
-    if isinstance(failure, Unreachable) and not isinstance(failure, AuthenticationFailed):
+    if isinstance(failure, (BrokerDown, Unreachable)) and not isinstance(failure, AuthenticationFailed):
         failure.message += "; whether the last request was carried out is not known"
         failure.exit_code = ExitCode.TIMED_OUT  # type: ignore[misc]  # before the first request it would be 3
 
@@ -214,7 +215,7 @@ def _left(services: Services, plan: Plan, mutation: Mutation[Any], results: Sequ
 
 def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
     """Return the status of a mutation that ended with an error: UNKNOWN if the outcome of the last request is not known."""
-    if isinstance(failure, (TimedOut, Unreachable)):
+    if isinstance(failure, (BrokerDown, TimedOut, Unreachable)):
         return EntryStatus.UNKNOWN
     if any(result.status is Status.DONE for result in results):
         return EntryStatus.PARTIAL

@@ -52,7 +52,10 @@ def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
 
 
 def registered_format(services: Services) -> Callable[[bytes], str | None] | None:
-    """Return a function that finds the format of data by its leading schema id; None if the context has no registry."""
+    """Return a function that finds the format of data by its leading schema id; None if the context has no registry.
+
+    It raises KopsError when the registry is at fault: then the format is not known, and no guess replaces it.
+    """
     if not services.connection.registry_url:
         return None
     from kops.core.schemas.models import FORMAT_OF
@@ -60,16 +63,11 @@ def registered_format(services: Services) -> Callable[[bytes], str | None] | Non
     from kops.gateways.registry.client import SchemaRegistry
 
     registry = SchemaRegistry(services.connection)
-    silent = False
 
     def named(data: bytes) -> str | None:
-        nonlocal silent
         try:
-            return None if silent else FORMAT_OF.get(registry.schema(schema_id(data)).kind)
-        except (NotFound, UndecodableRecord):
-            return None
-        except KopsError:  # it goes on without the registry, which is not asked for each record
-            silent = True
+            return FORMAT_OF.get(registry.schema(schema_id(data)).kind)
+        except (NotFound, UndecodableRecord):  # the guess continues without it
             return None
 
     return named
@@ -87,9 +85,18 @@ def format_of_each(services: Services, name: str | None) -> FormatOfEach:
     if registered is None or missing_distributions(SCHEMAS):
         return lambda _: BYTES
     forms = cache(partial(format_for, services))
+    silent = False
 
     def chosen(data: bytes | None) -> Format:
-        found = registered(data) if data and data[0] == 0 else None
+        nonlocal silent
+        if silent or not data or data[0] != 0:
+            return BYTES
+        try:
+            found = registered(data)
+        except KopsError as fault:  # the records are shown without the registry, which is not asked for each of them
+            services.progress.step(f"{fault.message}: values in its formats are shown as bytes")
+            silent = True
+            return BYTES
         return BYTES if found is None else forms(found)
 
     return chosen

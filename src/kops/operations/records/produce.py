@@ -12,6 +12,7 @@ from kops.core.models import NewRecord, Topic, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.progress import NoProgress, Progress
+from kops.core.rights import Right
 from kops.core.stops import STOPS, kept_stops
 from kops.core.topics.names import is_kafkas_own
 from kops.operations.protocol.mutation import FinalMutation
@@ -68,6 +69,7 @@ def plan_produce(services: Services, topic: str, outgoing: ProduceRequest) -> Pl
     if is_kafkas_own(topic):
         raise Refused(f"{topic} belongs to the brokers", hint="kops never produces to it")
     found = _described(services, topic)
+    _refuse_without_right(services, topic)
     return Plan(
         operation=ProduceRecords.name,
         summary=f"produce to {topic} what comes from {outgoing.source}",
@@ -177,6 +179,17 @@ PRODUCE = ProduceRecords()
 
 def _described(services: Services, topic: str) -> Topic:
     return services.kafka.topics.describe([topic])[topic]
+
+
+def _refuse_without_right(services: Services, topic: str) -> None:
+    """Name the right to write before anything is sent: without it on any topic, the brokers deny a producer its id, which names none.
+
+    :raises AuthorizationFailed: when brokers that report rights do not report it
+    """
+    rights = services.kafka.topics.rights([topic]).get(topic)
+    if rights is not None and "WRITE" not in rights:
+        right = Right("WRITE", f"topic {topic}")
+        raise AuthorizationFailed(f"cannot produce to {topic} (lacks {right})", hint=right.hint, needs=str(right))
 
 
 class TimeNotKept(Refused):

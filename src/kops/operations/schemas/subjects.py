@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kops.core.errors import NotFound, OperationFailed, UsageProblem
+from kops.core.errors import KopsError, NotFound, OperationFailed, UsageProblem, answer_or_error, without_errors
 from kops.core.json_values import read_json, write_json
 from kops.core.schemas.avro_compatibility import Names, Problem, incompatibilities
 from kops.core.schemas.models import AVRO, FORMAT_OF, JSON, LATEST, PROTOBUF, RegisteredSchema, Schema, SchemaVersion
@@ -67,9 +67,10 @@ class Check:
         ]
 
 
-def list_rows(services: Services, patterns: Sequence[str]) -> list[dict[str, Any]]:
+def list_rows(services: Services, patterns: Sequence[str], problems: dict[str, KopsError]) -> list[dict[str, Any]]:
     """Return the subjects that names and globs match, with their latest version.
 
+    :param problems: receives why a subject is not known, by its name
     :raises NotFound: for a plain name that does not exist
     """
     subjects = Subjects(services.connection)
@@ -91,7 +92,8 @@ def list_rows(services: Services, patterns: Sequence[str]) -> list[dict[str, Any
             "references": len(latest.schema.references) if latest else 0,
         }
 
-    return _each(row, names)
+    answers = _each(lambda name: answer_or_error(lambda: row(name)), names)
+    return list(without_errors(dict(zip(names, answers, strict=True)), problems).values())
 
 
 def show(services: Services, subject: str | None, *, version: int | None = None, schema_id: int | None = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from kops.core.times import to_milliseconds
 from kops.core.topics.names import STREAMS_SUFFIXES
 from kops.core.topics.settings import POLICY, RETENTION, readable_value
 from kops.core.topics.warnings import EffectiveSettings
-from kops.operations.groups.matching import is_streams
+from kops.operations.groups.matching import is_streams, why_incomplete
 from kops.operations.services import Services
 
 RETENTION_SIZE = "retention.bytes"
@@ -54,7 +54,7 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
     def ask() -> tuple[
         Sequence[Group], Mapping[str, Mapping[TopicPartition, CommittedOffset] | KopsError], Mapping[str, Group | KopsError]
     ]:
-        listed = groups.listed()
+        listed = groups.listed(partial=True)
         offsets = groups.committed_or_errors([group.group_id for group in listed if group.type != "share"])
         return listed, offsets, groups.describe_or_errors([group.group_id for group in listed if group.state != "EMPTY"])
 
@@ -62,7 +62,7 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
     if isinstance(answer, KopsError):
         return Readers(committed, active, unseen=answer.message)
     listed, offsets, members = answer
-    errors = [answer for answer in (*offsets.values(), *members.values()) if isinstance(answer, KopsError)]
+    errors = [answer for answer in (why_incomplete(services), *offsets.values(), *members.values()) if isinstance(answer, KopsError)]
     for group_id, found in offsets.items():
         if not isinstance(found, KopsError):
             _note(committed, group_id, (partition.topic for partition in found))
@@ -162,11 +162,13 @@ def needs_below(services: Services, cuts: Mapping[TopicPartition, tuple[Bounds, 
     if not cutting:
         return Needs()
     groups = services.kafka.groups
-    answers = answer_or_error(lambda: groups.committed_or_errors([group.group_id for group in groups.listed() if group.type != "share"]))
+    listed = groups.listed(partial=True)
+    answers = answer_or_error(lambda: groups.committed_or_errors([group.group_id for group in listed if group.type != "share"]))
     if isinstance(answers, KopsError):
         return Needs(unseen=answers.message)
     records: dict[str, dict[str, int]] = {}
-    unseen = ""
+    missing = why_incomplete(services)
+    unseen = missing.message if missing else ""
     for group_id, found in answers.items():
         if isinstance(found, KopsError):
             unseen = unseen or found.message

@@ -28,7 +28,8 @@ from pathlib import Path
 from kops.core.errors import MissingRequirement, OperationFailed
 from kops.spark.driver.pyspark_internals import CONNECTION_FILE
 
-JVM_START_SECONDS = 60.0
+JVM_START_SECONDS = 600.0
+"""Of a machine under load. A JVM that fails to start ends, which is noticed at once."""
 _POLL_SECONDS = 0.01
 _SETTLED_SECONDS = 5.0
 """A class archive that was not written to for this long is complete: the JVM writes it in one go when it ends."""

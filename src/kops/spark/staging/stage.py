@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,7 +116,7 @@ def differing_rows(session: SparkSession, path: str, limit: int, where: str) -> 
 def _written_by_tasks(stage: DataFrame, path: str) -> list[Row]:
     make_folder(path)
 
-    def write(batches: Iterable[Any]) -> Iterable[Any]:
+    def write(batches: Iterator[Any]) -> Iterator[Any]:
         from kops.spark.staging.stage_files import write_file
 
         yield from write_file(batches, path)

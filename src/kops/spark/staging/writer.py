@@ -105,7 +105,7 @@ def _any_order(target: Target) -> bool:
 def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[Any]], Iterator[Any]]) -> dict[int, WriteResult]:
     """Run the tasks that write; each writes what ``records_of`` makes of its batches."""
 
-    def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+    def write(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
         rows = [(number, *report) for number, report in sorted(_write_batches(records_of(batches), target).items())]

@@ -5,7 +5,7 @@ Nothing is collected: the rows of a key are adjacent, so one aggregate is held a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-    Batches = Iterable[pyarrow.RecordBatch]
+    Batches = Iterator[pyarrow.RecordBatch]
 
 SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int"
 _ROWS = 20_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ def reduced_groups(moves: DataFrame, store: Store, form: Form, *, loose: bool) -
     :param form: of the values
     """
 
-    def fold(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+    def fold(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         yield from folded_batches(_folded_groups(rows_of(batches), _Steps(store, form), loose=loose))
 
     rows = moves.selectExpr("key", "_partition", "_ord.clock as clock", "_ord.feed as feed", "_ord.offset as at", "_ts", "sign", "v")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-    Batches = Iterable[pyarrow.RecordBatch]
+    Batches = Iterator[pyarrow.RecordBatch]
 
 SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int, late bigint, boundary bigint, expired bigint, cached bigint"
 """Rows of a view; and, per Spark task, one row without a key that has the numbers of ``Tally``."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -134,7 +134,7 @@ def with_stream_time(placed: DataFrame, known: StreamTimes) -> DataFrame:
 
     added = [StructField("before", LongType()), StructField("others", LongType())]
 
-    def add_times(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+    def add_times(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         times = _Times(known)
         for batch in batches:
             if batch.num_rows:

@@ -75,3 +75,17 @@ def test_validation_without_definitions_is_rejected(ask, tmp_path):
     file.write_text("name: s\nconnector.class: a.B\n")
     refused = ask([[{"class": "a.B"}], {"configs": [{"value": {}}]}], "validate", str(file))
     assert (refused.code, "in an unexpected format: " in refused.err) == (1, True)
+
+
+def test_a_connector_without_an_answer_hides_no_other(faulty_worker, run_kops, monkeypatch):
+    found = {name: expanded(name, "RUNNING", kind="source") for name in ("a", "b", "c")}
+    offsets = {"offsets": [{"partition": {"file": "x"}, "offset": {"position": 1}}]}
+    failure = Answer(500, {"error_code": 500, "message": "Failed to fetch offsets: x"})
+    answers = (Answer(200, found), Answer(200, offsets), failure, Answer(200, offsets))
+    monkeypatch.setenv("KOPS_CONNECT_URLS", faulty_worker(*answers).url)
+    shown = run_kops("connect", "offsets", "show", "*", "-o", "json")
+    assert [row["connector"] for row in shown.json] == ["a", "c"]
+    assert (shown.code, "warning: b is missing: " in shown.err, "Failed to fetch offsets: x" in shown.err) == (6, True, True)
+    monkeypatch.setenv("KOPS_CONNECT_URLS", faulty_worker(Answer(200, found), failure).url)
+    alone = run_kops("connect", "offsets", "show", "b")
+    assert (alone.code, "Failed to fetch offsets: x" in alone.err) == (1, True)

@@ -2,6 +2,7 @@
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Timer
+from types import SimpleNamespace
 
 from confluent_kafka.admin import ListOffsetsResultInfo
 
@@ -32,16 +33,21 @@ class Admin:
         return 0
 
 
-def test_both_ends_are_asked_one_after_the_other():
+def asked():
     client = Client(Connection(bootstrap_servers=("127.0.0.1:1",)))
     client.__dict__["admin"] = admin = Admin()
+    client.presence = SimpleNamespace(down=dict)
+    return client, admin
+
+
+def test_both_ends_are_asked_one_after_the_other():
+    client, admin = asked()
     assert Offsets(client).bounds(PARTITIONS) == dict.fromkeys(PARTITIONS, Bounds(7, 7))
     assert admin.open_when_asked == [0, 0]
 
 
 def test_nor_by_two_threads():
-    client = Client(Connection(bootstrap_servers=("127.0.0.1:1",)))
-    client.__dict__["admin"] = admin = Admin()
+    client, admin = asked()
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: Offsets(client).bounds(PARTITIONS), range(4)))
     assert found == [dict.fromkeys(PARTITIONS, Bounds(7, 7))] * 4

@@ -14,7 +14,7 @@ import pytest
 
 from kops.core.errors import ConfigError, NotFound, Refused
 from kops.core.plan import ItemResult, Status
-from kops.operations.protocol.journal import EntryStatus, crashed, order_of
+from kops.operations.protocol.journal import EntryStatus, Journal, crashed, order_of
 from kops.operations.protocol.journal_actions import entry_row, is_unfinished, item_rows, plan_finish, plan_undo, status_of
 from kops.operations.protocol.registry import MUTATIONS, mutation_named
 
@@ -230,3 +230,24 @@ def test_what_can_be_finished(journal, plan, services):
 def test_every_kind_of_mutation_is_found_again(name):
     mutation = mutation_named(name)
     assert mutation.name == name or MUTATIONS[mutation.name] == MUTATIONS[name]  # topics.create is one of topics.change
+
+
+@pytest.mark.parametrize(
+    "damage", [b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500, b"\xff", b"[]", b"null", b'{"plan": {"items": 7}}', b""]
+)
+def test_an_entry_that_cannot_be_read_hides_no_other(damage, home, run_kops, plan):
+    journal = Journal(home / "state" / "kops" / "journal")
+    good = journal.open(plan)
+    (journal.folder / "20200101T000000000-aaaa.json").write_bytes(damage)
+    shown = run_kops("journal", "list", "-o", "json")
+    assert [row["id"] for row in shown.json] == [good.id]
+    assert (shown.code, "20200101T000000000-aaaa.json cannot be read" in shown.err, "bug:" in shown.err) == (6, True, False), shown.err
+    named = run_kops("journal", "show", "20200101T000000000-aaaa")
+    assert (named.code, "cannot be read" in named.err) == (2, True), named.err
+
+
+@pytest.mark.parametrize("damage", [b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500, b"\xff\xfe"])
+def test_a_plan_that_is_nested_without_end_is_not_one(damage, tmp_path, run_kops):
+    (tmp_path / "plan.json").write_bytes(damage)
+    refused = run_kops("apply", tmp_path / "plan.json", "-B", "127.0.0.1:1")
+    assert (refused.code, "is not JSON" in refused.err) == (2, True), refused.err

@@ -44,7 +44,7 @@ def group_of(answer: Any) -> Group:
             member.member_id,
             member.client_id,
             member.host.removeprefix("/"),
-            tuple(sorted(TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions))
+            tuple(sorted(TopicPartition(_topic(one), one.partition) for one in member.assignment.topic_partitions))
             if member.assignment
             else (),
             member.group_instance_id,
@@ -60,6 +60,14 @@ def group_of(answer: Any) -> Group:
         Broker(node.id, node.host, node.port, node.rack) if node is not None else None,
         in_order(members),
     )
+
+
+def _topic(one: Any) -> str:
+    """Return a topic of a member's assignment, which a client wrote and no broker has checked: bytes that are not UTF-8 are escaped."""
+    try:
+        return str(one.topic)
+    except UnicodeDecodeError as wrong:
+        return wrong.object.decode("utf-8", "backslashreplace")
 
 
 def in_order(members: Iterable[M]) -> tuple[M, ...]:

@@ -127,6 +127,10 @@ class CommittedOffsets:
     def _pass(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
         """Request each group once: in few requests if the client for that exists already, as after groups were listed."""
         left = dict.fromkeys(group_ids)
+        stranded = self._wire.stranded(left)
+        for group_id, problem in stranded.items():
+            del left[group_id]
+            yield group_id, problem
         if self._client.second is not None:
             for answers in fetch_offsets(self._client, self._client.second, list(left), stable=stable):
                 for group_id, commits in answers.items():

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import KopsError
+from kops.core.errors import BrokerDown, KopsError, answer_or_error
 from kops.core.groups.lag import Place
 from kops.core.models import Group, ShareOffset, TopicPartition
 from kops.gateways.kafka.admin import can_express
 from kops.gateways.kafka.groups.answers import group_of, kafka_words, listed_group
 from kops.gateways.kafka.groups.committed import CommittedOffsets
+from kops.gateways.kafka.presence import DOWN_HINT
 from kops.gateways.kafka.translate import all_good, group_not_found
 
 if TYPE_CHECKING:
@@ -21,20 +22,41 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.groups.first_records import Answer
 
 
+UNPARSED = ("_BAD_MSG", "_DESTROY", "_FAIL", "_UNDERFLOW")
+"""librdkafka's errors where it could not parse the bytes of a member: it has no error of its own for that."""
+
+
 class Groups(CommittedOffsets):
     def ids(self) -> list[str]:
         return [group.group_id for group in self.listed()]
 
-    def listed(self) -> list[Group]:
+    def listed(self, *, partial: bool = False) -> list[Group]:
         """Return every group of every type with its state, without members and coordinator.
 
         confluent-kafka lists only classic and consumer groups: it silently omits share, streams and Connect groups.
+
+        :param partial: leave out the groups of brokers that do not accept connections, for callers that report what is missing
+        :raises BrokerDown: for such a broker, otherwise
         """
-        if can_express(self._client.connection):
-            found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups(), patient=True)]
+        if not can_express(self._client.connection):
+            return sorted(self._listed_by_librdkafka(), key=lambda group: group.group_id)
+        self._wire.connect()
+        if down := self._wire.down_for_good():
+            found = self._listed_by_brokers(down, partial=partial)
+        elif not partial and (moving := self._client.presence.replaced()):
+            why = f"{'; '.join(moving.values())}, and others are taking over its groups"
+            raise BrokerDown(f"could not list all groups: {why}", hint="run the command again in a moment")
         else:
-            found = self._listed_by_librdkafka()
+            found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups(), patient=True)]
         return sorted(found, key=lambda group: group.group_id)
+
+    def _listed_by_brokers(self, down: Mapping[int, str], *, partial: bool) -> list[Group]:
+        if not partial:
+            raise BrokerDown(f"could not list the groups: {'; '.join(down.values())}", hint=DOWN_HINT)
+        answers = self._wire.brokers_or_errors(
+            self._client.presence.up(), "list the groups of broker", lambda admin, broker: admin.list_groups(broker_ids=[broker])
+        )
+        return [listed_group(one) for some in all_good(answers).values() for one in some]
 
     def describe(self, group_ids: Iterable[str]) -> dict[str, Group]:
         """Return groups with members and coordinator.
@@ -51,19 +73,32 @@ class Groups(CommittedOffsets):
         wanted = sorted(set(group_ids))
         if not wanted:
             return {}
-        listed = {group.group_id: group for group in self.listed()}
-        plain = [group_id for group_id in wanted if group_id not in listed or listed[group_id].type in ("classic", "consumer")]
+        listed = {group.group_id: group for group in self.listed(partial=True)}
+        stranded = self._wire.stranded(wanted)
+        wanted = [group_id for group_id in wanted if group_id not in stranded]
+        # librdkafka rejects the id "", which clients before Kafka 2.2 could commit for, and then answers for no group at all.
+        plain = [name for name in wanted if name and (name not in listed or listed[name].type in ("classic", "consumer"))]
         futures = self._client.admin.describe_consumer_groups(plain, request_timeout=self._client.timeout) if plain else {}
-        others = [listed[group_id] for group_id in wanted if group_id not in futures]
-        answers: dict[str, Group | KopsError] = {group.group_id: group for group in others}
+        others = [listed[group_id] for group_id in wanted if group_id not in futures and group_id in listed]
+        unknown = {group_id: group_not_found(group_id) for group_id in wanted if group_id not in futures and group_id not in listed}
+        answers: dict[str, Group | KopsError] = {**stranded, **unknown, **{group.group_id: group for group in others}}
         if others:
             from kops.gateways.kafka.groups.working import describe
 
             answers |= describe(self._wire, others)
         for group_id, future in futures.items():
             outcome = self._client.outcome(future, f"describe group {group_id}", again=partial(self._ask_to_describe, group_id))
-            answers[group_id] = outcome if isinstance(outcome, KopsError) else _described(outcome, listed.get(group_id))
-        return {group_id: answers[group_id] for group_id in wanted}
+            answers[group_id] = self._parsed(group_id, outcome, listed.get(group_id))
+        return {group_id: answers[group_id] for group_id in sorted(answers)}
+
+    def _parsed(self, group_id: str, outcome: Any, listed: Group | None) -> Group | KopsError:
+        if not isinstance(outcome, KopsError):
+            return _described(outcome, listed)
+        if outcome.details.get("kafka_error") not in UNPARSED or not can_express(self._client.connection):
+            return outcome
+        from kops.gateways.kafka.groups.working import describe_unparsed
+
+        return describe_unparsed(self._wire, group_id)
 
     def _ask_to_describe(self, group_id: str, admin: AdminClient) -> Any:
         return admin.describe_consumer_groups([group_id], request_timeout=self._client.timeout)[group_id]
@@ -82,11 +117,22 @@ class Groups(CommittedOffsets):
 
         return first_records(self._client, places, isolation=isolation)
 
-    def delete(self, group_ids: Iterable[str]) -> dict[str, KopsError | None]:
+    def delete(self, group_ids: Collection[str]) -> dict[str, KopsError | None]:
         """Delete groups and their committed offsets; return the error of each, None if it is gone."""
-        wanted = sorted(set(group_ids))
+        wanted = sorted(set(group_ids) - {""})
         futures = self._client.admin.delete_consumer_groups(wanted, request_timeout=self._client.timeout) if wanted else {}
-        return self._client.errors(futures, "delete group")
+        errors = self._client.errors(futures, "delete group")
+        return errors | {"": self._delete_unnamed()} if "" in group_ids else errors
+
+    def _delete_unnamed(self) -> KopsError | None:
+        """Delete the group whose id is empty, which librdkafka does not."""
+        from kafka import errors
+
+        def ask(admin: Any) -> None:
+            if (name := admin.delete_groups([""])[""]) != "OK":
+                raise getattr(errors, name)
+
+        return answer_or_error(lambda: self._wire.ask("delete group ''", ask))
 
     def _listed_by_librdkafka(self) -> list[Group]:
         visible = self._client.wait(self._client.admin.list_consumer_groups(request_timeout=self._client.timeout), "list the groups")

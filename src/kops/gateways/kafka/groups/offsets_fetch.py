@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import KopsError, answer_or_error
 from kops.formats.groups.offset_fetch import OF_ONE_GROUP, VERSION, TopicCommits, read_answer, read_answer_of_one
 from kops.gateways.kafka.admin import Wire
-from kops.gateways.kafka.client import AGAIN_SECONDS, Client, in_thread
+from kops.gateways.kafka.client import AGAIN_SECONDS, Client
+from kops.gateways.threads import in_thread
 from kops.gateways.wire.kafka_python import by_coordinator, forget_coordinators, run, send, undecoded_offset_fetch
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kops.core.errors import KopsError, OperationFailed, UndecodableRecord, Unreachable
-from kops.core.models import Broker, Group, ShareOffset, Subtopology, TopicPartition, WorkingGroup, WorkingMember
+from kops.core.errors import KopsError, OperationFailed, UndecodableRecord, Unreachable, answer_or_error
+from kops.core.models import Broker, Group, Member, ShareOffset, Subtopology, TopicPartition, WorkingGroup, WorkingMember
+from kops.formats.groups.streams_assignment import assignment_data
 from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.groups.answers import in_order, kafka_words
@@ -68,6 +69,32 @@ def share_offsets(wire: Wire, group_ids: Sequence[str]) -> dict[str, dict[TopicP
                 if not part.error_code
             }
     return found
+
+
+def describe_unparsed(wire: Wire, group_id: str) -> Group | KopsError:
+    """Describe a classic group whose members have metadata or assignments that librdkafka rejects, and with them the whole answer."""
+
+    def ask(admin: Any) -> Group:
+        request = request_class("DescribeGroupsRequest")
+        ((broker, answer),) = ask_coordinators(admin, [group_id], lambda some: request(groups=some, include_authorized_operations=False))
+        (one,) = answer.groups
+        coordinator = next((each for each in known_brokers(admin) if each.node_id == broker), None)
+        at = coordinator and Broker(coordinator.node_id, coordinator.host, coordinator.port, coordinator.rack)
+        members = in_order(
+            Member(each.member_id, each.client_id, each.client_host.removeprefix("/"), _assigned(each), each.group_instance_id)
+            for each in one.members
+        )
+        return Group(one.group_id, kafka_words(one.group_state), "classic", one.protocol_data or "", at, members)
+
+    return answer_or_error(lambda: wire.ask(f"describe group {group_id}", ask))
+
+
+def _assigned(member: Any) -> tuple[TopicPartition, ...]:
+    """Return what a member is assigned; nothing if the bytes are not an assignment, which is up to the client."""
+    try:
+        return tuple(sorted(assignment_data(bytes(member.member_assignment or b""))[0]))
+    except UndecodableRecord:
+        return ()
 
 
 def _ask(admin: Any, kind: str, ids: Sequence[str]) -> dict[str, Group]:
