@@ -103,13 +103,13 @@ def test_a_consumer_held_back_by_a_quota_is_throttled_and_not_stuck(diagnose, br
     """It commits all the time, but more rarely than the two looks are apart."""
     name, client = topic("slow", partitions=1), unique("reader")
     producer = Producer({**broker.client, "batch.num.messages": 2})  # brokers send whole batches, and count them against the quota
-    for record in aged(600, 10 * MINUTE, size=1000):
+    for record in aged(300, 10 * MINUTE, size=1000):
         producer.produce(name, record.value, partition=0, timestamp=record.timestamp)
     assert producer.flush(SECONDS) == 0
     cluster.commit(group, {(name, 0): 0})
     cluster.slow_down(client, 5_000, "consumer_byte_rate")
     with reading(broker, group, name, client):
-        wait_for("some commits", lambda: cluster.committed(group)[name, 0] > 40, 2 * SECONDS)
+        wait_for("some commits", lambda: cluster.committed(group)[name, 0] > 30, 2 * SECONDS)
         findings = diagnose(group)["findings"]
         first = findings[0]
         assert (first["check"], first["subject"], first["facts"]["client_id"]) == ("throttled", f"group {group}", client)
@@ -122,7 +122,7 @@ def test_a_consumer_held_back_by_a_quota_is_throttled_and_not_stuck(diagnose, br
         assert command.startswith(f"kafka-configs.sh --bootstrap-server {broker.bootstrap_servers} --alter --entity-type clients")
     cluster.slow_down(client, 50_000_000, "consumer_byte_rate")
     with reading(broker, group, name, client):
-        wait_for("the end", lambda: cluster.committed(group)[name, 0] == 600, 2 * SECONDS)
+        wait_for("the end", lambda: cluster.committed(group)[name, 0] == 300, 2 * SECONDS)
         assert diagnose(group)["findings"] == []
 
 
@@ -137,7 +137,7 @@ def reading(broker, group, name, client):
         consumer = Consumer({**settings, **limits})
         consumer.subscribe([name])
         while not done.is_set():
-            if consumer.consume(50, 0.5):
+            if consumer.consume(2, 0.5):
                 consumer.commit(asynchronous=False)
         consumer.close()
 

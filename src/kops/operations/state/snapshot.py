@@ -148,7 +148,7 @@ def read_manifest(path: Path) -> Manifest:
         body = json.loads((path / FILE).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ConfigError(
-            f"{path} is not a snapshot: it has no {FILE}", hint="name the folder that `kops state snapshot --to` made"
+            f"{path} is not a snapshot: it has no {FILE}", hint="name the folder that `kops state snapshot --to DIR` made"
         ) from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {path / FILE}: {error}", hint="take the snapshot again") from error
