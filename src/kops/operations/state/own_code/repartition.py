@@ -202,8 +202,8 @@ def judged(capture: Capture, found: Mapping[str, Check], layout: Layout, cut: In
             raise Refused(
                 f"store {name}: of {check.wrong:,} keys, such as {examples}, the program computes something else over its input of"
                 f" {partitions} partitions than its changelog holds",
-                hint="`kops state verify --app CAPTURE` shows whether the changelog is wrong, and `rebuild` repairs it; if it is right, it depends"
-                " on which keys share a task, or on input that is gone, and only a state file can move it as it is",
+                hint="`kops state verify --app CAPTURE` shows whether the changelog is wrong, and `rebuild` repairs it; if it is right, it"
+                " depends on which keys share a task, or on input that is gone, and only a state file can move it as it is",
             )
         doubts = doubts_about(capture, next(store for store in capture.stores if store.name == name), layout.counts)
         if check.open:
