@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from kops.gateways.kafka import Kafka
+from kops.operations.diagnose.checks import every_check
 from kops.sandbox import brokers
 from support.consumer_groups import member
 from support.programs import Record
@@ -28,11 +29,14 @@ SHORT = {
     "log.message.timestamp.after.max.ms": str(800 * DAY),
 }
 
+FINDS = {name for check in every_check() for name in check.finds}
+
 
 def diagnosed(run_kops, servers, *arguments, sample="300ms"):
     body = run_kops("diagnose", *arguments, "--sample", sample, "-B", servers, "-o", "json").json
     for finding in body["findings"]:
         assert not finding["summary"].startswith(finding["subject"])
+        assert finding["check"] in FINDS
         for command in finding["commands"]:
             assert_taken(command, servers)
     return body
