@@ -44,7 +44,8 @@ def test_an_unclean_election_that_lost_what_a_group_had_read(three, until, run_k
     """The follower is behind when the leader dies, and may lead: what it lacks is gone, and the group's offset lies past the end."""
     topic, group = unique("ledger"), unique("g")
     new = NewTopic(topic, 1, replica_assignment=[[2, 3]], config={"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
-    AdminClient(three.client).create_topics([new])[topic].result(60)
+    admin = AdminClient(three.client)
+    admin.create_topics([new])[topic].result(60)
     until("its leader", lambda: partition(three, topic).leader == 2)
     produce(three, topic, 30)
     until("both to be in sync", lambda: len(partition(three, topic).isrs) == 2)
@@ -84,7 +85,8 @@ def test_an_unclean_election_that_lost_what_a_group_had_read(three, until, run_k
 def test_a_topic_that_refuses_writes_accepts_them_after_the_command(three, until, run_kops, diagnose, unique):
     topic = unique("refusing")
     new = NewTopic(topic, 1, replica_assignment=[[1, 2]], config={"min.insync.replicas": "2"})
-    AdminClient(three.client).create_topics([new])[topic].result(60)
+    admin = AdminClient(three.client)
+    admin.create_topics([new])[topic].result(60)
     until("both to be in sync", lambda: len(partition(three, topic).isrs) == 2)
     three.kill(2)
     until("it to be refused", lambda: "under_min_isr" in {finding["check"] for finding in diagnose(topic)})
