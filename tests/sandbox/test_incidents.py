@@ -46,21 +46,21 @@ def test_an_unclean_election_that_lost_what_a_group_had_read(three, until, run_k
     new = NewTopic(topic, 1, replica_assignment=[[2, 3]], config={"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
     admin = AdminClient(three.client)
     admin.create_topics([new])[topic].result(60)
-    until("its leader", lambda: partition(three, topic).leader == 2)
+    until(lambda: partition(three, topic).leader == 2)
     produce(three, topic, 30)
-    until("both to be in sync", lambda: len(partition(three, topic).isrs) == 2)
+    until(lambda: len(partition(three, topic).isrs) == 2)
     three.kill(3)
-    until("the follower to be out of sync", lambda: partition(three, topic).isrs == [2])
+    until(lambda: partition(three, topic).isrs == [2])
     produce(three, topic, 20)
     consumer = Consumer({**three.client, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
     consumer.subscribe([topic])
     seen = []
-    until("all to be read", lambda: seen.extend(consumer.consume(50, 1)) or len(seen) == 50)
+    until(lambda: seen.extend(consumer.consume(50, 1)) or len(seen) == 50)
     consumer.commit(asynchronous=False)
     consumer.close()
     three.kill(2)
     three.start(3)
-    until("the follower to lead", lambda: partition(three, topic).leader == 3)
+    until(lambda: partition(three, topic).leader == 3)
     findings = diagnose(group)
     (lost,) = [finding for finding in findings if finding["check"] == "data_lost"]
     assert {finding["check"] for finding in findings[: findings.index(lost)]} <= {"broker_missing", "under_replicated"}, findings
@@ -87,10 +87,10 @@ def test_a_topic_that_refuses_writes_accepts_them_after_the_command(three, until
     new = NewTopic(topic, 1, replica_assignment=[[1, 2]], config={"min.insync.replicas": "2"})
     admin = AdminClient(three.client)
     admin.create_topics([new])[topic].result(60)
-    until("both to be in sync", lambda: len(partition(three, topic).isrs) == 2)
+    until(lambda: len(partition(three, topic).isrs) == 2)
     three.kill(2)
-    until("it to be refused", lambda: "under_min_isr" in {finding["check"] for finding in diagnose(topic)})
-    until("the broker to be missed", lambda: "broker_missing" in {finding["check"] for finding in diagnose(topic)})
+    until(lambda: "under_min_isr" in {finding["check"] for finding in diagnose(topic)})
+    until(lambda: "broker_missing" in {finding["check"] for finding in diagnose(topic)})
     findings = diagnose(topic)
     assert (findings[0]["severity"], findings[0]["check"], findings[0]["subject"]) == ("critical", "broker_missing", "broker 2")
     (refused,) = [finding for finding in findings if finding["check"] == "under_min_isr"]
@@ -104,5 +104,5 @@ def test_a_topic_that_refuses_writes_accepts_them_after_the_command(three, until
         producer.flush(30)
         return errors == [None]
 
-    until("a write to be accepted", written)
+    until(written)
     three.start(2)
