@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from support.streams_apps import Cluster
 from support.suggested import assert_taken
 
 pytestmark = pytest.mark.broker
@@ -61,6 +62,7 @@ def test_an_unclean_election_that_lost_what_a_group_had_read(three, until, run_k
     three.kill(2)
     three.start(3)
     until(lambda: partition(three, topic).leader == 3)
+    until(lambda: Cluster(three.bootstrap_servers).ends(topic)[0] == (0, 30))
     findings = diagnose(group)
     (lost,) = [finding for finding in findings if finding["check"] == "data_lost"]
     assert {finding["check"] for finding in findings[: findings.index(lost)]} <= {"broker_missing", "under_replicated"}, findings
