@@ -189,7 +189,7 @@ def test_the_exit_code_follows_the_findings(run_kops, broker, group, filled, clu
     assert run_kops("diagnose", "--within", "soon", *servers).code == 2
     cluster.commit(group, {(name, 0): 15})
     assert run_kops("diagnose", group, *servers).code == 1
-    assert run_kops("diagnose", group, "--fail-on", "critical", *servers).code == 0
+    assert run_kops("diagnose", group, "--fail-on", "critical", *servers).code == 1
     assert run_kops("diagnose", group, "-o", "name", *servers).out == f"group {group}\n"
 
 

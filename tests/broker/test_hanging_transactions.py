@@ -108,7 +108,8 @@ def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, gro
         reported = re.findall(rf"^{name}\s+(\d+)\s+(\d+)\s+\d+\s+-?\d+\s+(\d+)", listed, re.MULTILINE)
         assert {tuple(map(int, found)) for found in reported} == {(0, real.producer_id, 0), (2, NOBODYS, 0)}
         for one in hanging.values():
-            (advice,) = re.findall(r"`kafka-transactions (.+)`", one["summary"])
-            assert "FAILED" not in apache.run(*shlex.split(advice), APACHE)
+            advice = shlex.split(one["commands"][0])
+            assert advice[:3] == ["kafka-transactions.sh", "--bootstrap-server", broker.bootstrap_servers]
+            assert "FAILED" not in apache.run(*advice[3:], APACHE)
     assert kafka.transactions.open_in([left, nobodys]) == {left: (), nobodys: ()}
     assert "hanging_transaction" not in run_kops("diagnose", name, "--sample", "0s", *servers).out

@@ -1,19 +1,28 @@
-"""Commands that kops suggests: they must be commands that kops takes."""
+"""Commands that kops suggests: they must be commands that kops takes, and reach the same cluster."""
 
+import re
 import shlex
 
 import click
 
 from kops.cli.frame.main import cli
 
+APACHE = re.compile(r"kafka-[a-z-]+\.sh")
 
-def assert_taken(text: str) -> None:
+
+def assert_taken(text: str, servers: str = "") -> None:
     """Parse a suggested command as the command line would; nothing is run.
 
+    :param servers: the brokers that the command must name, as ``-B`` or ``--bootstrap-server``
     :raises click.UsageError: when kops has no such command, option or argument
     """
     program, *words = shlex.split(text)
+    if APACHE.fullmatch(program):
+        assert "--bootstrap-server" in words, text
+        assert not servers or servers in words, text
+        return
     assert program == "kops", text
+    assert not servers or words[-2:] == ["-B", servers], text
     command: click.Command = cli
     context = click.Context(cli, info_name="kops", **cli.context_settings)  # a command remembers the names of its help option
     while isinstance(command, click.Group):

@@ -57,7 +57,7 @@ def diagnose(
     and past commits, quotas, the topics of Kafka Streams, and connectors with
     their tasks and topics; --checks lists all. What may be the reason comes
     first, each finding with the commands that look closer or repair it. At the
-    end is what was looked at, and what was not. Nothing is changed, and no
+    end is what kops looked at, and what it did not. Nothing is changed, and no
     group is joined.
 
     With --capture the internal topics of an application are compared with what

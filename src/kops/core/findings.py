@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,9 +9,9 @@ from enum import IntEnum
 from typing import Any
 
 from kops.core.models import TopicPartition, numbers_by_topic
+from kops.core.suggestions import completed
 
 SHOWN_PLACES = 4
-_SUGGESTED = re.compile(r"`(kops [^`]+)`")
 
 
 class Severity(IntEnum):
@@ -97,7 +96,7 @@ def for_connection(findings: Iterable[Finding], words: ClusterWords) -> list[Fin
     return [
         replace(
             finding,
-            summary=_SUGGESTED.sub(lambda match: f"`{complete(match[1])}`", finding.summary),
+            summary=completed(finding.summary, words.kops),
             commands=tuple(map(complete, finding.commands)),
         )
         for finding in findings

@@ -30,7 +30,7 @@ BANNED = {
     r"testif(?:y|ies|ied)\b|a way back\b": "count as evidence, undo",
     r"sought\b|wish(?:es|ed)?\b": "request, target",
     r"oddit(?:y|ies)\b": "warnings",
-    r"(?:is|are|was|were) looked at\b|looks? until\b": "check, poll",
+    r"(?<!found in what )(?:is|are|was|were) looked at\b|looks? until\b": "check, poll",
     r"one (?:length|row|line|object|document|file|folder) a \w+": "one per x",
 }
 """What replaces each, by the phrase from the beginning of a word."""

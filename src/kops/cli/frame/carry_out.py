@@ -18,6 +18,7 @@ from kops.cli.frame.plan_view import MOST_ITEMS, MOVING, plan_text, table_rows
 from kops.core.errors import UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
 from kops.core.stops import STOPS, kept_stops
+from kops.core.suggestions import completed
 from kops.core.visible import indented, visible
 from kops.operations.protocol.mutation import FINAL, refuse_read_only, with_finality
 from kops.operations.protocol.registry import MUTATIONS, mutation_named
@@ -53,6 +54,9 @@ class Presenter(Services, Protocol):
 
     @property
     def quiet(self) -> bool: ...
+
+    @property
+    def cluster_words(self) -> list[str]: ...
 
     def note(self, *texts: str) -> None: ...
 
@@ -136,7 +140,8 @@ def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     if session.quiet and not always:
         return
     lines = [heading(plan), plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
-    sys.stderr.write("\n".join(wrapped(text, sys.stderr) for text in (*lines, *remarks(plan))) + "\n")
+    texts = (*lines, *(completed(text, session.cluster_words) for text in remarks(plan)))
+    sys.stderr.write("\n".join(wrapped(text, sys.stderr) for text in texts) + "\n")
 
 
 def asking_by(session: Presenter, approval: Approval) -> Callable[[Plan], None]:

@@ -11,6 +11,7 @@ import click
 
 from kops.core.errors import ExitCode, KopsError
 from kops.core.stops import STOPS, exit_code
+from kops.core.suggestions import completed, words_of
 from kops.core.visible import indented
 from kops.output.colour import BAD, has_colours, painted, write_coloured
 from kops.output.json_text import json_text
@@ -21,6 +22,8 @@ ISSUES = "please report this, with the output of the same command with --debug"
 def report(error: BaseException, argv: Sequence[str]) -> int:
     """Write an error to stderr and return its exit code."""
     body, code = describe(error)
+    words = words_of(argv)
+    body |= {part: completed(str(body[part]), words) for part in ("message", "hint") if body.get(part)}
     debug = "--debug" in argv or bool(os.environ.get("KOPS_DEBUG"))
     if debug:
         traceback.print_exception(error)

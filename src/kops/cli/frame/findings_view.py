@@ -72,14 +72,11 @@ def render_findings(session: Session, findings: Iterable[Finding]) -> None:
 
 def cluster_words(session: Session) -> ClusterWords:
     """Return how the command line named the cluster, for commands that are to reach the same one."""
-    options = {"-c": "context", "-B": "bootstrap_server", "--command-config": "command_config"}
-    named = [word for option, name in options.items() if (given := session.settings.get(name)) for word in (option, str(given))]
-    named += [word for each in session.settings.get("properties", ()) for word in ("-X", str(each))]
     connection = session.connection
     apache = ["--bootstrap-server", ",".join(connection.bootstrap_servers)]
     if connection.security_protocol != "PLAINTEXT" or session.settings.get("command_config"):
         apache += ["--command-config", str(session.settings.get("command_config") or "client.properties")]
-    return ClusterWords(tuple(named), tuple(apache))
+    return ClusterWords(tuple(session.cluster_words), tuple(apache))
 
 
 def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:

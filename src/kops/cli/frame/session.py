@@ -124,15 +124,23 @@ class Session:
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
 
+    @property
+    def cluster_words(self) -> list[str]:
+        """How the command line names the cluster, for commands that are suggested."""
+        options = {"-c": "context", "-B": "bootstrap_server", "--command-config": "command_config"}
+        named = [word for option, name in options.items() if (given := self.settings.get(name)) for word in (option, str(given))]
+        return [*named, *(word for each in self.settings.get("properties", ()) for word in ("-X", str(each)))]
+
     def note(self, *texts: str) -> None:
         """Write what is not data to stderr, each text on lines of its own; a closed stderr stops nothing."""
         if self.quiet:
             return
+        from kops.core.suggestions import completed
         from kops.output.colour import note_line, write_coloured
 
         with suppress(BrokenPipeError):
             for text in texts:
-                write_coloured(note_line(indented(text), sys.stderr) + "\n", sys.stderr)
+                write_coloured(note_line(indented(completed(text, self.cluster_words)), sys.stderr) + "\n", sys.stderr)
 
     def missing(self, problems: Mapping[str, KopsError]) -> int:
         """Report the things of many that did not answer, and why; return the exit code."""

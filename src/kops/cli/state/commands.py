@@ -129,7 +129,9 @@ def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str 
     if offsets_of and not into:
         raise click.UsageError("--offsets-of goes with --into")
     if into and compute_options.snapshot:
-        raise click.UsageError("--into builds another application, and --from-snapshot is of this one: `kops state restore --application`")
+        raise click.UsageError(
+            "--into builds another application, and --from-snapshot is of this one: `kops state restore DIR --application NAME`"
+        )
     if into and replaces:
         raise click.UsageError("--into writes to another application, so --write replace does not apply")
     if into and compute_options.damaged:

@@ -56,7 +56,7 @@ def _lost(look: GroupLook, some: list[PartitionLook], settings: Mapping[str, Set
             continue
         committed, end, found = one.committed, one.bounds.log_end_offset, one.epoch_end
         known = found is not None and not found.unknown
-        kept = min(end, found.end_offset) if found is not None and known else end
+        kept = min(committed.offset, found.end_offset) if found is not None and known else end  # a new leader's end may still grow
         elected = _elected(committed.leader_epoch, found) if found is not None and known else ""
         gone = f"{kept} to {committed.offset - 1} are gone"
         parts.append(f"{one.partition} ends at {end}, and {committed.offset} was committed{elected}: {gone}")

@@ -13,6 +13,8 @@ from kops.core.times import CLOCKS_DIFFER_MS, time_text
 Place: TypeAlias = tuple[TopicPartition, int]
 """A partition, and the offset at which a group would resume: max(committed, log start)."""
 
+NOTICED_MS = 600_000
+"""Brokers look for what has expired every five minutes (``log.retention.check.interval.ms``)."""
 FINISHED_STATES = ("Empty", "CompleteCommit", "CompleteAbort", "Dead")
 """States of a transaction that no longer has records to decide about (``TransactionState`` of the brokers)."""
 
@@ -163,11 +165,13 @@ def headroom_by_age(rule: Retention, aged: Aged, now: int) -> Headroom | None:
 
     A segment is deleted when its newest record is older than ``retention.ms``, and only after all segments before it
     (``UnifiedLog.deleteRetentionMsBreachedSegments``). So records go for certain only if all after them are too old as well. If there are
-    younger ones, a border of segments must lie in between: ``segment.bytes`` or ``segment.ms`` must have been exceeded. A record that is
-    dated in the future keeps its segment, whichever that is.
+    younger ones, a border of segments must lie in between: ``segment.bytes`` or ``segment.ms`` must have been exceeded; and if brokers have
+    not deleted the first record for longer than they need to notice, its segment has younger ones, be they dated in the future.
     """
     retention, first = rule.milliseconds, aged.first
-    if retention is None or aged.at_risk <= 0 or (aged.newest is not None and aged.newest > now):
+    if retention is None or aged.at_risk <= 0:
+        return None
+    if aged.younger and first is not None and first + retention < now - NOTICED_MS:
         return None
     keeps = _rounded(max(retention, now - first) + MILLISECONDS["d"]) if first is not None else retention + MILLISECONDS["d"]
     spans = first is None or aged.newest is None or aged.newest - first > rule.segment_ms

@@ -155,7 +155,9 @@ def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:
     nearest = bounds.log_start_offset if offset < bounds.log_start_offset else bounds.log_end_offset
     if exact:
         has = f"{bounds.log_start_offset} to {bounds.log_end_offset}"
-        raise UsageProblem(f"offset {offset} is {where}: the log has {has}", hint="`kops offsets reset --to-offset` takes the nearest one")
+        raise UsageProblem(
+            f"offset {offset} is {where}: the log has {has}", hint="`kops offsets reset --to-offset N` takes the nearest one"
+        )
     return Target(nearest, f"{reason} = {offset} is {where}: clamped" if reason else f"{offset} is {where}: clamped")
 
 

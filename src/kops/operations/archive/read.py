@@ -28,7 +28,7 @@ def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
     place = place_of(path)
     found = read_archive_of(engine, place)
     if found is None:
-        raise NotFound(f"{path} is not an archive: it has no manifest", hint="name what `kops replay archive --to` made")
+        raise NotFound(f"{path} is not an archive: it has no manifest", hint="name what `kops replay archive TOPIC --to DIR` made")
     return place, found
 
 

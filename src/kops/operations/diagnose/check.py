@@ -18,7 +18,7 @@ CLUSTER, TOPIC, GROUP, CONNECTOR = "cluster", "topic", "group", "connector"
 class Check:
     """One thing that ``kops diagnose`` looks at; a module of ``kops.operations.diagnose.checks`` has it as ``CHECK``.
 
-    :param name: what is looked at, for ``looked at`` and ``--checks``: ``committed offsets``
+    :param name: what it examines, for ``looked at`` and ``--checks``: ``committed offsets``
     :param subject: what kind of thing it looks at: CLUSTER, TOPIC, GROUP or CONNECTOR
     :param finds: the stable names of its findings
     :param needs: rights and versions that it takes, for ``--checks``

@@ -139,7 +139,7 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def coverage(diagnosis: Diagnosis) -> list[str]:
-    """Return what was looked at, by subject and check, and a line per reason why something was not."""
+    """Return what was examined, by subject and check, and a line per reason why something was not."""
     parts = [part for subject in _SUBJECTS for part in _looked_text(diagnosis, subject)]
     past = f", commits of the last {duration_text(diagnosis.history)}" if diagnosis.history and diagnosis.examined(GROUP) else ""
     reasons: dict[str, list[str]] = {}

@@ -45,7 +45,7 @@ class Options:
 
 @dataclass
 class Incident:
-    """What is looked at, and what is known of it so far.
+    """What is to be examined, and what is known of it so far.
 
     :param every_connector: of all workers; None if there is no Connect, or it does not answer
     :param program: of ``Options.capture``

@@ -86,8 +86,8 @@ def rows(group_id: str, peeked: PeekResult, key: FormatOfEach, value: FormatOfEa
 
 def _note(partition: TopicPartition, committed: int, bounds: Bounds, stable: Bounds, nothing: bool) -> str:
     if committed > bounds.log_end_offset:
-        past = f"committed {committed - bounds.log_end_offset} past the end"
-        return f"{partition}: {past}: data was lost, or the topic recreated; `kops diagnose` says which"
+        past = committed - bounds.log_end_offset
+        return f"{partition}: committed {past} past the end: data was lost, or the topic recreated; `kops diagnose` says which"
     if committed < bounds.log_start_offset:
         return f"{partition}: committed {committed}, and the log begins at {bounds.log_start_offset}: the records between were deleted"
     if committed == bounds.log_end_offset:

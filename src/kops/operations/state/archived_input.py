@@ -70,7 +70,7 @@ def _refuse_unused(state_file: StateFile, place: Place, archive: Archive) -> Non
         if store.reuses_source and store.source.topic == archive.topic:
             raise UsageProblem(
                 f"store {store.name}: {archive.topic} itself is its changelog, which the application restores: an archive cannot count",
-                hint=f"`kops replay restore {place.path}` brings records back into a topic; --store names other stores",
+                hint=f"`kops replay restore {place.path} --to TOPIC` brings records back into a topic; --store names other stores",
             )
 
 
@@ -81,7 +81,7 @@ def _archived(services: Services, place: Place, archive: Archive, topic: Topic) 
     """
     name, cluster_id = topic.name, services.kafka.cluster().cluster_id
     others = f"{place.path} is of {name}"
-    hint = f"its offsets are others; `kops replay restore {place.path}` makes a topic of it"
+    hint = f"its offsets are others; `kops replay restore {place.path} --to TOPIC` makes a topic of it"
     if archive.cluster_id != cluster_id:
         raise UsageProblem(f"{others} of cluster {archive.cluster_id}, and this is {cluster_id}", hint=hint)
     if None not in (archive.topic_id, topic.topic_id) and archive.topic_id != topic.topic_id:

@@ -134,7 +134,7 @@ def _refuse_some(state_file: StateFile, changes: Sequence[TopicChange], partitio
     if changes and left:
         raise Refused(
             f"{left[0]} has {partitions} partitions already, and {min(changed)} has not",
-            hint="see which of them was altered: `kops state rebuild --app` says with how many the program would start",
+            hint="see which of them was altered: `kops state rebuild --app CAPTURE` says with how many the program would start",
         )
 
 

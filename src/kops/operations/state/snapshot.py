@@ -149,7 +149,7 @@ def read_manifest(path: Path) -> Manifest:
         body = read_json(path / FILE, hint="take the snapshot again")
     except ConfigError as error:
         if is_absent(error):
-            hint = "name the folder that `kops state snapshot --to` made"
+            hint = "name the folder that `kops state snapshot --to DIR` made"
             raise ConfigError(f"{path} is not a snapshot: it has no {FILE}", hint=hint) from error
         raise
     if not isinstance(body, dict) or body.get("version") != VERSION:

@@ -80,14 +80,14 @@ def test_headroom_by_age():
 
 
 def test_younger_records_keep_the_segment_that_they_share():
-    rule = Retention(HOUR, None, 7 * HOUR, 1000)
-    shared = Aged(7, NOW - 2 * HOUR, younger=True, newest=NOW - 1, size=10)
+    rule, soon = Retention(HOUR, None, 7 * HOUR, 1000), NOW - HOUR + 60_000
+    shared = Aged(7, soon, younger=True, newest=NOW - 1, size=10)
     assert headroom_by_age(rule, shared, NOW) is None
-    for several in (shared._replace(size=2000), shared._replace(first=NOW - 8 * HOUR), shared._replace(size=None)):
+    for several in (shared._replace(size=2000), shared._replace(newest=NOW + 8760 * HOUR), shared._replace(size=None)):
         assert not headroom_by_age(rule, several, NOW).certain
-    ahead = Aged(7, NOW - 9 * HOUR, younger=True, newest=NOW + 8760 * HOUR, size=2000)
-    assert headroom_by_age(rule, ahead, NOW) is None  # a record of next year keeps its segment, whichever that is
-    assert headroom_by_age(rule, shared._replace(size=2000, first=NOW - HOUR * 9 // 2), NOW).keeps == 29 * HOUR  # not twice the retention
+    overdue = shared._replace(size=2000, first=NOW - 9 * HOUR // 2)
+    assert headroom_by_age(rule, overdue, NOW) is None  # brokers would have deleted it hours ago
+    assert headroom_by_age(rule, overdue._replace(younger=False), NOW).keeps == 29 * HOUR  # not twice the retention
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kops.spark.programs.relaid import Check
 
 _WINDOWS = (captured.WINDOW, captured.TIMESTAMPED_WINDOW)
-_BY_FILE = "a state file moves what the changelogs hold without the program: `kops state init --capture` drafts one"
+_BY_FILE = "a state file moves what the changelogs hold without the program: `kops state init APPLICATION --capture FILE` drafts one"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,9 @@ def why_misplaced(capture: Capture, store: str) -> str:
         *(f"{node.name} ({node.processor}) keeps other keys than its records have" for node in own),
         "the state is wrong",
     ]
-    return f"the program has no partitioner of its own, so {', or '.join(whys)}: `kops state verify --app` compares it with the input"
+    return (
+        f"the program has no partitioner of its own, so {', or '.join(whys)}: `kops state verify --app CAPTURE` compares it with the input"
+    )
 
 
 def refuse_followers(capture: Capture, kept: Collection[str], partitions: int) -> None:
@@ -200,8 +202,8 @@ def judged(capture: Capture, found: Mapping[str, Check], layout: Layout, cut: In
             raise Refused(
                 f"store {name}: of {check.wrong:,} keys, such as {examples}, the program computes something else over its input of"
                 f" {partitions} partitions than its changelog holds",
-                hint="`kops state verify --app` shows whether the changelog is wrong, and `rebuild` repairs it; if it is right, it depends"
-                " on which keys share a task, or on input that is gone, and only a state file can move it as it is",
+                hint="`kops state verify --app CAPTURE` shows whether the changelog is wrong, and `rebuild` repairs it; if it is right, it"
+                " depends on which keys share a task, or on input that is gone, and only a state file can move it as it is",
             )
         doubts = doubts_about(capture, next(store for store in capture.stores if store.name == name), layout.counts)
         if check.open:
