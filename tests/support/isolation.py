@@ -7,6 +7,7 @@ import os
 import shlex
 import time
 from itertools import count
+from weakref import ref
 
 import pytest
 
@@ -30,7 +31,7 @@ XDG = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME":
 
 
 OPENED = []
-"""The clients that tests have opened and not closed yet."""
+"""References to the clients that tests have opened and not closed yet."""
 
 
 def pytest_configure() -> None:
@@ -38,7 +39,7 @@ def pytest_configure() -> None:
 
     def make_known(self, *arguments, **options):
         make(self, *arguments, **options)
-        OPENED.append(self)
+        OPENED.append(ref(self))
 
     Client.__init__ = make_known
     os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
@@ -80,6 +81,6 @@ def closed_clients():
     """Close what the test has opened: each client of kafka-python has a thread, and four of the 1,024 files that a shell allows."""
     before = len(OPENED)
     yield
-    for client in OPENED[before:]:
+    for client in filter(None, (opened() for opened in OPENED[before:])):
         client.close()
     del OPENED[before:]

@@ -25,6 +25,8 @@ PAGE_OF = {
     "doctor": "conventions",
     "plugins": "conventions",
     "completion": "conventions",
+    "help": "conventions",
+    "version": "conventions",
 }
 """Nouns whose page has another name; ``demo`` is described in the README."""
 

@@ -46,8 +46,8 @@ def said(run_kops, home):
 
 
 REFUSED = {
-    ("rebuild", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check` compares them",
-    ("verify", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check` compares them",
+    ("rebuild", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check -B 127.0.0.1:1` compares them",
+    ("verify", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check -B 127.0.0.1:1` compares them",
     (
         "diff",
         "--on-error",
