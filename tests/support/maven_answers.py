@@ -26,7 +26,7 @@ from support.dead_letters import SMALLRYE
 from support.dead_letters import SPRING as SPRING_BINDER
 from support.java_judge import JUDGE
 from support.older_streams import older_set
-from support.public_apps import AVRO, MICRONAUT, SCALA, SPRING, SPRING_CLOUD
+from support.public_apps import AVRO, MICRONAUT, SPRING, SPRING_CLOUD
 
 ANSWERS = Path(__file__).parents[1] / "sandbox" / "maven_answers.yaml"
 SETS = {
@@ -35,7 +35,7 @@ SETS = {
         *(kafka_set(version) for version in ("3.3.2", "3.6.2", "3.9.1", "4.1.1", "4.4.0")),
         *(connect_set(version) for version in ("3.9.1", "4.4.0")),
         *(older_set(version) for version in ("2.8.2", "3.0.2")),
-        *(AVRO, EXAMPLES, JUDGE, MICRONAUT, QUARKUS, SCALA, SMALLRYE, SPRING, SPRING_BINDER, SPRING_CLOUD),
+        *(AVRO, EXAMPLES, JUDGE, MICRONAUT, QUARKUS, SMALLRYE, SPRING, SPRING_BINDER, SPRING_CLOUD),
         JarSet("connect-file", "4.3.1", (parse_coordinate(FILE_STREAM),)),
         JarSet(
             "spark-kafka",
