@@ -59,7 +59,7 @@ WANTED: dict[str, Fetch] = {
 """In the order in which the lanes need them."""
 FOR_THE_ARCHIVE = ("kafka", "spark-kafka")
 OLDER = ("kafka 4.1.1", "streams 2.8.2", "kafka 3.6.2")
-"""Which Ivy resolves, with a JVM each: while the archive is made, the processors are for that."""
+"""Whose POMs are read: while the archive is made, the processors are for that."""
 
 
 def _fetch_and_say(name: str) -> None:

@@ -28,9 +28,9 @@ from measure import Measured, Peak, apache_command, kafka, kops_command, measure
 
 from kops.config.paths import directories
 from kops.gateways.connect.plugins import CONNECTORS_VERSION
-from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, connect_set, jars_of
 from kops.gateways.machine.jdk import require_jdk
+from kops.gateways.machine.maven import Artifact
 from support.streams_apps import Cluster
 
 PARTITIONS = 6

@@ -1,11 +1,13 @@
 """Installs of kops' wheel. With its core dependencies, without Java, everyday verbs work and the others say which extra they need;
 with an extra, what it requires is enough for its verbs."""
 
+import http.server
 import json
 import os
 import shlex
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,9 @@ from confluent_kafka import Producer
 
 from kops.config.paths import directories
 from kops.core.plan import plan_of_document
+from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate, plugin_folder
+from kops.gateways.machine.checksums import pinned
+from kops.gateways.machine.jars import kafka_set
 from kops.operations.protocol.journal import EntryStatus, Journal
 from kops.spark.driver.launch import spark_home
 from support.captured import built_agent
@@ -40,12 +45,23 @@ ONLY_BEFORE = {"3.11": {"tomli", "typing-extensions"}, "3.13": {"typing-extensio
 """What older Pythons need too."""
 EXTRAS = {"pyspark", "py4j", "pyarrow", "numpy", "pandas", "google_crc32c", "fastavro", "google", "jsonschema"}
 MOST_BYTES = 30_000_000
+WITH_JAVA = (
+    "sandbox up --name core -o json",
+    "topics list --context core",
+    "doctor --fetch -o json",
+    f"connect plugins add {FILE_STREAM} -o json",
+)
+"""What an install of the core does where there is a JDK."""
+SETS = (kafka_set().folder, parse_coordinate(FILE_STREAM).file.removesuffix(".jar"))
+"""What it fetches for that."""
 VALUES = [f"v{number}" for number in range(20)]
 """Of the records that are there for every command."""
 ONLY_NEW_RECORDS = {"consumer.override.auto.offset.reset": "latest"}
 """Settings of a sink that writes none of them before its offsets are moved."""
 
 WORKING = (
+    "version",
+    "help",
     "doctor",
     "completion bash",
     "plugins list",
@@ -138,10 +154,7 @@ REST = {
     "replay archive {topic} --to {folder}/archive": "state",
     "changelog stats {topic} --spark": "state",
     "changelog inspect {topic} --spark": "state",
-    "connect plugins add org.example:plugin:1.0": "state",
-    "sandbox up --name another": "state",
     "demo": "state",
-    "doctor --fetch": "state",
 }
 NOT_PROMISED = ("replay", "sandbox", "schemas", "state", "streams")
 """Nouns that README does not name for the small install: only some of their verbs are run."""
@@ -258,7 +271,7 @@ def test_without_a_jdk_all_but_the_agent_is_built(tmp_path):
 
 
 def test_every_verb_of_the_small_install_is_run():
-    lines = [f"{line} " for line in (*WORKING, *CONNECT, *REST)]
+    lines = [f"{line} " for line in (*WORKING, *CONNECT, *REST, *WITH_JAVA)]
     verbs = {verb for verb, _ in every_verb() if verb.split()[0] not in NOT_PROMISED}
     assert {verb for verb in verbs if not any(line.startswith(f"{verb} ") for line in lines)} == set()
 
@@ -302,8 +315,61 @@ def test_the_others_say_which_extra_they_need_and_change_nothing(run, home):
         if not line.startswith("doctor"):
             assert outcome.code == 2, (line, outcome)
             assert "add it with: " in said, line
-            assert "pyspark<4.1,>=4.0" in said, line
+            assert "pyspark<4.3,>=4.0" in said, line
     assert [entry["operation"] for entry in json.loads(outcomes[-1].out)] == ["topics.create"]  # the fixture's
+
+
+@pytest.fixture
+def mirror(monkeypatch):
+    """A Maven repository that has what the cache has of the default sets; what was asked for."""
+    cache, asked = directories(os.environ).cache / "jars", []
+    plugin_folder(cache.parent, FILE_STREAM)
+    files = {
+        f"/{place}": (cache if folder == SETS[0] else cache / "connect-plugins") / folder / Path(place).name
+        for folder in SETS
+        for place in pinned()[folder]
+    }
+
+    class Files(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            if self.path not in files:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(files[self.path].read_bytes())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    threading.Thread(target=server.serve_forever).start()
+    monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", f"http://127.0.0.1:{server.server_port}/")
+    yield asked
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_sandbox_needs_only_java(wheel, mirror, kafka_jar_files, tmp_path, monkeypatch):
+    monkeypatch.setenv("KOPS_CACHE_DIR", str(tmp_path / "cold"))
+    monkeypatch.delenv("KOPS_JARS_DIR", raising=False)
+    installed = install(wheel, tmp_path / "environment", java=True)
+    try:
+        (up, *others), modules = installed.run(*WITH_JAVA, work=tmp_path)
+    finally:
+        (down,), _ = installed.run("sandbox down --name core --delete", work=tmp_path)
+    for outcome in (up, *others, down):
+        outcome.ok()
+    doctor, plugin = others[-2:]
+    assert up.json["state"] == "running"
+    assert not {module.partition(".")[0] for module in modules} & EXTRAS
+    assert sorted(path.removeprefix("/") for path in mirror) == sorted(place for name in SETS for place in pinned()[name])
+    found = {check["name"]: check for check in doctor.json}
+    assert (found["kafka jars"]["status"], found["spark-kafka jars"]["status"]) == ("ok", "optional")
+    assert "the extra 'state' of kops, which is not installed" in found["spark-kafka jars"]["found"]
+    assert plugin.json[0]["jars"] == len(pinned()[SETS[1]])
 
 
 def test_formats_of_a_registry_need_their_extra(small):

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from kops.config.paths import directories
+from kops.gateways.machine.jars import kafka_set
 
 
 def by_name(outcome):
@@ -41,7 +42,7 @@ def test_doctor_fetch_without_network_fails(run_kops, monkeypatch, tmp_path, jdk
 
 
 def test_doctor_checks_jars_directory(run_kops, tmp_path):
-    (tmp_path / "kafka_2.13-4.3.1.jar").touch()
+    (tmp_path / kafka_set().main_jar).touch()
     found = by_name(run_kops("doctor", "--jars", tmp_path, "-o", "json"))
     assert (found["kafka jars"]["status"], found["spark-kafka jars"]["status"]) == ("ok", "missing")
 
@@ -96,6 +97,6 @@ def test_the_sandbox_needs_jars_and_leaves_nothing_without_them(run_kops, sandbo
     monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", "http://127.0.0.1:1/")
     outcome = run_kops("sandbox", "up")
     assert outcome.code == 2
-    assert "the jars cannot be fetched from http://127.0.0.1:1/" in outcome.err
+    assert ".jar cannot be fetched from http://127.0.0.1:1/: " in outcome.err
     assert "kops doctor --fetch" in outcome.err
     assert not (sandboxes / "sandbox").exists()

@@ -14,7 +14,7 @@ import pytest
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from kops.gateways.machine.ivy import pyspark_jars
+from kops.gateways.machine.jars import pyspark_jars
 from support.programs import Record
 from support.streams import JAVA_SOURCES, _decoded, compacted_view, encoded, java_command
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from kops.config.paths import directories
 from kops.gateways.connect.plugins import CONNECTORS_VERSION
-from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
+from kops.gateways.machine.maven import Artifact
 from support import older_streams
 from support.streams import JVM_OPTIONS, compiled, java_with
 

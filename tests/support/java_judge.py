@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import pytest
 
 from kops.config.paths import directories
-from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import JarSet, jars_of
+from kops.gateways.machine.maven import Artifact
 from support.streams import java_command
 
 T = TypeVar("T")

@@ -206,7 +206,7 @@ LONG = (
     "broker/test_groups_alive.py::test_a_live_share_group_is_described",
     "sandbox/test_jars.py::test_failed_fetch_leaves_nothing_behind",
     "sandbox/test_jars.py::test_concurrent_fetches_fetch_once",
-    "sandbox/test_jars.py::test_ivy_says_what_a_repository_lacks_of_a_pinned_set",
+    "sandbox/test_jars.py::test_what_a_repository_lacks_of_a_pinned_set_is_named_and_the_rest_is_kept",
     "connect/test_offsets.py::test_source_rereads_rows_after_offsets_move_back",
 )
 _BY_FILE: dict[str, list[str]] = {}

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from kops.config.paths import directories
-from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import JarSet, class_path, jars_of
 from kops.gateways.machine.jdk import require_jdk
+from kops.gateways.machine.maven import Artifact
 from support.programs import Program, Record
 from support.streams import JVM_OPTIONS, Held, Written, compiled
 

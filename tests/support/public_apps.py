@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kops.config.paths import directories
-from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, jars_of
+from kops.gateways.machine.maven import Artifact
 from support.captured import EXAMPLES, ROOT, java, quarkus_app, spring_jar
 from support.own_code import jars_of_streams
 from support.programs import Record

@@ -19,3 +19,6 @@ class NoProgress:
     def step(self, text: str) -> None: ...
 
     def advance(self, done: int, total: int | None, unit: str) -> None: ...
+
+
+SILENT: Progress = NoProgress()

@@ -16,6 +16,7 @@ RECENT_SECONDS = 20.0
 """The rate shown is that of the last seconds: the time that a step takes to begin, such as Spark's start, says nothing about the rest."""
 SURE_SECONDS = 10.0
 """After this long at work, or with a tenth done, the remaining time can be estimated."""
+BAR_CELLS = 20
 LARGEST = 100
 """Seconds and minutes from this number on are shown in the next unit."""
 
@@ -39,6 +40,12 @@ def _rough(seconds: float) -> str:
         return f"{max(1, round(seconds))}s"
     minutes = seconds / 60
     return f"{minutes:.0f}m" if minutes < LARGEST else f"{minutes / 60:.1f}h"
+
+
+def bar(done: int, total: int | None) -> str:
+    """Return ``  [#######.............]``, empty if the total is unknown."""
+    full = BAR_CELLS * min(done, total) // total if total else 0
+    return f"  [{'#' * full}{'.' * (BAR_CELLS - full)}]" if total else ""
 
 
 class Pace:
@@ -93,6 +100,7 @@ class StreamProgress:
         rate, sure = self._pace.at(now, done, total)
         line = "  " + visible(describe_advance(done, total, unit, rate, sure=sure))
         if self._terminal:
+            line += bar(done, total)
             self._write(f"\r{line}\x1b[K")
             TransientLine.clear = self._clear
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import UsageProblem
-from kops.gateways.machine.ivy import Report, silent
+from kops.core.progress import SILENT, Progress
 from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
@@ -97,7 +97,7 @@ def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, p
     return wider
 
 
-def up(sandbox: Sandbox, programs: Programs, *, report: Report = silent) -> None:
+def up(sandbox: Sandbox, programs: Programs, *, progress: Progress = SILENT) -> None:
     """Start every part that is not running, the brokers first, and wait until all of them answer.
 
     :raises Refused: if a port is in use
@@ -106,9 +106,9 @@ def up(sandbox: Sandbox, programs: Programs, *, report: Report = silent) -> None
     with _changing(sandbox):
         others = [part for part in parts_of(sandbox)[len(sandbox.nodes) :] if not parts.runs(part)]
         parts.refuse_taken_ports(sandbox.title, others)
-        _brokers_up(sandbox, jars=programs.kafka, jdk=programs.jdk, report=report)
+        _brokers_up(sandbox, jars=programs.kafka, jdk=programs.jdk, progress=progress)
         for part in others:
-            report(f"starting {part.name} of sandbox {sandbox.name} on 127.0.0.1:{part.port}")
+            progress.step(f"starting {part.name} of sandbox {sandbox.name} on 127.0.0.1:{part.port}")
         server, connect = registry_of(sandbox), connect_of(sandbox)
         if server and programs.registry:
             registry.launch(server, program=programs.registry, jdk=programs.jdk)
@@ -119,11 +119,11 @@ def up(sandbox: Sandbox, programs: Programs, *, report: Report = silent) -> None
             registry.wait_until_ready(server)
 
 
-def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Report) -> None:
+def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, progress: Progress) -> None:
     waiting = [node for node in sandbox.nodes if not parts.runs(brokers.part(sandbox, node))]
     parts.refuse_taken_ports(sandbox.title, [brokers.part(sandbox, node) for node in waiting])
     for node in waiting:
-        report(f"starting broker {node.id} of sandbox {sandbox.name} on 127.0.0.1:{node.port}")
+        progress.step(f"starting broker {node.id} of sandbox {sandbox.name} on 127.0.0.1:{node.port}")
         brokers.launch(sandbox, node, jars=jars, jdk=jdk)
     brokers.wait_until_ready(sandbox, sandbox.nodes)
 

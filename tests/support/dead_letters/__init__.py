@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 from kops.config.paths import directories
-from kops.gateways.machine.ivy import Artifact
 from kops.gateways.machine.jars import JarSet, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
+from kops.gateways.machine.maven import Artifact
 
 SPRING = JarSet(
     "spring-cloud-stream-binder-kafka", "4.3.1", (Artifact("org.springframework.cloud", "spring-cloud-stream-binder-kafka", "4.3.1"),)

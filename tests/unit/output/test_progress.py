@@ -7,7 +7,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import pytest
 
 from kops.output.guard import guarded_stderr, guarded_stdout
-from kops.output.progress import Pace, StreamProgress, describe_advance
+from kops.output.progress import Pace, StreamProgress, bar, describe_advance
 
 
 class Closed(io.StringIO):
@@ -31,6 +31,12 @@ class Closed(io.StringIO):
 )
 def test_the_line(done, total, rate, sure, text):
     assert describe_advance(done, total, "records", rate, sure=sure) == text
+
+
+@pytest.mark.parametrize(("done", "total", "full"), [(0, 95, 0), (47, 95, 9), (94, 95, 19), (95, 95, 20), (99, 95, 20)])
+def test_the_bar(done, total, full):
+    assert bar(done, total) == f"  [{'#' * full}{'.' * (20 - full)}]"
+    assert bar(done, None) == bar(done, 0) == ""
 
 
 def test_the_start_of_spark_says_nothing_about_the_time_left():

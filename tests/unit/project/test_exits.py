@@ -1,9 +1,9 @@
 """What leaves this machine and where from: redirects, logins, repositories; and what a closed pipe means."""
 
 import os
-import stat
 import subprocess
 import sys
+import traceback
 from concurrent.futures import Future
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from kops.config.validate import build
 from kops.core.errors import ConfigError, OperationFailed, StateMoved
 from kops.gateways.connect import Connect
 from kops.gateways.kafka import Kafka
-from kops.gateways.machine import ivy
+from kops.gateways.machine import maven
 from kops.gateways.registry.client import SchemaRegistry
 from kops.operations.connect import change
 from kops.operations.sandbox import manage as sandbox
@@ -89,22 +89,19 @@ def test_the_name_of_a_sandbox_leads_nowhere_else(tmp_path, name):
 
 def test_a_repository_keeps_its_login(tmp_path, monkeypatch):
     said = []
-    monkeypatch.setattr(ivy, "_run", lambda command, report: ["Server access error at http://me:secret@mirror/maven/a.pom"])
-    wanted = {"java": tmp_path, "work": tmp_path / "work", "repository": "http://me:secret@mirror/maven/", "report": said.append}
-    for fetch in (
-        lambda: ivy.resolve([ivy.Artifact("g", "a", "1")], **wanted),
-        lambda: ivy.retrieve(ivy.Artifact("g", "a", "1"), "plugin", "zip", **wanted),
-    ):
-        with pytest.raises(Exception, match="cannot be fetched from http://mirror/maven/: Server access error") as failed:
-            fetch()
-        assert "secret" not in str(failed.value)
+    progress = SimpleNamespace(step=said.append, advance=lambda *_: None)
+    monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", "http://me:secret@mirror.invalid/maven/")
+    with maven.Repository(tmp_path, progress) as repository:
+        for fetch in (repository.fetch, repository.fetch_alone, lambda place: repository.fetch_all({place: None})):
+            with pytest.raises(Exception, match=r"^a-1\.pom cannot be fetched from http://mirror\.invalid/maven/: ") as failed:
+                fetch("g/a/1/a-1.pom")
+            assert "secret" not in "".join(traceback.format_exception(failed.value))
     assert [text for text in said if "unencrypted" in text and "secret" not in text] == said != []
-    for file in ("settings.xml", "archive-settings.xml"):
-        assert stat.S_IMODE((tmp_path / "work" / file).stat().st_mode) == 0o600
     said.clear()
     for safe in ("https://mirror/", "http://localhost:8080/", "http://me:x@127.0.0.1/"):
-        ivy._write_settings(tmp_path / "s.xml", safe, poms="true", report=said.append)
-    assert said == []
+        monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", safe)
+        with maven.Repository(tmp_path, progress):
+            assert said == []
 
 
 def test_a_cluster_without_an_id_has_one_that_the_journal_can_hold():

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
+from dataclasses import replace
 from pathlib import Path
 
-from kops.core.errors import MissingRequirement, UsageProblem
-from kops.core.extras import STATE, needs
-from kops.gateways.machine import ivy
-from kops.gateways.machine.archives import cached_folder, fetch_archive, unpack
-from kops.gateways.machine.ivy import Artifact, Report, silent
-from kops.gateways.machine.jars import repository
-from kops.gateways.machine.jdk import require_jdk
+from kops.core.errors import UsageProblem
+from kops.core.progress import SILENT, Progress
+from kops.gateways.machine.archives import cached_folder, unpack
+from kops.gateways.machine.checksums import pinned
+from kops.gateways.machine.jars import gather, needed_jars
+from kops.gateways.machine.maven import Artifact, NotInRepository, Repository
 
 CONNECTORS_VERSION = "4.3.1"
 """Of Apache Kafka's own connectors: the newest that every mirror of Maven Central that was tried has. They run in newer workers too."""
@@ -45,7 +44,7 @@ def parse_coordinate(text: str) -> Artifact:
     return Artifact(*parts)
 
 
-def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report = silent, fetch: bool = True) -> Path:
+def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Progress = SILENT, fetch: bool = True) -> Path:
     """Return the directory of a plugin: its unpacked archive, or its jar with all dependencies if it has no archive.
 
     :param cache_directory: kops' cache, ``directories.cache``
@@ -55,33 +54,26 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report = 
     artifact = parse_coordinate(coordinate)
 
     def make(work: Path) -> Path:
-        needs(STATE, "fetching plugins uses Ivy from PySpark and needs")
-        progress(f"fetching {coordinate}")
-        for classifier, extension in ARCHIVES:
+        progress.step(f"fetching {coordinate}")
+        with Repository(work / "repository", progress) as repository:
+            if artifact.place in (known := pinned().get(f"{artifact.name}-{artifact.version}", {})):
+                return gather(repository.fetch_all(known), work / "whole")
+            for classifier, extension in ARCHIVES:
+                try:
+                    archive = repository.fetch_alone(replace(artifact, classifier=classifier, extension=extension).place)
+                except NotInRepository:
+                    continue
+                return unpack(archive, work / "whole")
             try:
-                return unpack(fetch_archive(artifact, classifier, extension, work, progress), work / "whole")
-            except MissingRequirement:
-                continue
-        return _jars(artifact, work, progress)
+                found = needed_jars(repository, [artifact], _OF_THE_WORKER, progress)
+            except NotInRepository as missing:
+                raise NotInRepository(f"{coordinate}: {missing.message}", hint=_HINT) from missing
+            return gather(
+                repository.fetch_all({each.place: None for each in found if not _WORKER_JARS.fullmatch(each.file)}), work / "whole"
+            )
 
     name = f"{_FOLDER}/{artifact.name}-{artifact.version}"
-    return cached_folder(cache_directory / "jars", name, make if fetch else None, report=progress)
-
-
-def _jars(artifact: Artifact, work: Path, report: Report) -> Path:
-    """Fetch a jar and its dependencies, except those that every worker has."""
-    java = require_jdk().java
-    try:
-        files = ivy.resolve([artifact], java=java, work=work, repository=repository(), exclude=_OF_THE_WORKER, report=report)
-    except MissingRequirement as missing:
-        raise MissingRequirement(f"{artifact.organisation}:{artifact.name}:{artifact.version}: {missing.message}", hint=_HINT) from missing
-    whole = work / "whole"
-    shutil.rmtree(whole, ignore_errors=True)
-    whole.mkdir()
-    for file in files:
-        if not _WORKER_JARS.fullmatch(file.name):
-            shutil.move(file, whole / file.name)
-    return whole
+    return cached_folder(cache_directory / "jars", name, make if fetch else None, progress=progress)
 
 
 def fetched_plugins(cache_directory: Path) -> list[Path]:

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement
-from kops.gateways.machine import ivy
-from kops.gateways.machine.ivy import Artifact, Report, silent
-from kops.gateways.machine.jars import OFFLINE_HINT, chosen_directory, locked, repository
-from kops.gateways.machine.jdk import require_jdk
+from kops.core.progress import SILENT, Progress
+from kops.gateways.machine.checksums import pinned
+from kops.gateways.machine.jars import chosen_directory, locked
+from kops.gateways.machine.maven import OFFLINE_HINT, Artifact, NotInRepository, Repository
 
 REGISTRY_VERSION = "3.0.9"
-REGISTRY = Artifact("io.apicurio", "apicurio-registry-app", REGISTRY_VERSION)
+REGISTRY = Artifact("io.apicurio", "apicurio-registry-app", REGISTRY_VERSION, "all", "tar.gz")
 """Apicurio, which has Confluent's API under ``/apis/ccompat/v7``."""
 
 
-def registry_folder(cache_directory: Path, *, progress: Report = silent, fetch: bool = True) -> Path:
+def registry_folder(cache_directory: Path, *, progress: Progress = SILENT, fetch: bool = True) -> Path:
     """Return the directory of the schema registry, fetching it if necessary.
 
     :param cache_directory: kops' cache, ``directories.cache``
@@ -28,13 +28,16 @@ def registry_folder(cache_directory: Path, *, progress: Report = silent, fetch: 
     jars = cache_directory / "jars"
 
     def unpacked(work: Path) -> Path:
-        progress(f"fetching the schema registry {REGISTRY_VERSION}, once (a minute or two)")
-        return unpack(fetch_archive(REGISTRY, "all", "tar.gz", work, progress), work / "whole")
+        progress.step(f"fetching the schema registry {REGISTRY_VERSION}, once")
+        with Repository(work / "repository", progress) as repository:
+            archive = repository.fetch_alone(REGISTRY.place, pinned()[name][REGISTRY.place])
+        return unpack(archive, work / "whole")
 
-    return cached_folder(jars, f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=progress)
+    name = f"apicurio-registry-{REGISTRY_VERSION}"
+    return cached_folder(jars, name, unpacked if fetch else None, progress=progress)
 
 
-def cached_folder(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: Report) -> Path:
+def cached_folder(jars: Path, name: str, make: Callable[[Path], Path] | None, *, progress: Progress) -> Path:
     """Return a directory below the jars of the cache, creating it if necessary; ``KOPS_JARS_DIR`` is searched first.
 
     :param name: of the directory, relative to the jars
@@ -49,27 +52,18 @@ def cached_folder(jars: Path, name: str, make: Callable[[Path], Path] | None, *,
         return folder
     if make is None:
         raise MissingRequirement(f"{folder.name} is not in {folder.parent}", hint=OFFLINE_HINT)
-    with locked(jars, folder.name, report):
+    with locked(jars, folder.name, progress):
         if not folder.is_dir():
             work = jars / f".{folder.name}.part"
             work.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(exist_ok=True)
             try:
-                folder.parent.mkdir(exist_ok=True)
                 make(work).rename(folder)
-            finally:
+            except NotInRepository:
                 shutil.rmtree(work, ignore_errors=True)
+                raise
+            shutil.rmtree(work, ignore_errors=True)  # only now: until then, the next run continues
     return folder
-
-
-def fetch_archive(artifact: Artifact, classifier: str, extension: str, work: Path, report: Report) -> Path:
-    """Fetch an archive into a directory.
-
-    :raises MissingRequirement: when it cannot be fetched, or does not exist
-    """
-    try:
-        return ivy.retrieve(artifact, classifier, extension, java=require_jdk().java, work=work, repository=repository(), report=report)
-    except MissingRequirement as missing:
-        raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
 
 
 def unpack(archive: Path, folder: Path) -> Path:

@@ -9,20 +9,22 @@ another machine) or holding the jars themselves.
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement, UsageProblem
-from kops.core.secret_shapes import without_login
-from kops.gateways.machine import ivy
-from kops.gateways.machine.checksums import fetch_pinned, verify_checksums
-from kops.gateways.machine.ivy import Artifact, Report, silent
-from kops.gateways.machine.jdk import require_jdk
+from kops.core.extras import STATE, needs
+from kops.core.progress import SILENT, Progress
+from kops.gateways.machine.checksums import pinned
+from kops.gateways.machine.maven import OFFLINE_HINT, Artifact, Repository
+from kops.gateways.machine.poms import resolve
 from kops.gateways.machine.private_files import lock_whole
 
 KAFKA_VERSION = "4.4.0"
@@ -30,10 +32,6 @@ KAFKA_VERSION = "4.4.0"
 
 _LOG4J_VERSION = "2.25.5"
 _LOCK_SECONDS = 1800.0
-OFFLINE_HINT = (
-    "run kops doctor --fetch on a machine with network access (KOPS_MAVEN_REPOSITORY=URL names a mirror),"
-    " or copy the folder from another machine and name it with --jars DIR or KOPS_JARS_DIR"
-)
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,23 @@ def connect_set(version: str = KAFKA_VERSION) -> JarSet:
 
 def spark_kafka_set() -> JarSet:
     """Describe Spark's Kafka connector, of the installed PySpark's version, without what PySpark ships."""
-    version = ivy.pyspark_version()
+    needs(STATE, "Spark's jars need")
+    version = importlib.metadata.version("pyspark")
     connector = Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", version)
-    return JarSet("spark-kafka", version, (connector,), exclude=("org.scala-lang", "org.apache.hadoop"), beside=ivy.pyspark_jars())
+    return JarSet("spark-kafka", version, (connector,), exclude=("org.scala-lang", "org.apache.hadoop"), beside=pyspark_jars())
+
+
+def pyspark_jars() -> Path:
+    """Return the directory of the jars that PySpark ships, without importing PySpark.
+
+    :raises MissingRequirement: when PySpark is not installed, or without jars
+    """
+    needs(STATE, "Spark's jars need")
+    spec = importlib.util.find_spec("pyspark")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(place) / "jars").is_dir():
+            return Path(place) / "jars"
+    raise MissingRequirement("PySpark is not installed with its jars", hint="reinstall PySpark in the environment of kops")
 
 
 def class_path(jars: Sequence[Path]) -> str:
@@ -112,15 +124,14 @@ def class_path(jars: Sequence[Path]) -> str:
 
 
 def jars_of(
-    wanted: JarSet, cache_directory: Path, *, progress: Report = silent, jars_directory: Path | None = None, fetch: bool = True
+    wanted: JarSet, cache_directory: Path, *, progress: Progress = SILENT, jars_directory: Path | None = None, fetch: bool = True
 ) -> list[Path]:
     """Return the jars of a set: from the given directory, otherwise from the cache, otherwise fetched into it.
 
     :param cache_directory: kops' cache, ``directories.cache``
-    :param progress: receives a line of progress
     :param jars_directory: used instead of the cache; default ``KOPS_JARS_DIR``
     :param fetch: False: never use the network
-    :raises MissingRequirement: when they are neither present nor can be fetched, or without Java
+    :raises MissingRequirement: when they are neither present nor can be fetched
     """
     jars_directory = jars_directory or chosen_directory()
     if jars_directory is not None:
@@ -133,11 +144,6 @@ def jars_of(
         raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=OFFLINE_HINT)
     with locked(jars, wanted.folder, progress):
         return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, progress)
-
-
-def are_cached(wanted: JarSet, cache_directory: Path, *, jars_directory: Path | None = None) -> bool:
-    """Whether the jars of a set are present; for the arguments see ``jars_of``."""
-    return bool(jars_directory or chosen_directory() or _jars_in(cache_directory / "jars" / wanted.folder, wanted))
 
 
 def chosen_directory() -> Path | None:
@@ -160,42 +166,40 @@ def _jars_in(folder: Path, wanted: JarSet) -> list[Path]:
     return sorted(folder.glob("*.jar")) if (folder / wanted.main_jar).is_file() else []
 
 
-def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
-    """Resolve a set and put its directory in place with one rename."""
-    java = require_jdk().java
-    report(f"fetching the jars of {wanted.name} {wanted.version}, once (a minute or two)")
-    work, whole = jars / f".{wanted.folder}.ivy", jars / f".{wanted.folder}.part"
-    try:
-        files = fetch_pinned(wanted.folder, repository(), work / "pinned", report) or ivy.resolve(
-            wanted.artifacts, java=java, work=work, repository=repository(), exclude=wanted.exclude, report=report
-        )
-    except MissingRequirement as missing:
-        raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
-    shutil.rmtree(whole, ignore_errors=True)
-    whole.mkdir(parents=True)
-    present = [jar.name for jar in wanted.beside.glob("*.jar")] if wanted.beside else []
-    for file in files:
-        name = file.parent.parent.name  # Ivy's cache is organisation/name/jars/name-version.jar
-        if not any(re.match(re.escape(name) + r"-\d", jar) for jar in present):
-            shutil.move(file, whole / file.name)
-    try:
-        verify_checksums(wanted.folder, sorted(whole.iterdir()), without_login(repository()))
-    except MissingRequirement:
-        shutil.rmtree(whole, ignore_errors=True)
-        shutil.rmtree(work, ignore_errors=True)  # otherwise Ivy would take the same files from its cache next time
-        raise
-    whole.rename(jars / wanted.folder)
-    shutil.rmtree(work, ignore_errors=True)  # only now: until the set is complete, the next run resumes from here
+def _fetch(wanted: JarSet, jars: Path, progress: Progress) -> list[Path]:
+    """Fetch a set and put its directory in place with one rename; until it is complete, the next run continues."""
+    progress.step(f"fetching the jars of {wanted.name} {wanted.version}, once")
+    work = jars / f".{wanted.folder}.part"
+    with Repository(work / "repository", progress) as repository:
+        digests: Mapping[str, str | None] = pinned().get(wanted.folder, {})
+        if not digests:
+            present = [jar.name for jar in wanted.beside.glob("*.jar")] if wanted.beside else []
+            found = needed_jars(repository, wanted.artifacts, wanted.exclude, progress)
+            digests = {each.place: None for each in found if not any(re.match(re.escape(each.name) + r"-\d", jar) for jar in present)}
+        files = repository.fetch_all(digests)
+    gather(files, work / "whole").rename(jars / wanted.folder)
+    shutil.rmtree(work, ignore_errors=True)
     return _jars_in(jars / wanted.folder, wanted)
 
 
-def repository() -> str:
-    """Return the Maven repository to fetch from: Maven Central, unless ``KOPS_MAVEN_REPOSITORY`` names a mirror."""
-    return os.environ.get("KOPS_MAVEN_REPOSITORY") or ivy.MAVEN_CENTRAL
+def needed_jars(repository: Repository, artifacts: Sequence[Artifact], exclude: Iterable[str], progress: Progress) -> list[Artifact]:
+    """Return the jars with which artifacts run; see ``resolve``."""
+    progress.step(f"reading the POMs of what {artifacts[0].name} {artifacts[0].version} needs")
+    return resolve(artifacts, lambda place: repository.fetch(place).read_bytes(), exclude)
+
+
+def gather(files: Iterable[Path], folder: Path) -> Path:
+    """Move fetched jars into a new folder; return it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file in files:
+        target = folder / file.name
+        file.rename(target.with_name(f"{file.parts[-4]}-{file.name}") if target.exists() else target)  # of two organisations
+    return folder
 
 
 @contextlib.contextmanager
-def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
+def locked(jars: Path, name: str, progress: Progress) -> Iterator[None]:
     """Hold the lock of one set; the operating system releases it when the process dies."""
     jars.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + _LOCK_SECONDS
@@ -205,7 +209,7 @@ def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
             if time.monotonic() > deadline:
                 raise MissingRequirement(f"another kops has been fetching {name} into {jars} for half an hour", hint="stop it, then retry")
             if not waiting:
-                report(f"another kops is fetching {name}, waiting for it")
+                progress.step(f"another kops is fetching {name}, waiting for it")
             waiting = True
             time.sleep(0.2)
         yield

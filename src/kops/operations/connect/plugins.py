@@ -107,7 +107,7 @@ def add_plugins(services: Services, coordinates: Sequence[str]) -> list[Row]:
     """
     rows = []
     for coordinate in coordinates:
-        folder = plugin_folder(services.directories.cache, coordinate, progress=services.progress.step)
+        folder = plugin_folder(services.directories.cache, coordinate, progress=services.progress)
         rows.append({"plugin": coordinate, "directory": str(folder), "jars": len(list(folder.rglob("*.jar")))})
     return rows
 

@@ -55,11 +55,13 @@ def examine(services: Services, *, fetch: str | None = None, jars_directory: Pat
     for extra in extras.MODULES:
         yield _extra(extra)
     plain, connect, registry = (fetch in (what, ALL) for what in (PLAIN, CONNECT, REGISTRY))
-    java = _checked if plain or not extras.missing_distributions(extras.STATE) else _with_state
+    has_state = not extras.missing_distributions(extras.STATE)
+    java = _checked if plain or has_state else _for_the_sandbox
     yield java("java", _java)
     yield java("javac", lambda: str(jdk.require_jdk().tool("javac")))
     yield java("kafka jars", lambda: _jars(services, jars.kafka_set(), plain, jars_directory))
-    yield java("spark-kafka jars", lambda: _jars(services, jars.spark_kafka_set(), plain, jars_directory))
+    spark = _checked if has_state else _with_state
+    yield spark("spark-kafka jars", lambda: _jars(services, jars.spark_kafka_set(), plain, jars_directory))
     yield _optional("connect jars", lambda: _connect(services, connect, jars_directory), CONNECT, needed=connect)
     yield _optional("registry", lambda: _registry(services, registry), REGISTRY, needed=registry)
     yield _checked("disk", lambda: _disk(directories))
@@ -101,6 +103,12 @@ def _with_state(name: str, find: Callable[[], str]) -> Check:
     return found if found.status == OK else Check(name, OPTIONAL, f"needed only with the extra state: {found.found}")
 
 
+def _for_the_sandbox(name: str, find: Callable[[], str]) -> Check:
+    """Check what is needed only with the extra ``state``, which is not installed, and by ``kops sandbox``."""
+    found = _checked(name, find)
+    return found if found.status == OK else Check(name, OPTIONAL, f"needed only by kops sandbox and the extra state: {found.found}")
+
+
 def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) -> Check:
     """Check an optional requirement; it may be missing unless it was to be fetched."""
     found = _checked(name, find)
@@ -111,12 +119,12 @@ def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) ->
 
 def _connect(services: Services, fetch: bool, jars_directory: Path | None) -> str:
     found = _jars(services, jars.connect_set(), fetch, jars_directory)
-    plugin_folder(services.directories.cache, FILE_STREAM, progress=services.progress.step, fetch=fetch)
+    plugin_folder(services.directories.cache, FILE_STREAM, progress=services.progress, fetch=fetch)
     return f"{found}; plugins: {', '.join(folder.name for folder in fetched_plugins(services.directories.cache))}"
 
 
 def _registry(services: Services, fetch: bool) -> str:
-    return str(registry_folder(services.directories.cache, progress=services.progress.step, fetch=fetch))
+    return str(registry_folder(services.directories.cache, progress=services.progress, fetch=fetch))
 
 
 def _python() -> str:
@@ -131,7 +139,7 @@ def _java() -> str:
 
 
 def _jars(services: Services, wanted: jars.JarSet, fetch: bool, jars_directory: Path | None) -> str:
-    found = jars.jars_of(wanted, services.directories.cache, progress=services.progress.step, jars_directory=jars_directory, fetch=fetch)
+    found = jars.jars_of(wanted, services.directories.cache, progress=services.progress, jars_directory=jars_directory, fetch=fetch)
     return f"{wanted.version}, {len(found)} in {found[0].parent}"
 
 

@@ -214,7 +214,7 @@ def start_engine(services: Services, master: str | None = None, *, sql: bool = T
     if chosen.startswith("sc://"):  # the server has Java and jars
         return Engine(services, chosen, start_session(SparkNeeds(jars=(), master=chosen, conf=spark.conf)))
     needs = SparkNeeds(
-        jars=jars_of(spark_kafka_set(), services.directories.cache, progress=services.progress.step, jars_directory=folder),
+        jars=jars_of(spark_kafka_set(), services.directories.cache, progress=services.progress, jars_directory=folder),
         java=str(require_jdk().java),
         master=chosen,
         archives=services.directories.cache / "spark",

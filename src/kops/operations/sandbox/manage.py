@@ -9,10 +9,9 @@ from typing import Any
 from kops.config.load import read_config
 from kops.config.schema import check_context_name
 from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
-from kops.core.extras import STATE, needs
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
 from kops.gateways.machine.archives import registry_folder
-from kops.gateways.machine.jars import KAFKA_VERSION, are_cached, connect_set, jars_of, kafka_set, untested
+from kops.gateways.machine.jars import KAFKA_VERSION, connect_set, jars_of, kafka_set, untested
 from kops.gateways.machine.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
@@ -54,8 +53,6 @@ def bring_up(
         _refuse_other_settings(found, wanted)
     _refuse_foreign_context(services, name, found)
     version = found.kafka_version if found else kafka_version or KAFKA_VERSION
-    if not are_cached(kafka_set(version), services.directories.cache, jars_directory=jars_directory):
-        needs(STATE, "fetching the jars of Kafka needs")
     if newer := untested(version):
         services.progress.step(newer)
     require_jdk()
@@ -70,7 +67,7 @@ def bring_up(
     paths = [str(folder.resolve()) for folder in (*own, *plugins)]
     found = cluster.add(found, connect_workers=connect_workers, registry=registry, plugin_path=paths)
     _register(services, found)
-    cluster.up(found, programs, report=services.progress.step)
+    cluster.up(found, programs, progress=services.progress)
     return cluster.status(found)
 
 
@@ -78,16 +75,16 @@ def _programs(
     services: Services, found: Sandbox | None, version: str, *, connect: bool, registry: bool, jars_directory: Path | None
 ) -> cluster.Programs:
     """Return the programs of a sandbox, fetched if necessary: Connect and the registry only if they are requested."""
-    cache, step = services.directories.cache, services.progress.step
-    kafka = jars_of(kafka_set(version), cache, progress=step, jars_directory=jars_directory)
+    cache, progress = services.directories.cache, services.progress
+    kafka = jars_of(kafka_set(version), cache, progress=progress, jars_directory=jars_directory)
     has_connect, has_registry = connect or bool(found and found.workers), registry or bool(found and found.registry_port)
     if has_connect:
-        plugin_folder(cache, FILE_STREAM, progress=step)
+        plugin_folder(cache, FILE_STREAM, progress=progress)
     return cluster.Programs(
         require_jdk(),
         kafka,
-        jars_of(connect_set(version), cache, progress=step, jars_directory=jars_directory) if has_connect else (),
-        registry_folder(cache, progress=step) if has_registry else None,
+        jars_of(connect_set(version), cache, progress=progress, jars_directory=jars_directory) if has_connect else (),
+        registry_folder(cache, progress=progress) if has_registry else None,
     )
 
 
