@@ -6,7 +6,8 @@ import re
 import pytest
 from confluent_kafka import Producer
 
-from kops.core.cluster.models import METADATA_VERSIONS
+from kops.core.cluster import health
+from kops.core.cluster.models import METADATA_VERSIONS, LogDir
 from kops.gateways.machine.jars import KAFKA_VERSION
 from support.apache_tools import LOG_DIRS, ApacheTools
 from support.kafka import needs_kafka
@@ -54,6 +55,11 @@ def test_a_version_is_that_of_the_broker_or_an_older_one_that_is_said_to_be_so(k
     if VERSION == KAFKA_VERSION:
         assert levels == len(METADATA_VERSIONS)
         assert f", Kafka {line} or newer, metadata version {METADATA_VERSIONS[-1]}" in kops("cluster", "describe").ok().out
+
+
+def test_the_disk_of_this_machine_is_no_finding_however_full_it_is():
+    """Tests with real brokers expect no findings of what they have not made."""
+    assert not list(health._disks([LogDir(1, "/data", total_bytes=1000, usable_bytes=1)]))
 
 
 @needs_kafka("4.0")
