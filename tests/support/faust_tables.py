@@ -45,7 +45,7 @@ class Worker:
         self.log = folder / "faust.log"
         options = ["--datadir", str(folder / "data"), "worker", "--without-web", "-l", "info"]
         command = [str(environment() / "bin" / "python"), "-m", "faust", "-A", "inventory_faust", *options]
-        settings = {**os.environ, "KAFKA": servers, "PREFIX": prefix, "PYTHONDONTWRITEBYTECODE": "1"}
+        settings = {**os.environ, "KAFKA": servers, "PREFIX": prefix, "PYTHONPATH": str(FOLDER.parent), "PYTHONDONTWRITEBYTECODE": "1"}
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(command, cwd=FOLDER, env=settings, stdout=output, stderr=output)
 
