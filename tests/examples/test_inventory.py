@@ -48,7 +48,7 @@ def test_an_instance_dies_and_the_stock_comes_back(copies):
         broken.cluster.empty(broken.changelogs["stock"])
         occupied = broken.kops("state", "rebuild", broken.state_file, "--yes")
         assert (occupied.code, broken.view("stock")) == (5, {}), occupied
-    rebuild(broken, options=["--wait-empty", "60s", "--accept-inexact"])
+    rebuild(broken, options=["--wait-empty", "60s"])
     assert_same_stores(broken, twin)
     process([twin, broken], movements(40, 64))
     assert_equal(broken, twin)
