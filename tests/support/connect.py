@@ -20,7 +20,6 @@ from kops.sandbox.model import Worker
 from kops.sandbox.ports import pick
 from support import services
 from support.lanes import TAKEN
-from support.skipped import LONG
 from support.streams_apps import wait_for
 
 PLUGINS = (FILE_STREAM,)
@@ -114,7 +113,7 @@ def connect_workers(request, broker, jdk, tmp_path_factory):
     except MissingRequirement as missing:
         pytest.skip(str(missing))
     without = ""
-    later = TAKEN in os.environ and bool(os.environ.get(LONG))  # a lane may come to the tests of databases
+    later = TAKEN in os.environ  # a lane may come to the tests of databases
     if later or any("database_plugins" in item.fixturenames for item in request.session.items):
         try:
             plugins += [plugin_folder(cache, coordinate) for coordinate in FOR_DATABASES]

@@ -89,14 +89,14 @@ class Shop:
         return [(row["key"]["id"], *((row["value"] or {}).get(name) for name in ("item", "price"))) for row in found]
 
     @contextmanager
-    def running(self):
+    def running(self, guarantee="at_least_once"):
         """Run the application, in a process of its own as the README does; closed at the end."""
         cache = directories(os.environ).cache
         jars = [*jars_of(kafka_set(), cache), *plugin_folder(cache, CONVERTER).rglob("*.jar")]
         classes = compiled(FOLDER / "ShopApplication.java", KAFKA_VERSION, jars, [EXAMPLES / "common" / "Example.java"])
         log = self.folder / "application.log"
         command = [*java_with(class_path([*jars, classes])), "ShopApplication", self.cluster.servers, str(self.state)]
-        command += ["--prefix", self.prefix, "--config", "group.protocol=classic"]
+        command += ["--prefix", self.prefix, "--config", "group.protocol=classic", "--config", f"processing.guarantee={guarantee}"]
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "REGISTRY_URL": self.registry_url})
         try:
