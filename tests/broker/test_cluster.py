@@ -11,6 +11,7 @@ from kops.core.cluster.models import METADATA_VERSIONS, LogDir
 from kops.gateways.machine.jars import KAFKA_VERSION
 from support.apache_tools import LOG_DIRS, ApacheTools
 from support.kafka import needs_kafka
+from support.patience import HANG_SECONDS
 from support.services import VERSION
 from support.streams_apps import wait_for
 from support.suggested import assert_taken
@@ -80,7 +81,7 @@ def test_sizes_are_those_of_apache(kops, apache, topic, broker):
     producer = Producer(broker.client)
     for number in range(1000):
         producer.produce(name, value=b"x" * 100, partition=number % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
     def both():
         printed = apache.run("--describe", LOG_DIRS)
@@ -102,10 +103,10 @@ def test_sizes_are_those_of_apache(kops, apache, topic, broker):
 
 def test_leaders_and_replicas_are_counted_per_broker(kops, topic, admin):
     name = topic(partitions=3)
-    wait_for("the topic", lambda: name in admin.list_topics(timeout=30).topics)
+    wait_for("the topic", lambda: name in admin.list_topics(timeout=HANG_SECONDS).topics)
 
     def counted():
-        metadata = admin.list_topics(timeout=30)
+        metadata = admin.list_topics(timeout=HANG_SECONDS)
         parts = [part for found in metadata.topics.values() for part in found.partitions.values()]
         rows = kops("cluster", "brokers", "-o", "json").ok().json
         return all(

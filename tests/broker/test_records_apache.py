@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from support.patience import HANG_SECONDS
 from support.streams import java_command
 from support.streams_apps import Cluster
 
@@ -18,7 +19,7 @@ def apache(broker, jdk):
 
     def run(tool, *arguments, lines=""):
         command = [*java_command(f"org.apache.kafka.tools.{tool}"), "--bootstrap-server", broker.bootstrap_servers]
-        done = subprocess.run([*command, *arguments], input=lines.encode(), capture_output=True, timeout=300, check=False)
+        done = subprocess.run([*command, *arguments], input=lines.encode(), capture_output=True, timeout=HANG_SECONDS, check=False)
         assert done.returncode == 0, done.stderr.decode()[-2000:]
         return done.stdout
 

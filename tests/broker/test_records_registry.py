@@ -7,6 +7,8 @@ import fastavro
 import pytest
 from confluent_kafka import Producer
 
+from support.patience import HANG_SECONDS
+
 pytestmark = pytest.mark.broker
 
 ADDRESS = {"type": "record", "name": "shop.Address", "fields": [{"name": "city", "type": "string"}]}
@@ -44,7 +46,7 @@ def produce(broker, topic, *records):
     producer = Producer(broker.client)
     for key, value in records:
         producer.produce(topic, value, key, 0)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
 
 def test_avro_with_a_reference_and_json_are_decoded(context, registry, broker, topic, unique, tmp_path):

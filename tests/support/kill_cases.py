@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka.admin import ConfigResource, ResourceType
 
+from support.patience import HANG_SECONDS
 from support.programs import Record
 
 START = 1_700_000_000_000
@@ -53,7 +54,7 @@ class Parts:
 
     def setting(self, topic: str, name: str) -> str:
         resource = ConfigResource(ResourceType.TOPIC, f"{self.name}-{topic}")
-        return self.cluster.admin.describe_configs([resource])[resource].result(60)[name].value
+        return self.cluster.admin.describe_configs([resource])[resource].result(HANG_SECONDS)[name].value
 
 
 @dataclass
@@ -162,7 +163,7 @@ def _schema(parts: Parts) -> tuple[Sequence[object], Callable[[], Any], str]:
     file.write_text(json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}))
 
     def look() -> list[int]:
-        answer = requests.get(f"{url}/subjects/{subject}/versions", timeout=60)
+        answer = requests.get(f"{url}/subjects/{subject}/versions", timeout=HANG_SECONDS)
         return answer.json() if answer.status_code == 200 else []
 
     return ("schemas", "register", subject, file, "--yes", "-X", f"schema.registry.url={url}"), look, subject

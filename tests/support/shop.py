@@ -16,9 +16,10 @@ from kops.gateways.connect.plugins import plugin_folder
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from support.connect import CONVERTER
 from support.examples import EXAMPLES
+from support.patience import HANG_SECONDS
 from support.postgresql import FOLDER, Database
 from support.streams import compiled, java_with
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 
 EXPECTED = "select item, sum(price::float8) from prices group by item order by item"
 HELD = "select item, total from totals order by item"
@@ -108,10 +109,10 @@ class Shop:
             wait_for(f"the application to be READY ({log})", ready)
             yield
             process.terminate()
-            assert process.wait(SECONDS) == 0, log.read_text(errors="replace")
+            assert process.wait(HANG_SECONDS) == 0, log.read_text(errors="replace")
         finally:
             process.kill()
-            process.wait(SECONDS)
+            process.wait(HANG_SECONDS)
 
 
 @pytest.fixture
