@@ -31,6 +31,8 @@ LONG = (
     "broker/test_batch_producer.py::test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing",
     "sandbox/test_command.py::test_two_sandboxes_run_side_by_side",
     "sandbox/test_command.py::test_a_stale_pid_is_never_touched",
+    # What Debezium's slot keeps; the way of the rows and back is examples/test_prices_whole.
+    "connect/test_databases.py::test_debezium_rereads_rows_retained_by_slot",
     "streams/test_tables_application.py::test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written",
     "streams/test_tables_application.py::test_versioned_store_is_recreated_and_the_application_restores_it",
     "streams/test_state_moves_refused.py::test_suppress_buffer_moves_with_its_headers_and_is_undone",
