@@ -33,8 +33,6 @@ from support.skipped import LONG
 
 Fetch = Callable[[Path], object]
 FOR_LONG_VARIANTS: dict[str, Fetch] = {
-    **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in FOR_DATABASES},
-    CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
     "kafka 4.3.1": lambda cache: jars_of(kafka_set("4.3.1"), cache),
     "kafka 3.3.2": lambda cache: jars_of(kafka_set("3.3.2"), cache),
     "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
@@ -50,6 +48,8 @@ WANTED: dict[str, Fetch] = {
     "connect": lambda cache: jars_of(connect_set(), cache),
     FILE_STREAM: partial(plugin_folder, coordinate=FILE_STREAM),
     "registry": registry_folder,
+    **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in FOR_DATABASES},
+    CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
     "java-judge": lambda cache: jars_of(JUDGE, cache),
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
     "streams 2.8.2": lambda cache: jars_of(older_set(), cache),

@@ -30,7 +30,7 @@ LANES = {
     "cluster": ("sandbox", "broker", "connect"),
 }
 """What each begins with; what is named nowhere belongs to the last."""
-SHARED = re.compile(r"\b(connect_workers|connectors|registry)\b[,)]")
+SHARED = re.compile(r"\b(connect_workers|connectors|registry|shop)\b[,)]")
 """Fixtures that start JVMs of their own: files that name them belong to the last lane too, and come first there."""
 LONG_FILES = re.compile(r"/test_(own_code|generated|from_archive|rebuild|killed|replace_killed|windows_resume|redrive|remembered)")
 """Files that take up to minutes: they come first in their lane, so that none is begun while the others end."""

@@ -3,16 +3,16 @@ import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Consumed;
-import org.apache.kafka.streams.kstream.GlobalKTable;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Produced;
 
 /**
- * Which requests were answered: the table {@code requests} (key, the id; value, the site) left-joined with the table {@code answers} (key,
- * the id; value, "passed" or "failed") into the store {@code checked}, value "SITE ANSWER", or "SITE open" while there is no answer.
+ * How busy each browser is, and whether it passed its last captcha: the topic {@code actions} (key, the browser; value, what it did) is
+ * counted in the store {@code action-counts}, the topic {@code answers} (key, the browser; value, "passed" or "failed") reduced to the last
+ * one in {@code last-answers}.
  *
- * <p>The global table {@code sites} (key, the site; value, who owns it) has no changelog: each instance reads its topic. Every change of
- * {@code checked} is written to {@code checked-requests} with the owner of the site.
+ * <p>Both are left-joined into the store {@code checked}, value "COUNT ANSWER", or "COUNT open" while there is no answer. Every change of
+ * it is written to {@code checked-browsers}.
  */
 public final class CaptchaApplication {
     static final Example EXAMPLE = new Example("captcha-app", CaptchaApplication::topology);
@@ -22,15 +22,15 @@ public final class CaptchaApplication {
     static Topology topology(UnaryOperator<String> topic) {
         StreamsBuilder builder = new StreamsBuilder();
         Consumed<String, String> texts = Consumed.with(Serdes.String(), Serdes.String());
-        KTable<String, String> requests = builder.table(topic.apply("requests"), texts, Example.store("requests-store", Serdes.String()));
-        KTable<String, String> answers = builder.table(topic.apply("answers"), texts, Example.store("answers-store", Serdes.String()));
-        GlobalKTable<String, String> sites = builder.globalTable(topic.apply("sites"), texts);
-        requests.leftJoin(answers, (site, answer) -> site + " " + (answer == null ? "open" : answer),
+        KTable<String, Long> actions =
+                builder.stream(topic.apply("actions"), texts).groupByKey().count(Example.store("action-counts", Serdes.Long()));
+        KTable<String, String> answers = builder.stream(topic.apply("answers"), texts)
+                .groupByKey()
+                .reduce((before, answer) -> answer, Example.store("last-answers", Serdes.String()));
+        actions.leftJoin(answers, (count, answer) -> count + " " + (answer == null ? "open" : answer),
                         Example.store("checked", Serdes.String()))
                 .toStream()
-                .leftJoin(sites, (id, checked) -> checked == null ? null : checked.substring(0, checked.indexOf(' ')),
-                        (checked, owner) -> checked == null ? null : checked + " " + (owner == null ? "nobody" : owner))
-                .to(topic.apply("checked-requests"), Produced.with(Serdes.String(), Serdes.String()));
+                .to(topic.apply("checked-browsers"), Produced.with(Serdes.String(), Serdes.String()));
         return builder.build();
     }
 

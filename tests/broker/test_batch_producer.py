@@ -15,6 +15,7 @@ from kops.gateways.wire import batch_producer
 from kops.gateways.wire.batch_producer import BatchProducer, write_batches
 from kops.gateways.wire.connections import can_connect
 from kops.sandbox import brokers
+from support.patience import HANG_SECONDS
 
 PARTITIONS = 3
 
@@ -65,7 +66,7 @@ def test_the_log_is_what_confluent_kafka_writes(broker, topic):
     for partition, key, value, timestamp in rows:
         producer.produce(theirs, value, key, partition=partition, timestamp=timestamp)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     assert read_all(broker.client, ours) == read_all(broker.client, theirs) == by_partition(rows)
     assert {number: report.written for number, report in reports.items()} == {n: len(part) for n, part in by_partition(rows).items()}
 
@@ -127,7 +128,7 @@ def test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing(own_broker, 
         if part == 10:
             threading.Thread(target=restart).start()
         producer.write(table)
-    restarted.wait(300)
+    restarted.wait(HANG_SECONDS)
     producer.close()
     assert not [report.error for report in producer.reports.values() if report.failed]
     expected = by_partition([tuple(row.values()) for table in tables for row in table.to_pylist()])
@@ -141,7 +142,7 @@ def own_topic():
 
     def make(own, partitions):
         admin = AdminClient(own.client)
-        admin.create_topics([NewTopic("own", partitions, 1, config={"retention.ms": "-1"})])["own"].result(30)
+        admin.create_topics([NewTopic("own", partitions, 1, config={"retention.ms": "-1"})])["own"].result(HANG_SECONDS)
         return "own"
 
     return make

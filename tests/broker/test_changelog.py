@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.core.murmur2 import partition_for
+from support.patience import HANG_SECONDS
 from support.streams import Program, Record, compacted_view
 from support.streams_apps import run_to_the_end
 
@@ -184,7 +185,7 @@ def test_each_of_many_keys_is_listed_once(inspect, broker, topic):
     producer = Producer({**broker.client, "partitioner": "murmur2_random", "linger.ms": 20})
     for number in range(60_000):
         producer.produce(name, b"%d" % number, b"key-%d" % (number % 30_000))
-    assert producer.flush(60) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     found = inspect(name, "-o", "csv").ok()
     lines = found.out.splitlines()
     assert lines[0] == "topic,partition,offset,timestamp,timestamp_ms,key,value,headers,tombstone"

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.core.murmur2 import partition_for
+from support.patience import HANG_SECONDS
 from support.streams import Record, java_command
 from support.streams_apps import Cluster, wait_for
 
@@ -36,7 +37,7 @@ def in_transaction(broker, topic, rows, *, end):
     producer.begin_transaction()
     for key, value in rows:
         producer.produce(topic, value, key, partition=0, timestamp=TIME)
-    producer.flush(30)
+    producer.flush(HANG_SECONDS)
     if end != "open":
         getattr(producer, f"{end}_transaction")(30)
         Cluster(broker.bootstrap_servers).settle(topic)
@@ -137,7 +138,7 @@ def test_stats_equal_what_was_written(changelog, cluster, topic, broker):
     cluster.produce(name, [*good, *bad])
     keyless = Producer(broker.client)
     keyless.produce(name, b"no key", partition=1, timestamp=TIME)
-    keyless.flush(30)
+    keyless.flush(HANG_SECONDS)
     found = changelog("stats", name, *AS_TEXT).ok()
     total = found.json["total"]
     expected = {"records": 8, "keys": 4, "tombstones": 1, "superseded": 2, "unkeyed": 1, "undecodable": 3, "missing": 0, "offsets": 8}
@@ -212,7 +213,7 @@ def test_apache_counts_the_same(changelog, cluster, topic, broker):
     command = [*java_command("org.apache.kafka.tools.consumer.ConsoleConsumer"), "--bootstrap-server", broker.bootstrap_servers]
     command += ["--topic", name, "--from-beginning", "--max-messages", "100"]
     command += ["--formatter-property", "print.key=true", "--formatter-property", "null.literal=NULL"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    said = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=True).stdout
     lines = [line.split("\t") for line in said.splitlines()]
     last = dict(lines)
     total = changelog("stats", name, *AS_TEXT).ok().json["total"]

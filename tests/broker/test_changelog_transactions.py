@@ -6,6 +6,7 @@ import pytest
 from kops.config.librdkafka import librdkafka_settings
 from kops.gateways.wire import librdkafka_writer
 from kops.gateways.wire.librdkafka_writer import LibrdkafkaWriter
+from support.patience import HANG_SECONDS
 
 pytestmark = pytest.mark.broker
 
@@ -21,7 +22,7 @@ def ends(broker, name):
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({**broker.client, "group.id": "reader"})
-    found = [consumer.get_watermark_offsets(TopicPartition(name, number), 30)[1] for number in range(2)]
+    found = [consumer.get_watermark_offsets(TopicPartition(name, number), HANG_SECONDS)[1] for number in range(2)]
     consumer.close()
     return found
 

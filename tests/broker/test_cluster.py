@@ -6,10 +6,12 @@ import re
 import pytest
 from confluent_kafka import Producer
 
-from kops.core.cluster.models import METADATA_VERSIONS
+from kops.core.cluster import health
+from kops.core.cluster.models import METADATA_VERSIONS, LogDir
 from kops.gateways.machine.jars import KAFKA_VERSION
 from support.apache_tools import LOG_DIRS, ApacheTools
 from support.kafka import needs_kafka
+from support.patience import HANG_SECONDS
 from support.services import VERSION
 from support.streams_apps import wait_for
 from support.suggested import assert_taken
@@ -56,6 +58,11 @@ def test_a_version_is_that_of_the_broker_or_an_older_one_that_is_said_to_be_so(k
         assert f", Kafka {line} or newer, metadata version {METADATA_VERSIONS[-1]}" in kops("cluster", "describe").ok().out
 
 
+def test_the_disk_of_this_machine_is_no_finding_however_full_it_is():
+    """Tests with real brokers expect no findings of what they have not made."""
+    assert not list(health._disks([LogDir(1, "/data", total_bytes=1000, usable_bytes=1)]))
+
+
 @needs_kafka("4.0")
 def test_the_quorum_is_that_of_apache(kops, apache):
     body = kops("cluster", "describe", "-o", "json").ok().json
@@ -74,7 +81,7 @@ def test_sizes_are_those_of_apache(kops, apache, topic, broker):
     producer = Producer(broker.client)
     for number in range(1000):
         producer.produce(name, value=b"x" * 100, partition=number % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
     def both():
         printed = apache.run("--describe", LOG_DIRS)
@@ -96,10 +103,10 @@ def test_sizes_are_those_of_apache(kops, apache, topic, broker):
 
 def test_leaders_and_replicas_are_counted_per_broker(kops, topic, admin):
     name = topic(partitions=3)
-    wait_for("the topic", lambda: name in admin.list_topics(timeout=30).topics)
+    wait_for("the topic", lambda: name in admin.list_topics(timeout=HANG_SECONDS).topics)
 
     def counted():
-        metadata = admin.list_topics(timeout=30)
+        metadata = admin.list_topics(timeout=HANG_SECONDS)
         parts = [part for found in metadata.topics.values() for part in found.partitions.values()]
         rows = kops("cluster", "brokers", "-o", "json").ok().json
         return all(

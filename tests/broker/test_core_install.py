@@ -27,6 +27,7 @@ from support.captured import built_agent
 from support.command_line import Outcome
 from support.connect import FILE_SINK, FILE_SOURCE
 from support.core_install import build_wheel, install, source_copy
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.strangers import every_verb
 from support.streams_apps import Cluster, wait_for
@@ -264,7 +265,7 @@ def test_without_a_jdk_all_but_the_agent_is_built(tmp_path):
     (tmp_path / "no-java").mkdir()
     environment = {"PATH": str(tmp_path / "no-java"), "KOPS_MAVEN_REPOSITORY": "http://127.0.0.1:1"}
     command = [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", tmp_path / "built"]
-    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=HANG_SECONDS)
     assert "kops is built without its Java agent, so `kops streams capture` and --app will not work: there is no javac" in done.stderr
     assert (tmp_path / "built/kops/cli/streams/capture.py").is_file()
     assert not list((tmp_path / "built/kops/java").glob("*.jar"))
@@ -373,7 +374,7 @@ def test_a_sandbox_needs_only_java(wheel, mirror, kafka_jar_files, tmp_path, mon
 
 
 def test_formats_of_a_registry_need_their_extra(small):
-    done = subprocess.run([small.python, "-I", "-c", NEED_SCHEMAS], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([small.python, "-I", "-c", NEED_SCHEMAS], capture_output=True, text=True, check=True, timeout=HANG_SECONDS)
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done
     assert all("the extra 'schemas' of kops, which is not installed" in line and "fastavro<2,>=1.9" in line for line in lines)
@@ -382,7 +383,7 @@ def test_formats_of_a_registry_need_their_extra(small):
 def test_the_schemas_extra_is_all_that_formats_of_a_registry_need(wheel, tmp_path):
     installed = install(wheel, tmp_path / "environment", "schemas")
     assert "pyspark" not in installed.distributions
-    done = subprocess.run([installed.python, "-I", "-c", NEED_SCHEMAS], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([installed.python, "-I", "-c", NEED_SCHEMAS], capture_output=True, text=True, check=True, timeout=HANG_SECONDS)
     assert done.stdout == ""
 
 
@@ -411,11 +412,11 @@ def test_a_resolving_install_downloads_at_most_30_mb(tmp_path):
     wheel = build_wheel(tmp_path)
     downloaded = tmp_path / "downloaded"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--dest", str(downloaded), str(wheel)]
-    subprocess.run(command, check=True, timeout=600)
+    subprocess.run(command, check=True, timeout=HANG_SECONDS)
     assert sum(file.stat().st_size for file in downloaded.iterdir()) <= MOST_BYTES
     environment = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True, timeout=HANG_SECONDS)
     python = environment / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", str(downloaded), str(wheel)], check=True)
-    done = subprocess.run([python, "-m", "kops", "doctor"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([python, "-m", "kops", "doctor"], capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
     assert f"{python} -m pip install" in done.stdout

@@ -11,6 +11,7 @@ from kops.config.connection import Connection
 from kops.gateways.kafka import Kafka
 from support.connect_answers import connect_worker
 from support.consumer_groups import member
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
 from support.suggested import assert_taken
@@ -62,9 +63,9 @@ def test_a_stuck_partition_is_reported_with_its_next_record(diagnose, broker, gr
     now = Session.now
     monkeypatch.setattr(Session, "now", lambda self: now(self) + timedelta(minutes=6))  # the commit is that old, and there is no other
     with member(broker.bootstrap_servers, group, name, client_id="app", group_protocol=protocol):
-        before = cluster.admin.describe_consumer_groups([group])[group].result(30)
+        before = cluster.admin.describe_consumer_groups([group])[group].result(HANG_SECONDS)
         body = diagnose(group, "--sample", "500ms", code=1)
-        after = cluster.admin.describe_consumer_groups([group])[group].result(30)
+        after = cluster.admin.describe_consumer_groups([group])[group].result(HANG_SECONDS)
     assert [one.member_id for one in after.members] == [one.member_id for one in before.members]
     assert set(body) == {"cluster_id", "at", "whole_cluster", "groups", "topics", "looked_at", "findings", "not_checked", "left_out"}
     assert {name: body["looked_at"][name] for name in ("groups", "connectors")} == {"groups": 1, "connectors": None}
@@ -138,7 +139,7 @@ def test_a_transaction_that_holds_readers_back_is_reported(diagnose, broker, fil
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(name, b"open", partition=1)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     try:
         (young,) = diagnose(name, code=0)["findings"]
         assert (young["severity"], young["check"], young["subject"]) == ("note", "open_transaction", f"{name}:1")  # that is how they work

@@ -11,6 +11,7 @@ from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka.topics import Topics
 from support.consumer_groups import member
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
 
@@ -87,7 +88,7 @@ def test_members_and_their_partitions_are_described(kops, broker, group, topic):
 
 def test_a_typo_is_not_a_dead_group(kops, groups, group, topic, cluster):
     cluster.commit(group, {(topic("t"), 0): 0})
-    seen = cluster.admin.describe_consumer_groups([f"{group}x"])[f"{group}x"].result(30)
+    seen = cluster.admin.describe_consumer_groups([f"{group}x"])[f"{group}x"].result(HANG_SECONDS)
     assert seen.state.name == "DEAD"  # what the client says, and what kops must not believe
     with pytest.raises(NotFound, match="there is no group"):
         groups.describe([f"{group}x"])
@@ -98,7 +99,7 @@ def test_a_typo_is_not_a_dead_group(kops, groups, group, topic, cluster):
 
 
 def test_a_live_share_group_is_not_a_dead_group(kops, groups, cluster, share_member, topic):
-    seen = cluster.admin.describe_consumer_groups([share_member])[share_member].result(30)
+    seen = cluster.admin.describe_consumer_groups([share_member])[share_member].result(HANG_SECONDS)
     assert (seen.state.name, seen.type.name) == ("DEAD", "CLASSIC")
     found = groups.describe([share_member])[share_member]
     assert (found.state, found.type) == ("STABLE", "share")

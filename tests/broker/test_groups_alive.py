@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Consumer, ShareConsumer
 
 from support.consumer_groups import ApacheTool, member
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import java_command
 from support.streams_apps import running, wait_for
@@ -119,7 +120,7 @@ def test_a_live_kafka_streams_application_is_described(broker, look, unique, clu
             assert described["members"][0]["assignment"] == [{"topic": program.topic, "partition": at} for at in range(2)]
     finally:
         with contextlib.suppress(Exception):
-            cluster.admin.delete_consumer_groups([group])[group].result(30)
+            cluster.admin.delete_consumer_groups([group])[group].result(HANG_SECONDS)
         cluster.delete_all([name for name in cluster.topics() if name.startswith((program.topic, program.output, f"{group}-"))])
 
 
@@ -177,5 +178,5 @@ def test_a_live_connect_worker_is_described(broker, look, group, cluster, tmp_pa
         assert described["members"][0]["client_id"]
     finally:
         process.kill()
-        process.wait(300)
+        process.wait(HANG_SECONDS)
         cluster.delete_all(cluster.topics(f"{group}-"))

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.consumer_groups import ApacheTool
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
 
@@ -36,7 +37,7 @@ def transaction(broker, unique):
         left.append(producer)
         for partition in partitions:
             producer.produce(name, b"in a transaction", partition=partition)
-        producer.flush(30)
+        producer.flush(HANG_SECONDS)
         return producer, transactional_id
 
     yield begin
@@ -219,7 +220,7 @@ def test_watching_in_a_pipe_is_a_line_a_look(lag, group, topic, cluster, kops_pr
     assert moved["consumed_per_second"] > 0
     assert moved["partitions"][0]["group"] == group
     process.send_signal(signal.SIGINT)
-    assert process.wait(300) == 130
+    assert process.wait(HANG_SECONDS) == 130
     assert lag(group, "--watch", "10ms").code == 2
     assert lag(group, "--watch", "-o", "csv").code == 2
 
@@ -244,7 +245,7 @@ def test_watching_on_a_terminal_redraws_the_screen(group, topic, cluster, kops_p
 
     wait_for("two looks", lambda: shown("██"))
     process.send_signal(signal.SIGINT)
-    assert process.wait(300) == 130
+    assert process.wait(HANG_SECONDS) == 130
     os.close(ours)
     assert "CONSUMED" in seen
     assert group[:20] in seen

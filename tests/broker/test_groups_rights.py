@@ -25,6 +25,7 @@ from kops.core.topics.settings import own_settings
 from kops.gateways.kafka import Kafka
 from kops.sandbox import brokers
 from kops.sandbox.model import USERNAME
+from support.patience import HANG_SECONDS
 from support.programs import Program
 from support.streams_apps import wait_for
 
@@ -46,8 +47,8 @@ def secured(own_brokers):
         patch.setattr(brokers, "server_settings", lambda *at, **options: plain(*at, **options) | AUTHORIZER)
         own = own_brokers(security="sasl-ssl")
         admin = AdminClient(own.client)
-        for made in admin.create_topics([NewTopic(SEEN, 1), NewTopic(HIDDEN, 1)], operation_timeout=30).values():
-            made.result(30)
+        for made in admin.create_topics([NewTopic(SEEN, 1), NewTopic(HIDDEN, 1)], operation_timeout=HANG_SECONDS).values():
+            made.result(HANG_SECONDS)
         starting = Kafka(replace(own.connection, timeout=5.0))  # it is still electing its coordinators
         for group in ("billing", "other"):
             wait_for("the commit", lambda group=group: _commits(starting, group))
@@ -76,13 +77,13 @@ def as_user(secured, unique, home, run_kops):
     def make(*rights):
         admin, user = AdminClient(secured.client), unique("u")[-40:]
         secret = UserScramCredentialUpsertion(user, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), b"secret")
-        admin.alter_user_scram_credentials([secret])[user].result(30)
+        admin.alter_user_scram_credentials([secret])[user].result(HANG_SECONDS)
         bindings = [
             AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
             for kind, name, operation in rights
         ]
         for done in admin.create_acls(bindings).values() if bindings else ():
-            done.result(30)
+            done.result(HANG_SECONDS)
         connection = replace(secured.connection, username=user, password=Secret("the test", lambda: "secret"), timeout=10.0)
         wait_for("the new user", lambda: _works(connection))
         settings = {**secured.sandbox.context(), "username": user, "password_file": str(home / "password")}

@@ -11,6 +11,7 @@ from kops.core.errors import AuthenticationFailed, ConfigError, KopsError, Unrea
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.sandbox import cluster
+from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
@@ -22,7 +23,7 @@ PARTITION = TopicPartition("orders", 0)
 def secured(own_brokers):
     own = own_brokers(brokers=3, security="sasl-ssl")
     admin = AdminClient(own.client)
-    admin.create_topics([NewTopic("orders", 1, 3)], operation_timeout=30)["orders"].result(30)
+    admin.create_topics([NewTopic("orders", 1, 3)], operation_timeout=HANG_SECONDS)["orders"].result(HANG_SECONDS)
     return own
 
 
@@ -87,7 +88,7 @@ def test_a_wrong_connection_is_reported_by_its_cause(secured, changes, expected)
 
 
 def test_stopping_all_of_them_ends_every_process_and_they_come_back(secured, run_kops):
-    assert AdminClient(secured.client).list_topics(timeout=60).brokers.keys() == {1, 2, 3}
+    assert AdminClient(secured.client).list_topics(timeout=HANG_SECONDS).brokers.keys() == {1, 2, 3}
     reached = ("--command-config", secured.sandbox.directory / "client.properties", "-B", secured.bootstrap_servers, "-o", "json")
     body = run_kops("cluster", "describe", *reached).ok().json
     assert [len(body[key]) for key in ("brokers", "not_known")] == [3, 0]
@@ -98,4 +99,4 @@ def test_stopping_all_of_them_ends_every_process_and_they_come_back(secured, run
     cluster.down(secured.sandbox)
     assert cluster.status(secured.sandbox).state == "stopped"
     secured.up()
-    assert AdminClient(secured.client).list_topics(timeout=60).brokers.keys() == {1, 2, 3}
+    assert AdminClient(secured.client).list_topics(timeout=HANG_SECONDS).brokers.keys() == {1, 2, 3}

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from kops.sandbox.parts import recorded
+from support.patience import HANG_SECONDS
 from support.processes import freeze
 from support.programs import Record
 from support.streams_apps import Cluster, wait_for
@@ -51,6 +52,6 @@ def test_a_broker_that_stops_answering_is_reported(frozen, run_kops, kops_proces
     switch["thaw"]()
     assert '"lag": 1' in [watch.stdout.readline() for _ in range(3)][-1]
     watch.send_signal(signal.SIGINT)
-    assert watch.wait(300) == 130
+    assert watch.wait(HANG_SECONDS) == 130
     assert "interrupted" not in watch.stderr.read()
     wait_for("the broker", lambda: kops("groups", "lag", "billing", within="60").code == 0)

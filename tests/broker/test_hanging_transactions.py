@@ -16,6 +16,7 @@ from kops.formats.batches.header import Producer as Identity
 from kops.gateways.kafka import Kafka
 from kops.gateways.wire.connections import connected, refresh
 from support.apache_tools import ApacheTools
+from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
@@ -34,7 +35,7 @@ def unverified(kafka, cluster):
         brokers = [str(one.id) for one in kafka.cluster().brokers]
         wanted = [ConfigResource(ConfigResource.Type.BROKER, name, incremental_configs=[entry]) for name in brokers]
         for future in cluster.admin.incremental_alter_configs(wanted).values():
-            future.result(30)
+            future.result(HANG_SECONDS)
 
     alter(AlterConfigOpType.SET)
     yield
@@ -86,7 +87,7 @@ def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, gro
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(name, b"v", partition=ended.partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     (real,) = kafka.transactions.open_in([ended])[ended]
     write(transactional_id, Identity(real.producer_id, real.producer_epoch, 0, transactional=True), left)
     write("nobody's", Identity(NOBODYS, 0, 0, transactional=True), nobodys)

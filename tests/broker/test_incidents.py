@@ -14,6 +14,7 @@ from kops.cli.frame.session import Session
 from kops.core.models import CommittedOffset, TopicPartition
 from support.connect_answers import connect_worker
 from support.consumer_groups import STREAM_TIME_130, member
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
 from support.suggested import assert_taken
@@ -98,7 +99,7 @@ def open_transaction(broker, unique):
         producers.append(producer)
         for partition in partitions:
             producer.produce(name, b'{"open": 7}', b"key", partition, timestamp=int(time.time() * 1000) - 9 * MINUTE)
-        assert producer.flush(30) == 0
+        assert producer.flush(HANG_SECONDS) == 0
 
     yield begin
     for producer in producers:

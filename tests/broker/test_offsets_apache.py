@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.consumer_groups import ApacheTool
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import Cluster, wait_for
 
@@ -60,7 +61,7 @@ def world(broker):
     with ApacheTool(broker.bootstrap_servers) as apache:
         yield World(cluster, apache, name, one, two, gaps)
     for gone in cluster.admin.delete_consumer_groups([name, gaps]).values():
-        gone.result(30)
+        gone.result(HANG_SECONDS)
     cluster.delete_all([one, two, gaps])
 
 
@@ -71,13 +72,13 @@ def _make_gaps(cluster, topic):
     plain = Producer({"bootstrap.servers": cluster.servers})
     for at in range(10):  # a batch each, an hour apart, so that each rolls the segment: the cleaner leaves the last one alone
         plain.produce(topic, b"x", b"ab"[at % 2 :][:1], partition=0, timestamp=1_000_000_000_000 + at * HOUR)
-        plain.flush(30)
+        plain.flush(HANG_SECONDS)
     producer = Producer({"bootstrap.servers": cluster.servers, "transactional.id": topic})
     producer.init_transactions(30)
     for at, end in enumerate((producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)):
         producer.begin_transaction()
         producer.produce(topic, b"x", b"k", partition=1, timestamp=1_000_000_000_000 + at * HOUR)
-        producer.flush(30)
+        producer.flush(HANG_SECONDS)
         end(30)
     cluster.settle(topic)
     cluster.commit(topic, {(topic, 0): 6, (topic, 1): 2})
@@ -197,7 +198,7 @@ def test_exports_of_several_groups_name_them_as_apache_does(run_kops, world, odd
         printed = world.apache.export(*flags, "--all-topics", "--to-current", "--dry-run")
         assert sorted(exported.splitlines()) == sorted(printed.splitlines())
     finally:
-        world.cluster.admin.delete_consumer_groups([group])[group].result(30)
+        world.cluster.admin.delete_consumer_groups([group])[group].result(HANG_SECONDS)
 
 
 def test_apache_takes_the_exports_back(run_kops, world, tmp_path):
@@ -214,7 +215,7 @@ def test_apache_takes_the_exports_back(run_kops, world, tmp_path):
         run_kops("offsets", "reset", "--group", group, "--from-file", file, "--execute", "--yes", "-B", world.cluster.servers).ok()
         assert world.cluster.committed(group) == {(world.one, 0): 1, (world.two, 1): 1}
     finally:
-        world.cluster.admin.delete_consumer_groups([group])[group].result(30)
+        world.cluster.admin.delete_consumer_groups([group])[group].result(HANG_SECONDS)
 
 
 @pytest.mark.parametrize("strategy", [["--to-earliest"], ["--shift-by", "-1"], ["--to-datetime", "2001-09-09T05:00:00.123"]], ids=" ".join)

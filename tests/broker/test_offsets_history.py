@@ -14,6 +14,7 @@ from kops.core.times import parse_time, time_text
 from kops.formats.groups.consumer_offsets import partition_of_group
 from kops.gateways.kafka import Kafka
 from support.consumer_groups import member
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import java_command
 
@@ -40,7 +41,7 @@ def apaches_view(servers, partition, first, last):
     place = ["--topic", OFFSETS, "--partition", str(partition), "--offset", str(first), "--max-messages", str(last - first + 1)]
     formatter = ["--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter", "--timeout-ms", "10000"]
     command = [*tool, "--bootstrap-server", servers, *place, *formatter]
-    text = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout
+    text = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False).stdout
     decoder, at, found = json.JSONDecoder(), 0, []
     while (at := text.find("{", at)) >= 0:  # it writes one object behind the other
         record, at = decoder.raw_decode(text, at)

@@ -14,6 +14,7 @@ from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka import client as client_module
 from support.consumer_groups import STREAM_TIME_130, member, visible, visitor
+from support.patience import HANG_SECONDS
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
@@ -232,7 +233,7 @@ def test_of_two_kops_at_once_one_wins_and_one_is_refused(kops, kops_process, clu
         for file, offset in zip(files, (first, second), strict=True):
             kops("offsets", "reset", pattern, "--topic", f"{world}-one", "--to-offset", offset, "--plan-out", file).ok()
         running = [kops_process("apply", file, "--yes", "-B", broker.bootstrap_servers) for file in files]
-        said = [process.communicate(timeout=300)[1] for process in running]
+        said = [process.communicate(timeout=HANG_SECONDS)[1] for process in running]
         codes = [process.returncode for process in running]
         assert sorted(codes) == [0, 5], said
         refused = said[codes.index(5)]

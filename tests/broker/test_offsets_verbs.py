@@ -7,6 +7,7 @@ from confluent_kafka import Producer
 
 from kops.core.models import CommittedOffset, TopicPartition
 from support.consumer_groups import STREAM_TIME_130, member
+from support.patience import HANG_SECONDS
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
@@ -225,7 +226,7 @@ def test_skipping_counts_records_and_not_the_gaps_of_transactions(kops, broker, 
         producer.begin_transaction()
         for _ in range(2):
             producer.produce(name, b"x", partition=0)
-        producer.flush(30)
+        producer.flush(HANG_SECONDS)
         if end:
             end(30)
     cluster.commit(group, {(name, 0): 0})

@@ -8,6 +8,7 @@ from confluent_kafka import Producer
 
 from kops.cli.frame.session import Session
 from support.kafka import needs_kafka
+from support.patience import HANG_SECONDS
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
@@ -69,7 +70,7 @@ def test_a_marker_is_not_called_a_record(kops, broker, cluster, topic, group, un
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(name, b"v", b"k", 0, timestamp=BASE)
-    producer.flush(30)
+    producer.flush(HANG_SECONDS)
     producer.commit_transaction(30)
     cluster.settle(name)
     item, _ = plan_of(kops, name, group, "--to", "@-1h")

@@ -9,6 +9,7 @@ from kops.core.errors import KopsError, NotFound, OperationFailed, TimedOut, Unr
 from kops.core.models import TopicPartition
 from kops.core.records.models import OffsetRange, Record
 from kops.gateways.kafka import Kafka
+from support.patience import HANG_SECONDS
 from support.streams_apps import Cluster
 
 pytestmark = pytest.mark.broker
@@ -27,7 +28,7 @@ def produce(servers, topic, numbers, partition=0, **settings):
         producer.begin_transaction()
     for number in numbers:
         producer.produce(topic, b"v%d" % number, b"k%d" % number, partition, timestamp=1_700_000_000_000 + number)
-    producer.flush(30)
+    producer.flush(HANG_SECONDS)
     return producer
 
 
@@ -46,7 +47,7 @@ def test_a_record_has_all_its_parts(kafka, broker, topic):
     producer = Producer(broker.client)
     producer.produce(name, None, b"", 0, timestamp=1, headers=[("a", b"\x01"), ("a", None)])
     producer.produce(name, b"", None, 0, timestamp=1_700_000_000_000)
-    producer.flush(30)
+    producer.flush(HANG_SECONDS)
     records, reader = read(kafka, name, 0, 2)
     assert records == [
         Record(name, 0, 0, 1, b"", None, (("a", b"\x01"), ("a", None))),
@@ -135,7 +136,7 @@ def test_no_group_is_left(kafka, broker, topic):
     name = topic()
     produce(broker.bootstrap_servers, name, range(10))
     read(kafka, name, 0, 10)
-    listed = kafka.client.wait(kafka.client.admin.list_consumer_groups(request_timeout=30), "list groups")
+    listed = kafka.client.wait(kafka.client.admin.list_consumer_groups(request_timeout=HANG_SECONDS), "list groups")
     assert not [group for group in listed.valid if group.group_id.startswith("kops-reader")]
 
 
@@ -166,7 +167,7 @@ def test_reading_outlives_a_broker_that_comes_back_and_not_one_that_stays_away(o
     producer = Producer({**own.client, "queue.buffering.max.messages": 100_000, "linger.ms": 20})
     for number in range(60_000):
         producer.produce("big", bytes(1_500), b"%d" % number, 0)
-    assert producer.flush(60) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     reader = kafka.records.read({TopicPartition("big", 0): OffsetRange(0, 60_000)})
     batches = iter(reader)
     offsets = [record.offset for record in next(batches)]

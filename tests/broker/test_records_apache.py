@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from kops.core.times import time_text
+from support.patience import HANG_SECONDS
 from support.streams import java_command
 from support.streams_apps import Cluster
 from support.topics import commit
@@ -21,7 +22,7 @@ def apache(broker, jdk):
 
     def run(tool, *arguments, lines=""):
         command = [*java_command(f"org.apache.kafka.tools.{tool}"), "--bootstrap-server", broker.bootstrap_servers]
-        done = subprocess.run([*command, *arguments], input=lines.encode(), capture_output=True, timeout=300, check=False)
+        done = subprocess.run([*command, *arguments], input=lines.encode(), capture_output=True, timeout=HANG_SECONDS, check=False)
         assert done.returncode == 0, done.stderr.decode()[-2000:]
         return done.stdout
 

@@ -8,6 +8,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions
 
 from support.memory import peak_megabytes
+from support.patience import HANG_SECONDS
 from support.streams_apps import Cluster, wait_for
 
 pytestmark = pytest.mark.broker
@@ -29,7 +30,7 @@ def produce(broker, topic, records, **settings):
         producer.begin_transaction()
     for partition, key, value, timestamp, *headers in records:
         producer.produce(topic, value, key, partition, timestamp=timestamp, headers=headers[0] if headers else None)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     return producer
 
 
@@ -191,7 +192,7 @@ def test_raw_bytes_are_untouched(broker, topic, kops_process):
     values = [bytes([n % 256, 0, 255, 10, 13]) for n in range(3_000)]
     produce(broker, name, [*((0, None, value, TIME) for value in values), (0, b"k", None, TIME)])
     process = kops_process("records", "consume", name, "start..", "--raw", "-B", broker.bootstrap_servers, text=False)
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0
     assert out == b"".join(value + b"\n" for value in values) + b"\n", "a tombstone is an empty line"
 
@@ -244,7 +245,7 @@ def test_following_ends_with_ctrl_c(broker, topic, kops_process):
     produce(broker, name, numbered(1, 1, 7))
     assert process.stdout.readline() == "1:0 v7\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, out) == (130, "")
     assert f"{name}: 2 records, interrupted" in err
     assert "Traceback" not in err
@@ -256,7 +257,7 @@ def test_following_ends_at_a_limit(broker, topic, kops_process):
     process = kops_process("records", "consume", name, "1..", "--follow", "--limit", "3", "-o", "json", "-B", broker.bootstrap_servers)
     assert [json.loads(process.stdout.readline())["offset"] for _ in range(2)] == [1, 2]
     produce(broker, name, numbered(2, 0, 3))
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [3]
 
@@ -266,7 +267,7 @@ def test_following_includes_new_partitions(broker, topic, kops_process):
     produce(broker, name, numbered(1))
     process = kops_process("records", "consume", name, "--follow", "--format", "%p:%o %s\\n", "-B", broker.bootstrap_servers)
     assert process.stdout.readline() == "0:0 v0\n"
-    cluster.admin.create_partitions([NewPartitions(name, 3)])[name].result(30)
+    cluster.admin.create_partitions([NewPartitions(name, 3)])[name].result(HANG_SECONDS)
     wait_for("the new partitions", lambda: cluster.topics(name) == {name: 3})
     produce(broker, name, numbered(1, 2, 7))
     assert process.stdout.readline() == "2:0 v7\n"
@@ -278,7 +279,7 @@ def test_sigterm_ends_it_too(broker, topic, kops_process):
     process = kops_process("records", "consume", name, "--follow", "--raw", "-B", broker.bootstrap_servers)
     assert process.stdout.readline() == "v0\n"
     process.send_signal(signal.SIGTERM)
-    assert "interrupted" in process.communicate(timeout=300)[1]
+    assert "interrupted" in process.communicate(timeout=HANG_SECONDS)[1]
     assert process.returncode == 143
 
 
@@ -289,7 +290,7 @@ def test_a_reader_that_goes_ends_it_quietly(broker, topic, kops_process):
     process.stdout.read(10)
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait(300) == 1
+    assert process.wait(HANG_SECONDS) == 1
 
 
 def test_nothing_is_joined_or_committed(consume, broker, topic):
@@ -297,7 +298,7 @@ def test_nothing_is_joined_or_committed(consume, broker, topic):
     produce(broker, name, numbered(5))
 
     def groups():
-        listed = cluster.admin.list_consumer_groups(request_timeout=30).result(30).valid
+        listed = cluster.admin.list_consumer_groups(request_timeout=HANG_SECONDS).result(HANG_SECONDS).valid
         return {group.group_id for group in listed if group.group_id.startswith("kops-reader")}
 
     for arguments in ((), ("start..",), ("--latest",), ("start..", "--raw")):

@@ -6,7 +6,8 @@ import signal
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from support.streams_apps import SECONDS, wait_for
+from support.patience import HANG_SECONDS
+from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -20,8 +21,8 @@ def records(broker, run_kops):
 def group(cluster, unique):
     name = unique("g")
     yield name
-    gone = cluster.admin.delete_consumer_groups([name], request_timeout=30)[name]
-    gone.exception(30)
+    gone = cluster.admin.delete_consumer_groups([name], request_timeout=HANG_SECONDS)[name]
+    gone.exception(HANG_SECONDS)
 
 
 def produce(broker, topic, values, partition=0, **settings):
@@ -31,7 +32,7 @@ def produce(broker, topic, values, partition=0, **settings):
         producer.begin_transaction()
     for value in values:
         producer.produce(topic, value, b"k", partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     return producer
 
 
@@ -102,7 +103,7 @@ def test_ctrl_c_commits_what_was_written(broker, cluster, topic, group, kops_pro
     produce(broker, name, values(1, 3))
     assert process.stdout.readline() == "v3\n"  # so that what came before has been noted as written; this one perhaps not yet
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, out) == (130, "")
     assert "4 records, interrupted" in err
     assert cluster.committed(group)[name, 0] in (3, 4)
@@ -114,7 +115,7 @@ def test_a_reader_that_goes_commits_no_more_than_it_took(broker, cluster, topic,
     process = kops_process("records", "consume", name, "--group", group, "--raw", "-B", broker.bootstrap_servers)
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(300) == 1
+    assert process.wait(HANG_SECONDS) == 1
     assert cluster.committed(group).get((name, 0), 0) < 2_000
     assert process.stderr.read().splitlines() == [f"joining group {group}: what is read of {name} is committed"]
 
@@ -220,8 +221,8 @@ def test_a_killed_reader_is_taken_back(records, broker, cluster, topic, group, k
     process = kops_process("records", "consume", name, "--group", group, "--follow", "-B", broker.bootstrap_servers, *soon)
     wait_for("the reader to commit", lambda: cluster.committed(group) == {(name, 0): 10} or process.poll() is not None)
     process.kill()
-    process.communicate(timeout=300)
+    process.communicate(timeout=HANG_SECONDS)
     entry = run_kops("journal", "list", "-o", "json").ok().json[0]
     assert (entry["operation"], entry["status"]) == ("records.consume", "crashed")
-    wait_for("the group to be empty", lambda: run_kops("undo", entry["id"], "--yes", "-B", broker.bootstrap_servers).code == 0, 2 * SECONDS)
+    wait_for("the group to be empty", lambda: run_kops("undo", entry["id"], "--yes", "-B", broker.bootstrap_servers).code == 0)
     assert cluster.committed(group) == {(name, 0): 5}

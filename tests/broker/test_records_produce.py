@@ -7,6 +7,7 @@ import pytest
 
 from kops.core.murmur2 import partition_for
 from support.memory import peak_megabytes
+from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
@@ -199,7 +200,7 @@ def test_ctrl_c_says_what_was_sent(broker, cluster, topic, kops_process):
     process.stdin.flush()
     wait_for("the records", lambda: len(held(cluster, name)) == 2)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=300)
+    _, err = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 130, err
     assert "interrupted; the 2 records before that were sent" in err
     assert "2 records acknowledged; journal" in err

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.faulty_connect import HANG_UP, Answer, faulty_worker
+from support.patience import HANG_SECONDS
 from support.topics import commit
 
 __all__ = ["faulty_worker"]
@@ -48,7 +49,7 @@ def produce(broker, topic, *records):
     producer = Producer(broker.client)
     for key, value in records:
         producer.produce(topic, value, key, 0)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
 
 def test_avro_with_a_reference_and_json_are_decoded(context, registry, broker, topic, unique, tmp_path):

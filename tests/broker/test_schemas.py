@@ -6,6 +6,8 @@ import pytest
 import requests
 from confluent_kafka import Producer
 
+from support.patience import HANG_SECONDS
+
 pytestmark = pytest.mark.broker
 
 CITY = {"type": "record", "name": "To", "fields": [{"name": "city", "type": "string"}]}
@@ -40,7 +42,7 @@ def with_fields(*more, city="string"):
 
 
 def level(registry, subject, name):
-    assert requests.put(f"{registry.url}/config/{subject}", json={"compatibility": name}, timeout=30).status_code == 200
+    assert requests.put(f"{registry.url}/config/{subject}", json={"compatibility": name}, timeout=HANG_SECONDS).status_code == 200
 
 
 def file(tmp_path, schema, name="order.avsc"):
@@ -89,7 +91,7 @@ def test_a_subject_from_its_first_version_to_undo(schemas, registry, run_kops, u
     assert [(set(row), row["version"], row["type"]) for row in listed] == [(KEYS["list"], 2, "avro")]
 
     run_kops("undo", "last", "--confirm", subject, "-c", "here").ok()
-    assert requests.get(f"{registry.url}/subjects/{subject}/versions", timeout=30).json() == [1]
+    assert requests.get(f"{registry.url}/subjects/{subject}/versions", timeout=HANG_SECONDS).json() == [1]
     assert schemas("show", "--id", second["id"], "-o", "json").ok().json["id"] == second["id"]  # soft: records may have it
     run_kops("undo", "last", "--yes", "-c", "here").ok()
     assert schemas("show", subject, "-o", "json").ok().json["id"] == second["id"]
@@ -122,7 +124,7 @@ def test_protobuf_with_an_import_is_registered(schemas, registry, run_kops, brok
     producer = Producer(broker.client)
     for value in values:
         producer.produce(name, value, b"k", 0)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     found = run_kops("records", "consume", name, "0..3", "--value", "protobuf", "-o", "json", "-c", "here").ok()
     assert [json.loads(line)["value"] for line in found.out.splitlines()] == [
         {"id": 7, "price": {"euros": 1.5}, "lines": [{"item": "x"}]},

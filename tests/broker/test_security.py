@@ -24,6 +24,7 @@ from kops.core.errors import AuthenticationFailed
 from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import Client
 from kops.gateways.wire.connections import tls_context
+from support.patience import HANG_SECONDS
 from support.streams import java_command
 
 pytestmark = pytest.mark.broker
@@ -33,8 +34,8 @@ pytestmark = pytest.mark.broker
 def secured(own_brokers):
     own = own_brokers(security="sasl-ssl")
     admin = AdminClient(librdkafka_settings(own.connection))
-    for future in admin.create_topics([NewTopic("orders", 2, 1), NewTopic("returns", 1, 1)], operation_timeout=30).values():
-        future.result(30)
+    for future in admin.create_topics([NewTopic("orders", 2, 1), NewTopic("returns", 1, 1)], operation_timeout=HANG_SECONDS).values():
+        future.result(HANG_SECONDS)
     return own
 
 
@@ -57,7 +58,7 @@ def apache_topics(secured, file: Path) -> subprocess.CompletedProcess:
 
 
 def test_kops_and_librdkafka_connect(context, run_kops):
-    assert {"orders", "returns"} <= set(AdminClient(librdkafka_settings(context)).list_topics(timeout=30).topics)
+    assert {"orders", "returns"} <= set(AdminClient(librdkafka_settings(context)).list_topics(timeout=HANG_SECONDS).topics)
     body = run_kops("context", "test", "-o", "json").ok().json
     assert (body["security_protocol"], body["sasl_mechanism"], body["authenticated_as"]) == ("SASL_SSL", "SCRAM-SHA-512", "kops")
     assert {"orders", "returns"} <= set(run_kops("topics", "list", "-o", "name").ok().out.split())

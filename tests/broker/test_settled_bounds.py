@@ -15,6 +15,7 @@ from kops.gateways.wire.batch_consumer import has_only
 from kops.operations.engine import stable
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.state.snapshot_topics import OwnTopics, stopped_application, unprocessed
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 
 pytestmark = pytest.mark.broker
@@ -30,7 +31,7 @@ def begin(broker, unique):
         producer.init_transactions(30)
         producer.begin_transaction()
         producer.produce(place.topic, b"open", partition=place.partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(HANG_SECONDS) == 0
         begun.append(producer)
         return producer
 
@@ -106,7 +107,7 @@ def test_what_the_application_wrote_behind_a_killed_kops_is_waited_for(
         application.init_transactions(30)
         application.begin_transaction()
     application.produce(place.topic, b"since", partition=place.partition)
-    assert application.flush(30) == 0
+    assert application.flush(HANG_SECONDS) == 0
     if in_transaction:
         application.commit_transaction(30)
     ends_meanwhile(left)
@@ -121,7 +122,7 @@ def test_records_that_cannot_be_read_may_be_anybodys(place, cluster, broker):
     producer = Producer({**broker.client, "enable.idempotence": False})
     for at in range(3):
         producer.produce(place.topic, b"%d" % at, partition=place.partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(HANG_SECONDS) == 0
     assert has_only(broker.client, place, whole, without_id)
     cluster.trim(place.topic, {place.partition: 1})
     assert not has_only(broker.client, place, whole, without_id), "the first one is gone"

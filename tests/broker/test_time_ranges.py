@@ -17,6 +17,7 @@ from kops.operations.records import consume
 from kops.spark.replay.jobs import Job, PartitionRange
 from kops.spark.replay.slices import Destinations
 from kops.spark.replay.tasks import TimeSearch, slices_of
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
 
@@ -119,7 +120,7 @@ class Writer:
             for _ in range(self.rng.choice((1, 2, 5, 40))):
                 key, value = b"k%d" % self.rng.randrange(30), b"v" * self.rng.randrange(60)
                 producer.produce(self.name, value, key, partition, timestamp=since + self.rng.randrange(SPREAD))
-            assert producer.flush(60) == 0
+            assert producer.flush(HANG_SECONDS) == 0
             if self.transactional:
                 producer.commit_transaction(60) if self.rng.random() < 0.6 else producer.abort_transaction(60)
 

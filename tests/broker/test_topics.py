@@ -11,6 +11,7 @@ from kops.core.errors import UsageProblem
 from kops.core.topics.settings import canonical
 from kops.gateways.kafka import Kafka
 from support.kafka import VERSION
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import java_command
 from support.topics import body_of, commit
@@ -22,7 +23,7 @@ def test_create_as_the_issue_writes_it_and_read_back_with_apaches_tool(topics, b
     name = unique()
     topics("create", name, "--partitions", "6", "--replication-factor", "1", "--compacted", "--expire", "7d", "--yes").ok()
     command = [*java_command("org.apache.kafka.tools.TopicCommand"), "--bootstrap-server", broker.bootstrap_servers, "--describe"]
-    apache = subprocess.run([*command, "--topic", name], capture_output=True, text=True, check=True, timeout=300).stdout
+    apache = subprocess.run([*command, "--topic", name], capture_output=True, text=True, check=True, timeout=HANG_SECONDS).stdout
     headline = apache.splitlines()[0]
     assert re.search(r"PartitionCount:\s*6\b", headline)
     assert re.search(r"ReplicationFactor:\s*1\b", headline)
@@ -45,7 +46,7 @@ def test_create_as_the_issue_writes_it_and_read_back_with_apaches_tool(topics, b
 def retention_of(admin, topic):
     """Return what the broker says: the shared one may be anybody's, with its own defaults."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    return admin.describe_configs([resource])[resource].result(30)["retention.ms"].value
+    return admin.describe_configs([resource])[resource].result(HANG_SECONDS)["retention.ms"].value
 
 
 def test_the_plan_is_effective_and_a_dry_run_creates_nothing(topics, topic, unique, admin, home):
@@ -59,7 +60,7 @@ def test_the_plan_is_effective_and_a_dry_run_creates_nothing(topics, topic, uniq
     assert after["broker_defaults"]["retention.ms"] == retention_of(admin, topic())
     assert "cleanup.policy" not in after["broker_defaults"]
     assert any("compaction needs a key" in warning for warning in plan["warnings"])
-    assert name not in admin.list_topics(timeout=30).topics
+    assert name not in admin.list_topics(timeout=HANG_SECONDS).topics
     assert not (home / "state" / "kops" / "journal").exists()
 
 
@@ -80,7 +81,7 @@ def test_a_topic_that_exists_is_refused_and_the_others_are_not_created(topics, t
     refused = topics("create", new, there, "--yes", "-o", "json")
     assert refused.code == 5
     assert f'"topics": ["{there}"]' in refused.err
-    assert new not in admin.list_topics(timeout=30).topics
+    assert new not in admin.list_topics(timeout=HANG_SECONDS).topics
 
 
 def test_if_not_exists_says_where_an_existing_topic_differs(topics, topic, unique):
@@ -121,7 +122,7 @@ def test_what_the_broker_refuses_is_refused_before_anything_is_made(topics, uniq
     assert refused.code == 2
     assert "replication factor of 30 cannot be reached" in refused.err
     assert topics("create", name, "--config", "quux.zzz=1", "--yes").code == 2
-    assert name not in admin.list_topics(timeout=30).topics
+    assert name not in admin.list_topics(timeout=HANG_SECONDS).topics
 
 
 def test_a_name_that_collides_with_an_existing_topic_is_refused(topics, unique, topic):
@@ -154,7 +155,7 @@ def test_values_are_judged_as_the_broker_judges_them(admin, broker, topic, uniqu
 
     def broker_takes(number, name, value):
         new = NewTopic(unique(f"v{number}"), 1, 1, config={name: value})
-        return admin.create_topics([new], validate_only=True, request_timeout=30)[new.topic].exception(30) is None
+        return admin.create_topics([new], validate_only=True, request_timeout=HANG_SECONDS)[new.topic].exception(HANG_SECONDS) is None
 
     def kops_takes(name, value):
         try:
@@ -235,7 +236,7 @@ def test_the_brokers_own_topics_are_listed_on_demand(topics, topic, broker, uniq
     assert "__consumer_offsets" not in topics("list", "-o", "name").ok().out.split()
     assert "__consumer_offsets" in topics("list", "--internal", "-o", "name").ok().out.split()
     assert topics("list", "__consumer_offsets", "-o", "json").ok().json[0]["internal"] is True
-    admin.delete_consumer_groups([group])[group].result(30)
+    admin.delete_consumer_groups([group])[group].result(HANG_SECONDS)
 
 
 def test_descriptions_are_tables_and_csv(topics, topic):

@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.apache_tools import DELETE_RECORDS, ApacheTools
+from support.patience import HANG_SECONDS
 from support.topics import body_of
 
 pytestmark = pytest.mark.broker
@@ -25,7 +26,7 @@ def fill(broker, topic, timestamps):
     producer = Producer(broker.client)
     for number, timestamp in enumerate(timestamps):
         producer.produce(topic, key=b"k", value=b"x" * 50, partition=number % 3, timestamp=timestamp)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
 
 def test_apache_shows_altered_settings_and_their_undo(topics, topic, apache, run_kops):

@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition as At
 from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, ResourceType
 
 from support.consumer_groups import member
+from support.patience import HANG_SECONDS
 from support.topics import commit, produce
 
 pytestmark = pytest.mark.broker
@@ -21,12 +22,12 @@ def old_records(broker, topic, count=10):
     producer, hour_ago = Producer(broker.client), int(time.time() * 1000) - 60 * MINUTE
     for number in range(count):
         producer.produce(topic, key=b"k", value=b"v", partition=0, timestamp=hour_ago + number)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
 
 def own(admin, topic):
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    found = admin.describe_configs([resource])[resource].result(30)
+    found = admin.describe_configs([resource])[resource].result(HANG_SECONDS)
     return {name: entry.value for name, entry in found.items() if entry.source == 1}
 
 
@@ -34,8 +35,8 @@ def own(admin, topic):
 def group(unique, admin):
     name = unique("g")
     yield name
-    if name in {found.group_id for found in admin.list_consumer_groups().result(30).valid}:
-        admin.delete_consumer_groups([name])[name].result(30)
+    if name in {found.group_id for found in admin.list_consumer_groups().result(HANG_SECONDS).valid}:
+        admin.delete_consumer_groups([name])[name].result(HANG_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_topics_of_kafka_streams_do_not_grow_by_accident(topics, topic, broker, 
     topics("add-partitions", plain, "--partitions", "2", "--yes").ok()
     allowed = topics("add-partitions", read, changelog, "--partitions", "2", "--yes", "--allow-streams").ok()
     assert "it has to be reset" in allowed.err
-    assert {len(admin.list_topics(name, timeout=30).topics[name].partitions) for name in (read, changelog)} == {2}
+    assert {len(admin.list_topics(name, timeout=HANG_SECONDS).topics[name].partitions) for name in (read, changelog)} == {2}
 
 
 def test_a_group_of_another_name_is_no_kafka_streams(topics, topic, broker, group, admin):
@@ -193,7 +194,7 @@ def test_a_group_of_another_name_is_no_kafka_streams(topics, topic, broker, grou
     assert f"{name} is read by group {group}: what starts at the log end" in plan.err
     refused = topics("add-partitions", other, "--partitions", "2", "--dry-run")
     assert f"application {group}-v2," in refused.err
-    admin.delete_consumer_groups([f"{group}-v2"])[f"{group}-v2"].result(30)
+    admin.delete_consumer_groups([f"{group}-v2"])[f"{group}-v2"].result(HANG_SECONDS)
 
 
 @pytest.mark.parametrize("verb", [("truncate", "--to", "end"), ("add-partitions", "--partitions", "99")])
@@ -245,7 +246,7 @@ def test_a_topic_that_is_only_compacted_is_refused_as_the_broker_would(topics, t
     refused = topics("truncate", name, "--to", "end", "--confirm", name)
     assert refused.code == 5
     assert "only where the policy has delete" in refused.err
-    by_broker = next(iter(admin.delete_records([At(name, 0, 1)]).values())).exception(30)
+    by_broker = next(iter(admin.delete_records([At(name, 0, 1)]).values())).exception(HANG_SECONDS)
     assert by_broker.args[0].name() == "POLICY_VIOLATION"
     topics("truncate", both, "--to", "end", "--confirm", both).ok()
 
@@ -260,11 +261,11 @@ def test_a_truncation_is_refused_when_a_group_went_back_or_the_topic_is_another(
     assert refused.code == 5
     assert f"group {group} moved back since the plan was made, and needs more of the records to be deleted" in refused.err
     commit(broker, name, group, offset=10)
-    admin.delete_topics([name])[name].result(30)
-    deadline = time.monotonic() + 300
-    while name in admin.list_topics(timeout=30).topics and time.monotonic() < deadline:
+    admin.delete_topics([name])[name].result(HANG_SECONDS)
+    deadline = time.monotonic() + HANG_SECONDS
+    while name in admin.list_topics(timeout=HANG_SECONDS).topics and time.monotonic() < deadline:
         time.sleep(0.05)
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(HANG_SECONDS)
     refused = run_kops("apply", plan, "--confirm", name)
     assert refused.code == 5
     assert "recreated" in refused.err
@@ -273,7 +274,7 @@ def test_a_truncation_is_refused_when_a_group_went_back_or_the_topic_is_another(
 def test_growing_twice_from_one_plan_is_refused(topics, topic, run_kops, tmp_path, admin):
     name, plan = topic(), tmp_path / "plan.json"
     topics("add-partitions", name, "--partitions", "3", "--plan-out", plan).ok()
-    admin.create_partitions([NewPartitions(name, 2)], operation_timeout=30)[name].result(30)
+    admin.create_partitions([NewPartitions(name, 2)], operation_timeout=HANG_SECONDS)[name].result(HANG_SECONDS)
     assert run_kops("apply", plan, "--yes").code == 5
 
 

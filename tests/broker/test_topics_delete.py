@@ -5,6 +5,7 @@ import time
 import pytest
 from confluent_kafka import Consumer
 
+from support.patience import HANG_SECONDS
 from support.topics import body_of, commit, produce
 
 pytestmark = pytest.mark.broker
@@ -17,10 +18,10 @@ def test_delete_needs_the_name(topics, topic, broker, admin):
         refused = topics("delete", name, *wrong)
         assert refused.code == 5
         assert "nothing was changed" in refused.err
-    assert name in admin.list_topics(timeout=30).topics
+    assert name in admin.list_topics(timeout=HANG_SECONDS).topics
     done = topics("delete", name, "--confirm", name).ok()
     assert "with 3 records" in done.err
-    assert name not in admin.list_topics(timeout=30).topics
+    assert name not in admin.list_topics(timeout=HANG_SECONDS).topics
 
 
 def test_delete_of_several_needs_their_number(topics, topic, unique, admin):
@@ -33,7 +34,7 @@ def test_delete_of_several_needs_their_number(topics, topic, unique, admin):
     assert topics("delete", f"{prefix}-.*", "--regex", "--confirm", "2 topics").code == 5
     result = topics("delete", f"{prefix}-.*", "--regex", "--confirm", "3 topics", "-o", "json").ok().json
     assert [item["target"] for item in result["items"]] == names
-    assert not set(names) & set(admin.list_topics(timeout=30).topics)
+    assert not set(names) & set(admin.list_topics(timeout=HANG_SECONDS).topics)
     assert topics("delete", f"{prefix}-*", "--confirm", "3 topics").code == 0  # nothing left to do
 
 
@@ -48,14 +49,14 @@ def test_delete_says_who_uses_the_topic(topics, topic, broker, unique, admin):
     reader = Consumer({**broker.client, "group.id": group, "auto.offset.reset": "earliest"})
     try:
         reader.subscribe([name])
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + HANG_SECONDS
         while reader.poll(0.2) is None:
             assert time.monotonic() < deadline
         warnings = topics("delete", name, "--dry-run", "-o", "json").ok().json["warnings"]
         assert any(f"being read by group {group}" in warning for warning in warnings)
     finally:
         reader.close()
-    admin.delete_consumer_groups([group])[group].result(30)
+    admin.delete_consumer_groups([group])[group].result(HANG_SECONDS)
 
 
 def test_deleting_what_is_not_there_and_what_is_never_deleted(topics, unique):
@@ -74,7 +75,7 @@ def test_a_topic_recreated_since_the_plan_is_not_deleted(topics, topic, run_kops
     refused = run_kops("apply", plan, "--confirm", name)
     assert refused.code == 5
     assert "recreated" in refused.err
-    assert name in admin.list_topics(timeout=30).topics
+    assert name in admin.list_topics(timeout=HANG_SECONDS).topics
 
 
 def test_undo_of_create_deletes_only_that_topic_and_only_when_it_is_named(topics, unique, run_kops, broker, admin):
@@ -94,7 +95,7 @@ def test_undo_of_create_deletes_only_that_topic_and_only_when_it_is_named(topics
     assert other.code == 5
     assert "created again since" in other.err
     run_kops("undo", "last", "--confirm", name).ok()
-    assert name not in admin.list_topics(timeout=30).topics
+    assert name not in admin.list_topics(timeout=HANG_SECONDS).topics
 
 
 def test_undo_of_delete_makes_it_again_and_says_that_records_are_lost(topics, topic, run_kops, broker):

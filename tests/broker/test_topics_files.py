@@ -5,6 +5,7 @@ import pytest
 from kops.core.plan import ItemResult, Status
 from kops.operations.protocol.journal import EntryStatus, Journal
 from kops.operations.protocol.journal_actions import read_plan
+from support.patience import HANG_SECONDS
 from support.topics import body_of, commit
 
 pytestmark = pytest.mark.broker
@@ -71,8 +72,8 @@ def test_pruning_spares_what_is_not_owned_and_what_kafka_streams_made(topics, to
     assert f"{changelog} is not pruned" in shown.err
     assert topics("apply", path, "--prune", "--yes").code == 5
     topics("apply", path, "--prune", "--confirm", extra).ok()
-    assert {kept, other, changelog} <= set(admin.list_topics(timeout=30).topics)
-    assert extra not in admin.list_topics(timeout=30).topics
+    assert {kept, other, changelog} <= set(admin.list_topics(timeout=HANG_SECONDS).topics)
+    assert extra not in admin.list_topics(timeout=HANG_SECONDS).topics
 
 
 def test_a_topic_of_kafka_streams_does_not_grow(topics, topic, broker, unique, file, admin):
@@ -84,7 +85,7 @@ def test_a_topic_of_kafka_streams_does_not_grow(topics, topic, broker, unique, f
     assert refused.code == 5
     assert f"{name} is read by the Kafka Streams application {group}" in refused.err
     topics("apply", path, "--yes", "--allow-streams").ok()
-    admin.delete_consumer_groups([group])[group].result(30)
+    admin.delete_consumer_groups([group])[group].result(HANG_SECONDS)
 
 
 def test_some_fail_and_only_the_others_are_taken_back(topics, topic, unique, file, run_kops, tmp_path, admin):
@@ -100,8 +101,8 @@ def test_some_fail_and_only_the_others_are_taken_back(topics, topic, unique, fil
     assert own(topics, there) == {"segment.ms": "70000"}
     run_kops("undo", result.json["journal_id"], "--confirm", f"{base}-y").ok()
     assert own(topics, there) == {"segment.ms": "60000"}
-    assert f"{base}-y" not in admin.list_topics(timeout=30).topics
-    assert f"{base}_x" in admin.list_topics(timeout=30).topics
+    assert f"{base}-y" not in admin.list_topics(timeout=HANG_SECONDS).topics
+    assert f"{base}_x" in admin.list_topics(timeout=HANG_SECONDS).topics
 
 
 @pytest.fixture
@@ -130,5 +131,5 @@ def test_an_interrupted_plan_is_finished(topics, interrupted, run_kops):
 def test_an_interrupted_plan_is_taken_back(topics, interrupted, run_kops, admin):
     entry, new, there = interrupted
     run_kops("undo", entry, "--confirm", new).ok()
-    assert new not in admin.list_topics(timeout=30).topics
+    assert new not in admin.list_topics(timeout=HANG_SECONDS).topics
     assert own(topics, there) == {"segment.ms": "60000"}

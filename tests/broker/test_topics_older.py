@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kops.gateways.kafka import Kafka
+from support.patience import HANG_SECONDS
 from support.topics import body_of, produce
 
 pytestmark = pytest.mark.broker
@@ -70,9 +71,9 @@ class Older:
 def older(topics, topic, unique, broker, home, tmp_path, admin):
     prefix = unique("older")
     yield Older(Kafka(_connection(broker)), prefix, home, tmp_path)
-    left = [name for name in admin.list_topics(timeout=30).topics if name.startswith(f"{prefix}-")]
-    for future in (admin.delete_topics(left, operation_timeout=30) if left else {}).values():
-        future.result(30)
+    left = [name for name in admin.list_topics(timeout=HANG_SECONDS).topics if name.startswith(f"{prefix}-")]
+    for future in (admin.delete_topics(left, operation_timeout=HANG_SECONDS) if left else {}).values():
+        future.result(HANG_SECONDS)
 
 
 def _connection(broker):

@@ -11,6 +11,7 @@ import pytest
 
 from kops.core.plan import plan_document
 from support.command_line import hear_interrupts
+from support.patience import HANG_SECONDS
 
 SCRIPT = Path(__file__).parent / "slow_mutation.py"
 
@@ -27,7 +28,7 @@ def cluster_id(broker):
     from confluent_kafka.admin import AdminClient
 
     admin = AdminClient(broker.client)
-    return admin.describe_cluster(request_timeout=30).result(30).cluster_id
+    return admin.describe_cluster(request_timeout=HANG_SECONDS).result(HANG_SECONDS).cluster_id
 
 
 class Slow:
@@ -49,12 +50,12 @@ class Slow:
     def run(self, *arguments):
         """Run it to its end and return exit code, stdout and stderr."""
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=HANG_SECONDS)
         return process.returncode, out, err
 
     def wait_for(self, name):
         """Wait until a file is there: an item, or ``waiting``."""
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + HANG_SECONDS
         while not (self.folder / name).exists():
             assert time.monotonic() < deadline
             assert self.started[-1].poll() is None, self.started[-1].communicate()

@@ -12,9 +12,10 @@ import pytest
 
 from kops.cli.frame.completing import kinds_of
 from kops.cli.frame.main import cli
+from support.patience import HANG_SECONDS
 
 BRIEF = {"KOPS_COMPLETION_SECONDS": "0.7"}
-PATIENT = {"KOPS_COMPLETION_SECONDS": "60"}
+PATIENT = {"KOPS_COMPLETION_SECONDS": str(HANG_SECONDS)}
 """The second that people get may not be enough for a busy machine."""
 
 
@@ -26,7 +27,12 @@ def complete():
         variables = {"_KOPS_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["kops", *words]), "COMP_CWORD": str(len(words))}
         command = [sys.executable, "-m", "kops"]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **variables, **PATIENT, **environment}
+            command,
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
+            check=False,
+            env={**os.environ, **variables, **PATIENT, **environment},
         )
         assert (done.returncode, done.stderr) == (0, "")
         return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line]
@@ -143,7 +149,9 @@ def test_a_real_shell(shell, configured, topic, tmp_path):
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path), **PATIENT}
     options = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
     script = SHELLS[shell].format(kops="kops", typed=name[:-1])
-    done = subprocess.run([found, *options, "-c", script], capture_output=True, text=True, timeout=300, check=False, env=environment)
+    done = subprocess.run(
+        [found, *options, "-c", script], capture_output=True, text=True, timeout=HANG_SECONDS, check=False, env=environment
+    )
     assert (done.stdout.split(), done.stderr) == ([name], "")
 
 

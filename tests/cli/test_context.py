@@ -6,6 +6,8 @@ import pytest
 import tomlkit
 import yaml
 
+from support.patience import HANG_SECONDS
+
 WORD = "geheim-4711"
 
 
@@ -283,7 +285,7 @@ def test_names_are_completed(run_kops, config, monkeypatch, kops_process):
     add(run_kops, "prod")
     add(run_kops, "dev")
     environment = os.environ | {"_KOPS_COMPLETE": "bash_complete", "COMP_WORDS": "kops context use p", "COMP_CWORD": "3"}
-    out, _ = kops_process(env=environment).communicate(timeout=300)
+    out, _ = kops_process(env=environment).communicate(timeout=HANG_SECONDS)
     assert out.split() == ["plain,prod"]
 
 

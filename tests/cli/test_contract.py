@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from support.patience import HANG_SECONDS
+
 ERROR_KEYS = {"code", "message", "exit_code"}
 
 
@@ -97,7 +99,7 @@ def test_quiet_leaves_data_and_errors(configured, run_kops, unique):
 def test_a_reader_that_wants_the_first_line_only(configured, topic, output_format):
     topic()
     command = f"{shlex.quote(sys.executable)} -m kops topics list --internal -o {output_format} | head -1"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300, check=True, env=dict(os.environ))
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=HANG_SECONDS, check=True, env=dict(os.environ))
     assert done.stderr == ""
     assert done.stdout.strip()
 
@@ -108,17 +110,17 @@ def test_a_reader_that_reads_nothing(configured, kops_process):
     os.close(reading)
     process = kops_process("topics", "list", "--internal", "-o", "json", stdout=writing)
     os.close(writing)
-    _, err = process.communicate(timeout=300)
+    _, err = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, err) == (1, "")
 
 
 def test_no_colour_in_a_pipe_or_when_asked(kops_process):
     for environment in ({}, {"NO_COLOR": "1"}, {"NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm-256color"}):
         process = kops_process("--help", env={**os.environ, **environment})
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=HANG_SECONDS)
         assert "\x1b" not in out + err
         process = kops_process("topics", "nonsense", env={**os.environ, **environment})
-        assert "\x1b" not in "".join(process.communicate(timeout=300))
+        assert "\x1b" not in "".join(process.communicate(timeout=HANG_SECONDS))
 
 
 @pytest.mark.broker

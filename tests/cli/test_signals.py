@@ -9,6 +9,8 @@ import socket
 
 import pytest
 
+from support.patience import HANG_SECONDS
+
 pytestmark = pytest.mark.broker
 
 
@@ -21,7 +23,7 @@ def test_interrupted_says_what_was_done_and_can_be_undone(slow, run_kops, number
     process = slow.start("apply", slow.plan, "--yes", "-o", "json")
     slow.wait_for("waiting")
     process.send_signal(number)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == code
     assert out == ""
     body = json.loads(err.splitlines()[-1])
@@ -45,7 +47,7 @@ def test_interrupted_and_finished(slow, run_kops):
     process = slow.start("apply", slow.plan, "--yes")
     slow.wait_for("waiting")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=300)
+    _, err = process.communicate(timeout=HANG_SECONDS)
     assert "kops: error: interrupted: 2 of 4 done (a, b); not known to be done: c, d" in err
     slow.go()
     code, _, err = slow.run("journal", "finish", "last", "--yes")
@@ -66,7 +68,7 @@ def test_killed_leaves_an_open_entry_that_is_told_from_a_running_one(slow, run_k
     assert code == 5
     assert "still running" in err
     process.kill()
-    process.communicate(timeout=300)
+    process.communicate(timeout=HANG_SECONDS)
     (crashed,) = journal(run_kops)
     assert (crashed["id"], crashed["status"]) == (running["id"], "crashed")
     rows = csv.DictReader(io.StringIO(run_kops("journal", "show", "last", "-o", "csv").ok().out))
@@ -83,7 +85,7 @@ def test_nobody_reads_stderr_any_more(slow, run_kops):
     slow.wait_for("waiting")
     os.close(reading)
     slow.go()
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0
     assert json.loads(out)["status"] == "done"
     assert slow.items == ["a", "b", "c", "d"]
@@ -96,7 +98,7 @@ def test_interrupted_while_it_waits_for_a_broker_that_never_answers(kops_process
         process = kops_process("topics", "list", "-B", f"127.0.0.1:{silent.getsockname()[1]}")
         connection, _ = silent.accept()
         process.send_signal(number)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=HANG_SECONDS)
         connection.close()
     assert (process.returncode, out) == (code, "")
     assert err.lstrip("\n") == f"kops: error: {word}; no plan was being carried out\n"

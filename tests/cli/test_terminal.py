@@ -8,6 +8,7 @@ import time
 import pytest
 
 from support.command_line import hear_interrupts
+from support.patience import HANG_SECONDS
 
 pytestmark = pytest.mark.broker
 
@@ -24,7 +25,7 @@ def answer(configured, kops_process):
         os.close(theirs)
         shown = read_until(ours, question)
         os.write(ours, typed.encode())
-        out, _ = process.communicate(timeout=300)
+        out, _ = process.communicate(timeout=HANG_SECONDS)
         shown += read_rest(ours)
         os.close(ours)
         return process.returncode, out, shown.replace("\r\n", "\n")
@@ -49,7 +50,7 @@ def readable(terminal):
 
 
 def read_until(terminal, text):
-    seen, deadline = "", time.monotonic() + 300
+    seen, deadline = "", time.monotonic() + HANG_SECONDS
     while text not in seen:
         assert time.monotonic() < deadline, seen
         if readable(terminal):
@@ -126,7 +127,7 @@ def test_no_question_when_the_answer_is_given(configured, name, kops_process):
     ours, theirs = pty.openpty()
     process = kops_process("topics", "create", name, "--yes", stdin=theirs, stderr=theirs)
     os.close(theirs)
-    process.communicate(timeout=300)
+    process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0
     assert "[y/N]" not in read_rest(ours)
     os.close(ours)

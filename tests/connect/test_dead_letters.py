@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.connect import FILE_SINK
+from support.patience import HANG_SECONDS
 
 pytestmark = pytest.mark.broker
 BAD = 4
@@ -18,7 +19,7 @@ def test_dead_letters_of_sink_are_explained_and_counted(kops, connectors, broker
     values = [b'{"item": "a"}', *[b"x%d no json" % number for number in range(BAD)], b'"text"', b'{"item": "b"}']
     for value in values:
         producer.produce(name, value, b"k")
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     common = {"connector.class": FILE_SINK, "file": str(written), "topics": name, "tasks.max": "1"}
     dlq = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": dead, "errors.deadletterqueue.topic.replication.factor": "1"}
     json_values = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}

@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from kops.config.connection import Connection
 from kops.gateways.connect import Connect
 from support.connect import FILE_SOURCE
+from support.patience import HANG_SECONDS
 
 pytestmark = pytest.mark.broker
 NAMES = (
@@ -27,21 +28,21 @@ def remove(connect_workers, broker):
     producer = Producer(broker.client)
     for name in made:
         producer.produce(f"{connect_workers.cluster.group}-configs", None, f"connector-{name}".encode(), partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
 
 @pytest.mark.parametrize("pattern", NAMES, ids=ascii)
 def test_obstacle_is_what_connect_does(connect_workers, unique, tmp_path, remove, pattern):
     name, url = pattern.format(unique("name")), connect_workers.url
     config = {"name": name, "connector.class": FILE_SOURCE, "file": str(tmp_path / "none"), "topic": "none"}
-    obstacle = Connect(Connection(("b:1",), connect_urls=(url,), timeout=60.0)).obstacle(name)
-    created = requests.post(f"{url}/connectors", json={"name": name, "config": config}, timeout=60).status_code == 201
+    obstacle = Connect(Connection(("b:1",), connect_urls=(url,), timeout=HANG_SECONDS)).obstacle(name)
+    created = requests.post(f"{url}/connectors", json={"name": name, "config": config}, timeout=HANG_SECONDS).status_code == 201
     if created:
         remove(name)
-    asked = requests.get(f"{url}/connectors/{quote(name, safe='')}/config", timeout=60)
+    asked = requests.get(f"{url}/connectors/{quote(name, safe='')}/config", timeout=HANG_SECONDS)
     reached = asked.status_code == 200 and asked.json().get("name") == name
     if reached:
-        requests.delete(f"{url}/connectors/{quote(name, safe='')}", timeout=60).raise_for_status()
+        requests.delete(f"{url}/connectors/{quote(name, safe='')}", timeout=HANG_SECONDS).raise_for_status()
     if created:
         assert (obstacle is None) == reached
 
@@ -75,7 +76,7 @@ def test_one_that_others_created_is_named_as_what_it_is(kops, connect_workers, u
 def test_dot_names_never_reach_another_connector(kops, connectors, connect_workers, tmp_path):
     """``DELETE /connectors/./offsets`` is sent as ``/connectors/offsets``, and deletes a connector of that name."""
     connectors("offsets", {"connector.class": FILE_SOURCE, "file": str(tmp_path / "none"), "topic": "none"})
-    client = Connect(Connection(("b:1",), connect_urls=connect_workers.urls, timeout=60.0))
+    client = Connect(Connection(("b:1",), connect_urls=connect_workers.urls, timeout=HANG_SECONDS))
     with contextlib.suppress(Exception):
         client.reset_offsets(".")
     assert "offsets" in connect_workers.ask("GET", "/connectors")

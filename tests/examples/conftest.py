@@ -10,7 +10,7 @@ from support.examples import EXAMPLES, Copy, Host, class_directories
 from support.streams_apps import Cluster
 
 # Where reducers of examples are: Spark's Python workers import what kops could when its one session began, so before any test.
-sys.path.append(str(EXAMPLES / "inventory" / "faust"))
+sys.path.append(str(EXAMPLES / "inventory"))
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,7 @@ import fastavro
 import pytest
 
 from kops.core.murmur2 import partition_for
-from support.broken_copies import assert_equal, assert_same_stores
-from support.captured import built_agent
+from support.broken_copies import assert_equal, assert_same_stores, rebuild_by_program
 from support.examples import Copy, process
 from support.programs import Record
 from support.streams import java_with
@@ -77,8 +76,7 @@ def alerts(copy):
     return sum(map(len, copy.output().values()))
 
 
-def test_a_fraud_detector_comes_back_by_its_own_program(copies, tmp_path):
-    built_agent()
+def test_a_fraud_detector_comes_back_by_its_own_program(copies):
     twin, broken = both = copies("own-code", "FraudApplication", 2, kind=ByProgram, inputs=["payments", "limits"], outputs=["alerts"])
     feed = Feed(twin)
     process(
@@ -96,11 +94,9 @@ def test_a_fraud_detector_comes_back_by_its_own_program(copies, tmp_path):
     }
     assert set(paid(twin)) == {*CARDS[:3], *ONE_OF_EACH_PARTITION}
     assert alerts(twin) == 2
-    capture = tmp_path / "fraud.json"
     broken.cluster.empty(broken.changelogs["cards"])
     shutil.rmtree(broken.state)
-    broken.run_kops("streams", "capture", "--out", capture, "--", *broken.command(broken.state)).ok()
-    broken.kops("state", "rebuild", "--app", capture, "--yes", "--accept-inexact").ok()
+    rebuild_by_program(broken)
     assert_same_stores(broken, twin)
     process(both, feed.payments(HOUR + 300_000, 2500, CARDS))
     assert alerts(twin) == 3

@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 
 from support.examples import EXAMPLES, with_names
+from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -38,7 +39,7 @@ def billing(servers, prefix, folder):
             yield process
         finally:
             process.terminate()
-            process.wait(SECONDS)
+            process.wait(HANG_SECONDS)
 
 
 def test_from_the_alarm_to_the_last_dead_letter(run_kops, connect_workers, connectors, cluster, unique, tmp_path, monkeypatch):
@@ -63,7 +64,7 @@ def test_from_the_alarm_to_the_last_dead_letter(run_kops, connect_workers, conne
         cluster.produce(topic, payments())
         for _restarted in range(2):
             with billing(cluster.servers, prefix, tmp_path) as process:
-                assert process.wait(SECONDS) == 1
+                assert process.wait(HANG_SECONDS) == 1
         assert "JSONDecodeError" in (tmp_path / "billing.log").read_text()
 
         found = kops("diagnose", group, "--sample", "0s", "-o", "json")

@@ -17,9 +17,11 @@ CHANGES = """
 """
 
 
-def test_totals_come_back_to_the_database(shop):
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once_v2", marks=pytest.mark.long)])
+def test_totals_come_back_to_the_database(shop, guarantee):
+    shop.state_file.write_text(shop.state_file.read_text().replace("at_least_once", guarantee))
     shop.apply(shop.source, shop.sink)
-    with shop.running():
+    with shop.running(guarantee):
         shop.wait_for_totals()
         assert dict(shop.held()) == {"laptop": "6000", "mouse": "25.5"}
         shop.database.sql(CHANGES)
@@ -35,7 +37,7 @@ def test_totals_come_back_to_the_database(shop):
     shop.kops("state", "rebuild", shop.state_file, "--yes").ok()
     shop.kops("state", "verify", shop.state_file).ok()
     shop.kops("connect", "offsets", "alter", shop.sink, f"{shop.totals}=start", "--yes").ok()
-    with shop.running():
+    with shop.running(guarantee):
         shop.wait_for_totals()
     assert dict(shop.held()) == {"laptop": "7800", "mouse": "50", "screen": "300"}
     assert shop.kops("connect", "status", shop.source, shop.sink).code == 0

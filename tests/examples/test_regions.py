@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from support import twins
-from support.broken_copies import assert_equal, break_and_rebuild
+from support.broken_copies import LOCAL_STATES, assert_equal, break_and_rebuild
 from support.examples import process
 from support.programs import Record
 
@@ -37,18 +37,17 @@ def young(copy):
     return {key.decode(): struct.unpack(">q", entry.value)[0] for key, entry in copy.view("young").items()}
 
 
-def test_who_moves_is_counted_in_one_region(copies):
+@LOCAL_STATES
+def test_who_moves_is_counted_in_one_region(copies, local_state):
     settings = {"processing.guarantee": "at_least_once", "group.protocol": "classic"}
     inputs = ["user-locations", "user-preferences", "regions-app-young-repartition"]
-    twin, wiped, stale = copies("regions", "RegionsApplication", inputs=inputs, outputs=["young-by-region"], settings=settings)
-    three = [twin, wiped, stale]
-    process(three, locations(0, ann="asia", bob="america", cid="america", dan="asia"), ages(10, ann=20, bob=25, cid=64, dan=29))
+    twin, broken = both = copies("regions", "RegionsApplication", 2, inputs=inputs, outputs=["young-by-region"], settings=settings)
+    process(both, locations(0, ann="asia", bob="america", cid="america", dan="asia"), ages(10, ann=20, bob=25, cid=64, dan=29))
     assert young(twin) == {"asia": 2, "america": 1}
-    earlier = twins.keep(stale.state)
-    process(three, locations(20, bob="asia", eve="africa"), ages(30, eve=18, dan=30, fay=9))
+    earlier = twins.keep(broken.state)
+    process(both, locations(20, bob="asia", eve="africa"), ages(30, eve=18, dan=30, fay=9))
     assert young(twin) == {"asia": 2, "america": 0, "africa": 1}  # nobody is left in america, which stays
-    break_and_rebuild(wiped, stale, twin, earlier, options=["--accept-inexact"])
-    process(three, locations(40, ann="america", eve=None), ages(50, bob=None), locations(60, fay="america", cid="africa"))
+    break_and_rebuild(broken, twin, local_state, earlier, options=["--accept-inexact"])
+    process(both, locations(40, ann="america", eve=None), ages(50, bob=None), locations(60, fay="america", cid="africa"))
     assert young(twin) == {"asia": 0, "america": 2, "africa": 0}
-    for broken in (wiped, stale):
-        assert_equal(broken, twin)
+    assert_equal(broken, twin)

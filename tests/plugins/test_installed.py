@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as Place
 
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.gateways.kafka import Kafka
+from support.patience import HANG_SECONDS
 
 EXTRAS = Path(__file__).parents[2] / "plugins" / "kops-extras"
 
@@ -57,7 +58,9 @@ def installed(tmp_path_factory):
     for name, text in BROKEN.items():
         (work / "broken" / name).write_text(text, "utf-8")
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(work / "extras"), str(work / "broken")], check=True, timeout=300)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *options, str(work / "extras"), str(work / "broken")], check=True, timeout=HANG_SECONDS
+    )
     return target
 
 
@@ -66,7 +69,9 @@ def kops(installed, home):
     def run(*arguments, **environment):
         variables = {**os.environ, "PYTHONPATH": str(installed), "MARKER": str(home / "imported"), **environment}
         command = [sys.executable, "-m", "kops", *map(str, arguments)]
-        return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            command, env=variables, capture_output=True, text=True, timeout=HANG_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
 
     return run
 
@@ -164,7 +169,7 @@ def test_the_command_and_the_format_on_a_real_topic(kops, broker, topic):
     producer = Producer(broker.client)
     for number in range(40):
         producer.produce(name, b"v", bytes(15) + bytes([number % 4 if number < 30 else 9]), int(number >= 30))
-    producer.flush(30)
+    producer.flush(HANG_SECONDS)
     shared = ["-B", broker.bootstrap_servers, "-o", "json"]
     found = kops("skew", name, *shared, "--key", "uuid-binary", "--last", 8, KOPS_DISABLED_PLUGINS="kops-broken")
     assert found.returncode == 0, found.stderr
@@ -204,7 +209,7 @@ def test_a_format_decodes_the_input_of_a_state(kops, broker, topic, unique, tmp_
         producer.produce(keys, b"v", some, 0, timestamp=1_760_000_000_000 + number)
         producer.produce(values, some, b"k", 0, timestamp=1_760_000_000_000 + number)
     producer.produce(values, b"short", b"k", 0, timestamp=1_760_000_000_100)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     ends = {TopicPartition(keys, 0): CommittedOffset(30), TopicPartition(values, 0): CommittedOffset(31)}
     assert set(Kafka(broker.connection).groups.commit(application, ends).values()) == {None}
     file = tmp_path / "state.yaml"
@@ -224,6 +229,6 @@ def written(broker, name):
     """Return the records of a topic of one partition."""
     consumer = Consumer({**broker.client, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True})
     consumer.assign([Place(name, 0, 0)])
-    while not (message := consumer.poll(30)).error():
+    while not (message := consumer.poll(HANG_SECONDS)).error():
         yield message.key(), message.value(), message.timestamp()[1]
     consumer.close()

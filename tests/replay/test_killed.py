@@ -7,8 +7,9 @@ import threading
 import pytest
 
 from support import processes
+from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.streams_apps import SECONDS, Cluster, wait_for, without_offsets
+from support.streams_apps import Cluster, wait_for, without_offsets
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -39,7 +40,7 @@ def test_killed_at_random_moments(scene, kops, kops_process, broker, unique, how
         what = ("resume", "last") if time_ else ("run", source, "--to", target, *how)
         process = kops_process("replay", *what, "--yes", "-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
         enough = before + random.randrange(AT_MOST)
-        wait_for("it to send", lambda enough=enough, it=process: it.poll() is not None or sent(scene.cluster, target) > enough, 2 * SECONDS)
+        wait_for("it to send", lambda enough=enough, it=process: it.poll() is not None or sent(scene.cluster, target) > enough)
         number, code = ENDS[time_ % 2]
         processes.end(process, number)
         assert process.returncode == code
@@ -49,7 +50,7 @@ def test_killed_at_random_moments(scene, kops, kops_process, broker, unique, how
             assert part == [record for record in everything if record.partition == number][: len(part)]
     replay = kops("journal", "show", "last", "-o", "json").ok().json["plan"]["arguments"]["replay"]
     for deleted in scene.cluster.admin.delete_consumer_groups([f"{replay}-{number}" for number in range(2)]).values():
-        deleted.result(SECONDS)  # what the groups knew is in kops-progress too
+        deleted.result(HANG_SECONDS)  # what the groups knew is in kops-progress too
     seen = len(scene.read(target))
     done = kops("replay", "resume", "last", "--yes").ok()
     assert (f"{seen:,} record" in done.err, "sent before" in done.err, "proven: 24,000 records" in done.err) == (True, True, True)
@@ -80,7 +81,7 @@ def test_two_at_once_into_one_topic(scene, kops, kops_process, broker):
     other = kops_process("replay", "run", source, "--to", target, "--rate", "700", "--yes", "-B", broker.bootstrap_servers)
     wait_for("it to send", lambda: other.poll() is not None or sent(scene.cluster, target) > 0)
     code = kops("replay", "run", source, "--to", target, "--yes")
-    _, said = other.communicate(timeout=SECONDS)
+    _, said = other.communicate(timeout=HANG_SECONDS)
     outcomes = [(code.code, code.err), (other.returncode, said)]
     assert all(done == 0 and "proven: 4,000 records" in text for done, text in outcomes), outcomes
     order = sorted(scene.read(target), key=lambda record: (record.partition, record.timestamp))
@@ -97,7 +98,7 @@ def test_to_another_cluster_whose_broker_restarts(second_broker, scene, run_kops
         run_kops("context", "add", name, "--bootstrap-servers", servers).ok()
 
     def restart():
-        wait_for("it to send", lambda: sent(elsewhere, "target") > 0, 2 * SECONDS)
+        wait_for("it to send", lambda: sent(elsewhere, "target") > 0)
         own.kill()
         own.start()
 

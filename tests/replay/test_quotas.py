@@ -6,7 +6,7 @@ import time
 import pytest
 
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -27,7 +27,7 @@ def test_slowed_down_in_the_middle(scene, kops, unique, how):
         return sum(high for _, high in scene.cluster.ends(target).values())
 
     def slow_down():
-        wait_for("it to send", lambda: sent() > 0, 2 * SECONDS)
+        wait_for("it to send", lambda: sent() > 0)
         scene.cluster.slow_down(client, QUOTA)
         seen.extend((COUNT - sent(), time.monotonic()))
         scene.cluster.slow_down(client, 2 * QUOTA, "consumer_byte_rate")

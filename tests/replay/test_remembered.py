@@ -6,8 +6,9 @@ import pytest
 
 from kops.sandbox import brokers
 from support import processes
+from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.streams_apps import SECONDS, Cluster, wait_for, without_offsets
+from support.streams_apps import Cluster, wait_for, without_offsets
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -50,7 +51,7 @@ def killed(kops_process, cluster, target, *how):
     """Start a replay, end it by SIGKILL once some of its records are committed, and return how many are."""
     send = ("replay", "run", "source", "--to", target, "--yes", "-B", cluster.servers, "-X", "client.id=slow")
     process = kops_process(*send, *how)
-    wait_for("it to commit", lambda: process.poll() is not None or cluster.read(target), 2 * SECONDS)
+    wait_for("it to commit", lambda: process.poll() is not None or cluster.read(target))
     processes.end(process)
     assert process.returncode == -signal.SIGKILL
     return len(cluster.read(target))
@@ -77,7 +78,7 @@ def test_nothing_is_sent_twice_after_a_minute(forgetful, kops, kops_process):
     def groups():
         return [group.group_id for group in cluster.admin.list_consumer_groups().result().valid if group.group_id.startswith("kops-")]
 
-    wait_for("the brokers to forget", lambda: not groups(), 5 * SECONDS)
+    wait_for("the brokers to forget", lambda: not groups())
     again = kops("replay", "redrive", "queue", "--yes", "-o", "json").ok().json
     assert ({item["status"] for item in again["items"]}, len(cluster.read("origin"))) == ({"unchanged"}, 40)
 
@@ -95,7 +96,7 @@ def test_nothing_is_sent_twice_after_a_minute(forgetful, kops, kops_process):
     assert 0 < killed(kops_process, cluster, "other") < COUNT
     cluster.delete_all([PROGRESS])
     for gone in cluster.admin.delete_consumer_groups(groups()).values():
-        gone.result(SECONDS)
+        gone.result(HANG_SECONDS)
     assert not groups()
     before = cluster.read("other")
     refused = kops("replay", "resume", "last", "--yes")

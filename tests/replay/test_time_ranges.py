@@ -4,6 +4,7 @@ import pyarrow.dataset
 import pytest
 from confluent_kafka import Producer
 
+from support.patience import HANG_SECONDS
 from support.programs import Record
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -27,7 +28,7 @@ def in_batches(servers, topic, timestamps, codec, each=7, partition=0):
         producer = Producer({"bootstrap.servers": servers, "compression.type": codec, "linger.ms": 5000})
         for timestamp in timestamps[first : first + each]:
             producer.produce(topic, b"v%d" % timestamp, b"k%d" % timestamp, partition, timestamp=timestamp)
-        assert producer.flush(30) == 0
+        assert producer.flush(HANG_SECONDS) == 0
 
 
 @pytest.mark.parametrize(

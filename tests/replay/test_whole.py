@@ -7,13 +7,13 @@ from confluent_kafka import Producer
 
 from kops.config.librdkafka import librdkafka_settings
 from kops.gateways.wire.batch_producer import write_batches
+from support.patience import HANG_SECONDS
 from support.programs import Record
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 START = 1_760_000_000_000
 HEADERS = ((), (("h", b"1"), ("h", None), ("h", b"1")), (("schlüssel", b""), ("", b"\x00" * 200)))
-SECONDS = 30
 
 
 def every_kind(count=600, seed=11):
@@ -29,13 +29,13 @@ def every_kind(count=600, seed=11):
 def transactions(servers, topic, outcomes):
     """Write a transaction of 40 records for each outcome, and end it with that outcome."""
     producer = Producer({"bootstrap.servers": servers, "transactional.id": f"{topic}-writer", "linger.ms": 0})
-    producer.init_transactions(SECONDS)
+    producer.init_transactions(HANG_SECONDS)
     for turn, outcome in enumerate(outcomes):
         producer.begin_transaction()
         for number in range(40):
             producer.produce(topic, b"%s-%d-%d" % (outcome.encode(), turn, number), b"t", number % 2, timestamp=START)
-        producer.flush(SECONDS)
-        getattr(producer, f"{outcome}_transaction")(SECONDS)
+        producer.flush(HANG_SECONDS)
+        getattr(producer, f"{outcome}_transaction")(HANG_SECONDS)
 
 
 def old_times(broker, topic):

@@ -6,7 +6,8 @@ import pytest
 from kops.config.paths import directories
 from kops.sandbox import cluster, parts
 from kops.sandbox.model import load
-from support.streams_apps import LONGEST_PAUSE, SECONDS
+from support.patience import HANG_SECONDS
+from support.streams_apps import LONGEST_PAUSE
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def sandboxes(home, kafka_jar_files):
 def until():
     """Wait for a condition: ``until(lambda: file.exists())``."""
 
-    def wait(condition, seconds=SECONDS):
+    def wait(condition, seconds=HANG_SECONDS):
         deadline, pause = time.monotonic() + seconds, 0.05
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"

@@ -14,6 +14,7 @@ from kops.config.paths import directories
 from kops.gateways.machine.processes import start_time
 from kops.sandbox.model import load
 from kops.sandbox.ports import is_free
+from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
@@ -24,10 +25,10 @@ def produce(servers: str, topic: str, value: bytes) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(HANG_SECONDS)
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(topic, value)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
 
 def values(servers: str, topic: str) -> list[bytes]:
@@ -36,7 +37,7 @@ def values(servers: str, topic: str) -> list[bytes]:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader", "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     found = []
-    while not (message := consumer.poll(30)).error():
+    while not (message := consumer.poll(HANG_SECONDS)).error():
         found.append(message.value())
     consumer.close()
     return found
@@ -100,7 +101,7 @@ def test_two_sandboxes_run_side_by_side(run_kops):
 
 def test_concurrent_up_starts_one_sandbox_that_outlives_shells(run_kops, kops_process):
     both = [kops_process("sandbox", "up", "-o", "json", start_new_session=True) for _ in range(2)]
-    first, second = (json.loads(each.communicate(timeout=300)[0]) for each in both)
+    first, second = (json.loads(each.communicate(timeout=HANG_SECONDS)[0]) for each in both)
     assert first["state"] == "running"
     assert first == second
     for shell in both:
@@ -175,7 +176,7 @@ def test_logs_follow_until_interrupted_and_show_why_broker_failed(run_kops, kops
         run_kops("sandbox", "down").ok()
         until(lambda: "SIGTERM" in shown.read_text())
         following.send_signal(signal.SIGINT)
-        assert following.wait(300) == 130
+        assert following.wait(HANG_SECONDS) == 130
     (sandboxes / "sandbox" / "broker-1" / "data" / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=7\n")
     failed = run_kops("sandbox", "up")
     assert failed.code == 1

@@ -9,6 +9,7 @@ from kops.config.load import read_config
 from kops.config.paths import directories
 from kops.gateways.machine.processes import start_time
 from support.json_keys import SANDBOX_KEYS, keys_of
+from support.patience import HANG_SECONDS
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
 
@@ -37,7 +38,7 @@ def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes
     assert (up["state"], worker["state"], up["registry"]["state"]) == ("running", "running", "running")
     context = read_config(directories(os.environ)).contexts["sandbox"]
     assert (context["connect_urls"], context["registry_url"]) == ([up["connect_url"]], up["registry_url"])
-    registered = requests.post(f"{up['registry_url']}/subjects/x-value/versions", json={"schema": '"string"'}, timeout=30)
+    registered = requests.post(f"{up['registry_url']}/subjects/x-value/versions", json={"schema": '"string"'}, timeout=HANG_SECONDS)
     assert registered.status_code == 200
 
     (tmp_path / "in.txt").write_text("one\n")
@@ -59,7 +60,7 @@ def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes
 
     again = run_kops("sandbox", "up", "-o", "json").ok().json  # with all that it has
     assert (again["connect_urls"], again["registry_url"]) == (up["connect_urls"], up["registry_url"])
-    assert requests.get(f"{up['registry_url']}/subjects", timeout=30).json() == ["x-value"]
+    assert requests.get(f"{up['registry_url']}/subjects", timeout=HANG_SECONDS).json() == ["x-value"]
     assert run_kops("connect", "list", "-o", "name").ok().out.split() == ["in", "out"]
     with (tmp_path / "in.txt").open("a") as file:
         file.write("two\n")

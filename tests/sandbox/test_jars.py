@@ -21,6 +21,7 @@ from kops.gateways.machine.archives import REGISTRY, REGISTRY_VERSION
 from kops.gateways.machine.maven import Repository as Fetched
 from support import maven_answers
 from support.maven import Repository
+from support.patience import HANG_SECONDS
 
 VERSION = "4.9.9"
 
@@ -78,7 +79,7 @@ def test_concurrent_fetches_fetch_once(repository, cache):
     )
     command = [sys.executable, "-c", code, str(cache), VERSION]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    outcomes = [json.loads(process.communicate(timeout=300)[0]) for process in running]
+    outcomes = [json.loads(process.communicate(timeout=HANG_SECONDS)[0]) for process in running]
     assert [count for count, _ in outcomes] == [6, 6]
     assert sum("fetching the jars of kafka 4.9.9, once" in said for _, said in outcomes) == 1
 

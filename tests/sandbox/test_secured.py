@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kops.sandbox.parts import recorded
+from support.patience import HANG_SECONDS
 from support.streams import java_command
 
 pytestmark = pytest.mark.broker
@@ -34,10 +35,10 @@ def refused(settings: dict[str, str]) -> list[str]:
 
 def test_its_user_writes_and_the_context_reads(secured, run_kops, home):
     admin = AdminClient(secured.client)
-    admin.create_topics([NewTopic("orders", 2)])["orders"].result(60)
+    admin.create_topics([NewTopic("orders", 2)])["orders"].result(HANG_SECONDS)
     producer = Producer(secured.client)
     producer.produce("orders", b"value", key=b"key")
-    assert producer.flush(60) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     config = home / "config" / "kops" / "config.toml"
     config.parent.mkdir(parents=True)
     lines = "".join(f"{key} = {value!r}\n" for key, value in secured.sandbox.context().items())
@@ -63,7 +64,7 @@ def test_the_controllers_talk_only_to_who_has_the_brokers_certificate(secured):
     context = ssl.create_default_context(cafile=str(secured.sandbox.ca_file))
     node = secured.sandbox.nodes[0]
     with (
-        socket.create_connection(("127.0.0.1", node.controller_port), 10) as plain,
+        socket.create_connection(("127.0.0.1", node.controller_port), HANG_SECONDS) as plain,
         pytest.raises((ssl.SSLError, ConnectionError)),
         context.wrap_socket(plain, server_hostname="localhost") as stranger,
     ):
@@ -76,7 +77,10 @@ def test_the_certificate_is_of_the_authority_and_names_the_host(secured):
     context = ssl.create_default_context(cafile=str(secured.sandbox.ca_file))
     port = secured.sandbox.nodes[0].port
     for name in ("localhost", "127.0.0.1"):
-        with socket.create_connection(("127.0.0.1", port), 10) as plain, context.wrap_socket(plain, server_hostname=name) as known:
+        with (
+            socket.create_connection(("127.0.0.1", port), HANG_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=name) as known,
+        ):
             assert known.getpeercert()["issuer"] == ((("commonName", "kops sandbox CA"),),)
 
 
@@ -98,7 +102,7 @@ def test_apaches_tools_take_its_client_properties(secured):
     command = [*java_command("org.apache.kafka.tools.TopicCommand"), "--list"]
     properties = secured.sandbox.directory / "client.properties"
     options = ["--bootstrap-server", secured.bootstrap_servers, "--command-config", str(properties)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -111,4 +115,4 @@ def test_it_comes_back_after_a_crash_with_the_same_credentials(secured):
     secured.kill()
     secured.start()
     admin = AdminClient(secured.client)
-    assert admin.list_topics(timeout=60).brokers
+    assert admin.list_topics(timeout=HANG_SECONDS).brokers

@@ -24,6 +24,7 @@ from kops.config.paths import directories
 from kops.gateways.machine.jars import jars_of, spark_kafka_set
 from kops.spark.driver.launch import FOR_SQL, JVM_OPTIONS
 from support.isolation import FOR_SHORT_RUNS, JVMS
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import Cluster, without_offsets
 
@@ -31,13 +32,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 HOME = Path(pyspark.__file__).parent
 PARTITIONS, MORE_PARTITIONS, KEYS, RECORDS = 3, 5, 40, 900
-SECONDS = 120
 SMALL = ("-Xmx256m", *FOR_SHORT_RUNS.split())
 
 
 def wait_for(file: Path, pattern: str) -> re.Match[str]:
     """Wait until the log of a process says something."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while time.monotonic() < deadline:
         found = re.search(pattern, file.read_text(errors="replace")) if file.exists() else None
         if found:
@@ -125,9 +125,9 @@ def kafka_source():
 
 def commit(admin, group, commits):
     """Commit offsets; a broker that has just started has no coordinator yet."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while True:
-        answer = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, commits)])[group].result(30)
+        answer = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, commits)])[group].result(HANG_SECONDS)
         errors = [partition.error for partition in answer.topic_partitions if partition.error]
         if not errors:
             return
@@ -142,7 +142,7 @@ def application(broker, unique):
     topics = [f"{name}-in", f"{name}-totals-changelog"]
     admin = AdminClient(broker.client)
     for future in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics]).values():
-        future.result(30)
+        future.result(HANG_SECONDS)
     records = [(b"k%d" % (at % KEYS), at, 1_700_000_000_000 + at) for at in range(RECORDS)]
     places, sums = sent(broker, topics[0], records), {}
     for key, number, timestamp in records:
@@ -152,7 +152,7 @@ def application(broker, unique):
     commit(admin, name, [TopicPartition(topics[0], number, counts[number]) for number in range(PARTITIONS)])
     yield name, sums
     for future in admin.delete_topics(topics).values():
-        future.result(30)
+        future.result(HANG_SECONDS)
 
 
 def sent(broker, topic, records):
@@ -167,7 +167,7 @@ def sent(broker, topic, records):
             timestamp=timestamp,
             on_delivery=lambda _error, message: places.__setitem__(message.key(), message.partition()),
         )
-    producer.flush(30)
+    producer.flush(HANG_SECONDS)
     return places
 
 
@@ -203,7 +203,7 @@ def rebuilt(application, broker, home, kops_process, tmp_path, python_without_ko
 
         def kops(verb, *arguments):
             process = kops_process("state", verb, file, *arguments, *options, "-c", "here", "-o", "json")
-            out, err = process.communicate(timeout=4 * SECONDS)
+            out, err = process.communicate(timeout=HANG_SECONDS)
             return process.returncode, out, err
 
         code, out, err = kops("rebuild", "--yes")
@@ -224,7 +224,7 @@ def replayed(application, broker, kops_process):
         source = f"{application[0]}-in"
         made.append(cluster.create(f"{application[0]}-{target}", PARTITIONS))
         process = kops_process("replay", "run", source, "--to", made[-1], *options, "--yes", "-c", "here")
-        _, err = process.communicate(timeout=4 * SECONDS)
+        _, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 0, err
         assert f"proven: {RECORDS} records" in err
         return without_offsets(cluster.read(source)), without_offsets(cluster.read(made[-1]))

@@ -11,8 +11,9 @@ from kops.core.models import CommittedOffset, NewRecord, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.operations.engine.state_files import read_state_file
 from support.identities import strict
+from support.patience import HANG_SECONDS
 from support.processes import freeze
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 __all__ = ["strict"]
 pytestmark = [
@@ -86,12 +87,12 @@ def test_two_runs_with_certificates_do_not_touch_each_others_keys(application, s
         other = kops_process("-c", "bob", "state", "rebuild", second, "--yes")
         wait_for("the other's key store", lambda: other.poll() is not None or len(stores()) > 1)
         assert len(set(stores().values())) == 2
-        _, said = other.communicate(timeout=SECONDS)
+        _, said = other.communicate(timeout=HANG_SECONDS)
         assert other.returncode == 0, said
         assert stores() == before
     finally:
         os.kill(process.pid, signal.SIGCONT)
-    _, said = process.communicate(timeout=SECONDS)
+    _, said = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0, said
     assert stores() == {}
     for name, file in (("alice", first), ("bob", second)):

@@ -20,6 +20,7 @@ from kops.spark.reading.source import KafkaSource
 from kops.spark.stores.jobs import VIEWS
 from kops.spark.stores.streams import partial_aggregates_view
 from kops.spark.stores.windows_view import partial_windows_view
+from support.patience import HANG_SECONDS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -61,7 +62,7 @@ def topic(broker):
         time = START + at * 10 - rng.choice([0, 0, 0, 1, 149, 150, 151, 999, 1000, 1001, 1150, 1151, 3000])
         producer.produce(name, value, key, partition=rng.randrange(PARTITIONS), timestamp=time)
         producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     yield name, {number: bounds[:2] for number, bounds in cluster.ends(name).items()}
     cluster.delete(name)
 

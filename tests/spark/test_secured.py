@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kops.config.java import java_settings
 from kops.core.models import NewRecord
 from kops.gateways.kafka import Kafka
+from support.patience import HANG_SECONDS
 from support.programs import Program
 from support.streams import java_command
 
@@ -65,7 +66,7 @@ def run_the_application(secured, program, guarantee, folder):
     specification.write_text(json.dumps(program.as_json()))
     options = ["--guarantee", guarantee, "--client-config", str(properties), "--stop-when-idle"]
     command = [*java_command("StreamsRunner"), secured.bootstrap_servers, str(specification), str(folder / "state"), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -75,7 +76,7 @@ def test_records_are_sent_again_archived_and_restored(secured, kops, unique, tmp
     producer = Producer(secured.client)
     for at in range(60):
         producer.produce(source, b"v%d" % at, b"k%d" % at, at % 2, timestamp=1_760_000_000_000 + at, headers=[("h", b"x"), ("h", None)])
-    producer.flush(30)
+    producer.flush(HANG_SECONDS)
     whole = read(secured, source, 60)
     kops("replay", "run", source, "--to", target, "--yes").ok()
     kops("replay", "run", source, "--to", some, "--where", "partition = 1", "--yes").ok()

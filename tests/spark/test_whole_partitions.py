@@ -19,6 +19,7 @@ from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.stage import read_stage
 from kops.spark.stores import jobs
 from kops.spark.stores.jobs import stage_difference
+from support.patience import HANG_SECONDS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -64,7 +65,7 @@ def topics(broker):
         producer = Producer(broker.client)
         for partition, key, value, timestamp, headers in records:
             producer.produce(name, value, key, partition=partition, timestamp=timestamp, headers=headers)
-        assert producer.flush(60) == 0
+        assert producer.flush(HANG_SECONDS) == 0
         ends = {number: bounds[:2] for number, bounds in cluster.ends(name).items()}
         return Topic(name, {number: (min(start + skip, end), end) for number, (start, end) in ends.items()})
 

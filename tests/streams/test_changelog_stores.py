@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.core.murmur2 import partition_for
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import java_command
 
@@ -49,13 +50,18 @@ def application(broker, cluster, tmp_path_factory):
     command = java_command("EveryStore", sources=Path(__file__).parent / "changelogs")
     state = str(tmp_path_factory.mktemp("state"))
     done = subprocess.run(
-        [*command, broker.bootstrap_servers, name, state, *KEYS], capture_output=True, text=True, timeout=300, check=False, encoding="utf-8"
+        [*command, broker.bootstrap_servers, name, state, *KEYS],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr[-3000:]
     (answers,) = (line for line in done.stdout.splitlines() if line.startswith("{"))  # before it and after it the library logs
     yield name, json.loads(answers)
     cluster.delete_all(cluster.topics(name))
-    cluster.admin.delete_consumer_groups([name])[name].result(30)
+    cluster.admin.delete_consumer_groups([name])[name].result(HANG_SECONDS)
 
 
 @pytest.fixture
@@ -252,7 +258,7 @@ def broken(broker, cluster, topic):
         producer.init_transactions(30)
         producer.begin_transaction()
         producer.produce(name, b"not committed", b"key-3", partition=0, timestamp=T)
-        producer.flush(30)
+        producer.flush(HANG_SECONDS)
         if end == "abort":
             producer.abort_transaction(30)
             cluster.settle(name)

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from support import processes
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 from support.streams_cases import START
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -61,7 +62,7 @@ def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen
         assert process.poll() is None, process.communicate()
         return written(cluster, topic) > 0
 
-    wait_for("the first record of the changelog", begun, 2 * SECONDS)
+    wait_for("the first record of the changelog", begun)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +96,9 @@ def test_ctrl_c_while_it_computes_changes_nothing(cluster, prefix, tmp_path, kop
     said = tmp_path / "said"
     with said.open("w") as stderr:
         process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", stderr=stderr)
-    wait_for("kops to begin", lambda: f"computing {program.store}" in said.read_text(), 2 * SECONDS)
+    wait_for("kops to begin", lambda: f"computing {program.store}" in said.read_text())
     process.send_signal(signal.SIGINT)
-    assert process.wait(SECONDS) == 130
+    assert process.wait(HANG_SECONDS) == 130
     assert "no plan was being carried out" in said.read_text()
     assert "Traceback" not in said.read_text()
     assert written(cluster, program.changelog) == 0
@@ -118,10 +119,10 @@ def test_rebuild_survives_a_killed_broker_or_fails_honestly(own_broker, tmp_path
     if moment == "writes":
         wait_until_it_writes(cluster, program.changelog, process)
     else:
-        wait_for("kops to begin", lambda: f"computing {program.store}" in said.read_text(), 2 * SECONDS)
+        wait_for("kops to begin", lambda: f"computing {program.store}" in said.read_text())
     own.kill()
     own.start()
-    process.wait(3 * SECONDS)
+    process.wait(HANG_SECONDS)
     if process.returncode:  # an honest failure is allowed; a wrong state, or a false success, is not
         assert "kops: error:" in said.read_text()
         assert "Traceback" not in said.read_text()

@@ -21,6 +21,7 @@ from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.gateways.machine.jars import class_path
 from support.own_code import BETWEEN, Failed, Host, Row, batch_of, jars_of_streams, runner_classes
 from support.own_tasks import INPUTS, NO_CACHE, ONE_EACH, by_topic, changes, last, records, shuffled
+from support.patience import HANG_SECONDS
 from support.streams import compiled, java_with
 
 LONG = ("2.8.2", "3.3.2", "3.6.2", "3.9.1", "4.1.1", "4.3.1", *BETWEEN)
@@ -462,7 +463,7 @@ def test_the_runner_may_be_loaded_beside_the_program(version):
     ask += frames.frame(frames.TASK, frames.encoded_map({"subtopology": "0", "partition": "0", "cache.bytes": "0"}))
     ask += frames.frame(frames.RECORDS, frames.encoded_batch(batch_of(records("in", 3)))) + frames.frame(frames.FINISH)
     command = [*java_with(class_path([*jars, classes])), LOADED_BESIDE.stem, str(runner)]
-    done = subprocess.run(command, input=ask, capture_output=True, check=True, timeout=60)
+    done = subprocess.run(command, input=ask, capture_output=True, check=True, timeout=HANG_SECONDS)
     kinds, at = [], 0
     while at < len(done.stdout):
         length, kind = frames.HEAD.unpack_from(done.stdout, at)

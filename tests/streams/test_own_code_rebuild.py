@@ -11,8 +11,9 @@ import pytest
 from support import processes
 from support.captured import built_agent
 from support.own_apps import FIRST_MS, App, Example, records
+from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 RETENTION_MS = 40_000
 """Of the windows of ``Apps.texts``, size and grace, from 3.0 on."""
@@ -239,7 +240,7 @@ def test_neither_kops_nor_its_program_outlives_the_other(misbehaving, run_kops, 
     waited.touch()
     working = kops_process(*arguments)
     os.kill(held(waited), signal.SIGKILL)
-    assert "was ended by signal 9 while kops ran its tasks" in working.communicate(timeout=SECONDS)[1]
+    assert "was ended by signal 9 while kops ran its tasks" in working.communicate(timeout=HANG_SECONDS)[1]
     assert working.returncode == 1
     waited.write_text("")
     working = kops_process(*arguments)
@@ -262,7 +263,7 @@ def test_workers_of_spark_that_are_killed_leave_the_changelogs(misbehaving, run_
     started = processes.descendants({working.pid})
     for worker in processes.named(started, "python_daemon"):
         os.kill(worker, signal.SIGKILL)
-    said = working.communicate(timeout=SECONDS)[1]
+    said = working.communicate(timeout=HANG_SECONDS)[1]
     assert working.returncode == 1, said
     assert "worker" in said, said
     processes.wait_until_gone({*started, program})

@@ -7,6 +7,7 @@ from kops.core.errors import MissingRequirement
 from kops.gateways.machine.program_connection import no_network_command
 from support.captured import built_agent
 from support.own_apps import App, records
+from support.patience import HANG_SECONDS
 from support.programs import Record
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
@@ -57,9 +58,9 @@ def versions(registry, prefix):
     """Return all subjects of the application, with their versions."""
 
     def of_all():
-        subjects = requests.get(f"{registry.url}/subjects", timeout=30).json()
+        subjects = requests.get(f"{registry.url}/subjects", timeout=HANG_SECONDS).json()
         own = [subject for subject in subjects if subject.startswith(prefix)]
-        return {subject: requests.get(f"{registry.url}/subjects/{subject}/versions", timeout=30).json() for subject in own}
+        return {subject: requests.get(f"{registry.url}/subjects/{subject}/versions", timeout=HANG_SECONDS).json() for subject in own}
 
     return of_all
 
@@ -84,7 +85,7 @@ def test_a_registry_is_not_changed(registry, verify, versions, prefix):
     assert statuses(verify(by_code, f"x.schema.registry.url={registry.url}")) == EQUAL
     assert versions() == before
 
-    requests.delete(f"{registry.url}/subjects/{prefix}-latest-changelog-value", timeout=30).raise_for_status()
+    requests.delete(f"{registry.url}/subjects/{prefix}-latest-changelog-value", timeout=HANG_SECONDS).raise_for_status()
     before = versions()
     for more in (ALONE, ()):
         refused = verify(by_setting, more=more)

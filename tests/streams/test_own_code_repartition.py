@@ -15,7 +15,7 @@ from support.captured import built_agent
 from support.own_apps import FIRST_MS, App, records
 from support.own_moves import COUNT, HALF, STORES, UNCACHED, captured, made, of_live, sent
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
@@ -140,7 +140,7 @@ def test_a_move_that_was_killed_is_finished_and_the_application_goes_on(cluster,
         recreated = [name for name in changelogs if cluster.topics(app.application).get(name) == NEW]
         return any(high for name in recreated for _, high in cluster.ends(name).values())
 
-    wait_for("the first record of a new changelog", begun, 3 * SECONDS)
+    wait_for("the first record of a new changelog", begun)
     processes.end(process)
     cluster.hear_out(client)
     assert before != {store: of_live(app, store) for store in STORES}

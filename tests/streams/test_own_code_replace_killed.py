@@ -7,7 +7,7 @@ from support.captured import built_agent
 from support.own_apps import FIRST_MS, App
 from support.own_kinds import INPUTS, PARTITIONS
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -45,7 +45,7 @@ def test_a_killed_replacement_with_headers_is_completed(cluster, prefix, run_kop
         assert process.poll() is None, process.communicate()
         return changelog in cluster.topics(changelog) and len(app.view("headed")) > 1
 
-    wait_for("the first records of the changelog", writes, 2 * SECONDS)
+    wait_for("the first records of the changelog", writes)
     processes.end(process)
     cluster.hear_out(client)
     assert 1 < len(app.view("headed")) < COUNT

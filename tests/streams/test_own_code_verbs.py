@@ -15,7 +15,7 @@ from support.captured import built_agent
 from support.json_keys import keys_of
 from support.own_apps import FIRST_MS, App, records, without_expired
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -156,7 +156,7 @@ def test_a_rebuild_that_was_killed_is_finished_and_undone(texts, state, run_kops
         assert process.poll() is None, process.communicate()
         return len(texts.app.view("texts")) > 1
 
-    wait_for("the first records of the changelog", writes, 2 * SECONDS)
+    wait_for("the first records of the changelog", writes)
     processes.end(process)
     cluster.hear_out(client)
     entry = run_kops("journal", "list", "-o", "json").ok().json[0]

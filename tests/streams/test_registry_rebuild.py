@@ -15,6 +15,7 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from kops.gateways.machine.jars import pyspark_jars
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import JAVA_SOURCES, _decoded, compacted_view, encoded, java_command
 
@@ -78,7 +79,12 @@ def oracle(registry_url, application, topic, records, *more):
     command = java_command("AvroTotals", sources=JAVA_SOURCES.parent / "avro", jars=[*pyspark_jars().glob("avro-1*.jar")])
     request = json.dumps({"records": [encoded(each) for each in records]})
     done = subprocess.run(
-        [*command, registry_url, application, topic, *more], input=request, capture_output=True, text=True, timeout=300, check=False
+        [*command, registry_url, application, topic, *more],
+        input=request,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     topics = json.loads(done.stdout.splitlines()[-1])["topics"]

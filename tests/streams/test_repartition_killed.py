@@ -8,7 +8,7 @@ import pytest
 from support import processes
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 from support.streams_cases import START
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -44,7 +44,7 @@ def test_repartition_killed_between_its_steps_is_finished(cluster, prefix, tmp_p
         assert process.poll() is None, process.communicate()
         return cluster.topics(changelog).get(changelog) == NEW and any(high for _, high in cluster.ends(changelog).values())
 
-    wait_for("the first record of the new changelog", begun, 2 * SECONDS)
+    wait_for("the first record of the new changelog", begun)
     processes.end(process)
     cluster.hear_out(prefix)
     assert sum(high for _, high in cluster.ends(changelog).values()) < KEYS

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 from support import processes
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 from support.streams_cases import START
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -43,7 +43,7 @@ def test_replacement_killed_after_deletion_is_finished(cluster, prefix, tmp_path
         assert process.poll() is None, process.communicate()
         return cluster.topics(changelog).get(changelog) != PARTITIONS - 1
 
-    wait_for("the changelog to be deleted", deleted, 4 * SECONDS)
+    wait_for("the changelog to be deleted", deleted)
     processes.end(process)
     cluster.hear_out(prefix)
     entry = run_kops("journal", "list", "-o", "json").ok().json[0]

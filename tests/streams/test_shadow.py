@@ -14,8 +14,9 @@ from support import forked
 from support import own_kinds as kinds
 from support.captured import built_agent
 from support.own_apps import FIRST_MS, App, records, without_expired
+from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -54,7 +55,7 @@ def arguments(cluster, app, *more, word=True):
 def left(cluster, app, folder):
     """Return what there is of its shadows: topics, groups, folders."""
     begin = f"{app.application}-shadow-"
-    groups = [group.group_id for group in cluster.admin.list_consumer_groups().result(60).valid]
+    groups = [group.group_id for group in cluster.admin.list_consumer_groups().result(HANG_SECONDS).valid]
     return SimpleNamespace(
         topics=list(cluster.topics(begin)),
         groups=[group for group in groups if group.startswith(begin)],
@@ -275,9 +276,9 @@ def test_records_that_were_given_again_are_no_certainty(own, prefix, tmp_path, k
     waiting(file)
     (made,) = [topic for topic in cluster.topics(f"{prefix}-shadow-") if topic.endswith("-texts-changelog")]
     group = made.removesuffix("-texts-changelog")
-    wait_for("it to fall out of its group", lambda: not cluster.admin.describe_consumer_groups([group])[group].result(30).members)
+    wait_for("it to fall out of its group", lambda: not cluster.admin.describe_consumer_groups([group])[group].result(HANG_SECONDS).members)
     file.unlink()
-    said = working.communicate(timeout=SECONDS)[1]
+    said = working.communicate(timeout=HANG_SECONDS)[1]
     assert working.returncode == 0, said
     assert app.view("texts") != before
     assert "texts 60 keys, exactness C" in said
@@ -295,7 +296,7 @@ def test_a_shadow_that_is_stopped_is_taken_away(texts, run_kops, kops_process, c
         working.send_signal(signal.SIGINT)
     else:
         os.kill(program, signal.SIGKILL)
-    said = working.communicate(timeout=SECONDS)[1]
+    said = working.communicate(timeout=HANG_SECONDS)[1]
     texts.wait.unlink()
     assert working.returncode == (130 if stop == "interrupt" else 1), said
     found = left(cluster, texts.app, folder)

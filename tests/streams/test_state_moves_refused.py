@@ -12,9 +12,10 @@ import pytest
 from kops.gateways.machine import worker_locks
 from kops.operations.engine.state_files import read_state_file
 from support import processes
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record, Window
 from support.streams import Entry, compacted_view
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 from support.streams_cases import START
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -102,11 +103,11 @@ def killed_while_it_writes(scene: Scene, process: subprocess.Popen) -> str:
             and sum(high for _, high in scene.cluster.ends(scene.program.changelog).values()) > 0
         )
 
-    wait_for("the first record of the new changelog", begun, 3 * SECONDS)
+    wait_for("the first record of the new changelog", begun)
     started = processes.descendants({process.pid})
     with processes.stopped(started, "kops.spark.python_daemon"):
         process.send_signal(signal.SIGKILL)
-        process.wait(SECONDS)
+        process.wait(HANG_SECONDS)
         entry = scene.run("journal", "list", "-o", "json").ok().json[0]
         assert entry["status"] == "crashed"
         refused = scene.run("journal", "finish", entry["id"], "--confirm", scene.program.application, "-B", scene.cluster.servers)

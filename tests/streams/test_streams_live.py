@@ -10,6 +10,7 @@ from kops.core.models import TopicPartition
 from kops.core.streams.models import Task
 from kops.formats.groups.streams_assignment import decode_assignment, decode_subscription
 from support.apache_tools import CONFIGS, ApacheTools
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import compacted_view
 from support.streams_apps import Cluster, wait_for
@@ -231,7 +232,10 @@ def stopped(scene):
         name = scene.application(protocol)
 
         def empty(name=name):
-            return [one.state.name for one in groups.list_consumer_groups().result(30).valid if one.group_id == name] in (["EMPTY"], [])
+            return [one.state.name for one in groups.list_consumer_groups().result(HANG_SECONDS).valid if one.group_id == name] in (
+                ["EMPTY"],
+                [],
+            )
 
         wait_for(f"{name} to empty", empty)
     return scene

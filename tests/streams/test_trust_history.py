@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from support.patience import HANG_SECONDS
 from support.programs import KeyBy, Program, Record, Several, Window
 from support.streams import compacted_view
 from support.streams_apps import Cluster, run_all_to_the_end
@@ -236,7 +237,7 @@ def abort(cluster: Cluster, topic: str, records: list[Record]) -> None:
     producer.begin_transaction()
     for record in records:
         producer.produce(topic, record.value, record.key, partition=record.partition, timestamp=record.timestamp)
-    producer.flush(60)
+    producer.flush(HANG_SECONDS)
     producer.abort_transaction(60)
     cluster.settle(topic)
 

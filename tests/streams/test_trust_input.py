@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 from kops.formats.streams.offset_metadata import decode
 from support import twins
 from support.command_line import Outcome
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record, Window
 from support.streams_apps import Cluster, wait_for
 
@@ -71,7 +72,7 @@ def _abort(cluster: Cluster, program: Program) -> None:
         producer.begin_transaction()
         for record in some(80, 10, value):
             producer.produce(program.topic, record.value, record.key, partition=record.partition, timestamp=record.timestamp)
-        producer.flush(60)
+        producer.flush(HANG_SECONDS)
         end(60)
     cluster.settle(program.topic)
 

@@ -18,6 +18,7 @@ from confluent_kafka import Producer
 
 from support import twins
 from support.command_line import Outcome
+from support.patience import HANG_SECONDS
 from support.programs import KeyBy, Program, Record
 from support.streams_apps import Cluster
 
@@ -135,7 +136,7 @@ def abort(cluster: Cluster, topic: str) -> None:
     producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce(topic, struct.pack(">q", 99), b"k0", timestamp=START)
-    producer.flush(60)
+    producer.flush(HANG_SECONDS)
     producer.abort_transaction(60)
     cluster.settle(topic)
 

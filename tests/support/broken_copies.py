@@ -6,31 +6,43 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+
 from support import twins
+from support.captured import built_agent
 from support.examples import Copy
 from support.programs import Record
 from support.streams import compacted_view
 
+LOCAL_STATES = pytest.mark.parametrize("local_state", ["wiped", pytest.param("stale", marks=pytest.mark.long)])
+"""Wiped: the changelogs and the local state are lost. Stale: there are wrong records in the changelogs, and local state from before."""
+
 
 def break_and_rebuild(
-    wiped: Copy, stale: Copy, twin: Copy, earlier: Path, *, lose: Callable[[str], object] | None = None, options: Sequence[str] = ()
+    broken: Copy,
+    twin: Copy,
+    local_state: str,
+    earlier: Path,
+    *,
+    lose: Callable[[str], object] | None = None,
+    options: Sequence[str] = (),
 ) -> None:
-    """Break two copies, let kops rebuild both, and compare what they hold with the twin.
+    """Break a copy, let kops rebuild it, and compare what it holds with the twin.
 
-    :param wiped: loses its changelogs and its local state
-    :param stale: has wrong records in its changelogs, and local state from before
-    :param earlier: that local state, as ``twins.keep`` has kept it
+    :param local_state: one of ``LOCAL_STATES``
+    :param earlier: the stale one, as ``twins.keep`` has kept it
     :param lose: how a changelog is lost; emptied when left out
     :param options: of the rebuild
     """
-    for topic in wiped.changelogs.values():
-        (lose or wiped.cluster.empty)(topic)
-    shutil.rmtree(wiped.state)
-    damage(stale)
-    twins.put_back(earlier, stale.state)
-    rebuild(wiped, stale, options=options)
-    for broken in (wiped, stale):
-        assert_same_stores(broken, twin)
+    if local_state == "wiped":
+        for topic in broken.changelogs.values():
+            (lose or broken.cluster.empty)(topic)
+        shutil.rmtree(broken.state)
+    else:
+        damage(broken)
+        twins.put_back(earlier, broken.state)
+    rebuild(broken, options=options)
+    assert_same_stores(broken, twin)
 
 
 def damage(copy: Copy) -> None:
@@ -47,13 +59,18 @@ def damage(copy: Copy) -> None:
         copy.cluster.produce(topic, records)
 
 
-def rebuild(*copies: Copy, options: Sequence[str] = ()) -> None:
-    """Let kops say that the state of the first is wrong, and rebuild all; a rebuild reads back what it wrote."""
-    wrong = copies[0].kops("state", "verify", copies[0].state_file)
-    assert wrong.code == 1, wrong
-    for copy in copies:
-        damaged = [option for store in copy.changelogs for option in ("--damaged", store)]
-        copy.kops("state", "rebuild", copy.state_file, "--yes", *damaged, *options).ok()
+def rebuild(copy: Copy, options: Sequence[str] = ()) -> None:
+    """Let kops rebuild it; a rebuild reads back what it wrote."""
+    damaged = [option for store in copy.changelogs for option in ("--damaged", store)]
+    copy.kops("state", "rebuild", copy.state_file, "--yes", *damaged, *options).ok()
+
+
+def rebuild_by_program(copy: Copy) -> None:
+    """Let kops see how the copy's own program starts, and rebuild what it lost by that program."""
+    built_agent()
+    capture = copy.folder / "capture.json"
+    copy.run_kops("streams", "capture", "--out", capture, "--", *copy.command(copy.state)).ok()
+    copy.kops("state", "rebuild", "--app", capture, "--yes", "--accept-inexact").ok()
 
 
 def assert_same_stores(copy: Copy, twin: Copy) -> None:

@@ -22,6 +22,7 @@ from kops.config.paths import directories
 from kops.core.errors import MissingRequirement
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
+from support.patience import HANG_SECONDS
 
 
 def options(path: str | None = None) -> list[str]:
@@ -59,7 +60,7 @@ def make() -> None:
 
 def _wait_for_sparks(folder: Path) -> None:
     """Wait until the JVM of Spark has begun to write its archive: kops takes it when it is 5 s old, before a lane comes to start Spark."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_SECONDS
     while time.monotonic() < deadline:
         begun = [leaves for leaves in folder.glob("*.jsa.*") if leaves.is_dir() and not any(leaves.iterdir())]
         if not begun:
@@ -87,7 +88,9 @@ def _run_a_broker(folder: Path, jars: Sequence[Path]) -> None:
         kafka.commit(program.application, {(program.topic, 0): 1})
         (folder / "state.yaml").write_text(json.dumps(program.state_file()))
         verify = [sys.executable, "-m", "kops", "state", "verify", folder / "state.yaml", "-B", sandbox.bootstrap_servers]
-        subprocess.run(verify, env=_environment(folder), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+        subprocess.run(
+            verify, env=_environment(folder), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=HANG_SECONDS
+        )
     finally:
         cluster.down(sandbox, delete=True)
 

@@ -20,7 +20,7 @@ from kops.sandbox.model import Worker
 from kops.sandbox.ports import pick
 from support import services
 from support.lanes import TAKEN
-from support.skipped import LONG
+from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
 PLUGINS = (FILE_STREAM,)
@@ -63,7 +63,7 @@ class ConnectWorkers:
         def answered() -> bool:
             for url in self.urls:
                 with contextlib.suppress(requests.ConnectionError):
-                    answers.append(requests.request(method, f"{url}{path}", json=body, timeout=30))
+                    answers.append(requests.request(method, f"{url}{path}", json=body, timeout=HANG_SECONDS))
                     return answers[-1].status_code not in (409, 500)
             return False
 
@@ -114,7 +114,7 @@ def connect_workers(request, broker, jdk, tmp_path_factory):
     except MissingRequirement as missing:
         pytest.skip(str(missing))
     without = ""
-    later = TAKEN in os.environ and bool(os.environ.get(LONG))  # a lane may come to the tests of databases
+    later = TAKEN in os.environ  # a lane may come to the tests of databases
     if later or any("database_plugins" in item.fixturenames for item in request.session.items):
         try:
             plugins += [plugin_folder(cache, coordinate) for coordinate in FOR_DATABASES]
@@ -144,9 +144,9 @@ def database_plugins(connect_workers):
 def _delete_topics(broker, names: list[str]) -> None:
     from confluent_kafka.admin import AdminClient
 
-    for gone in AdminClient(broker.client).delete_topics(names, operation_timeout=30).values():
+    for gone in AdminClient(broker.client).delete_topics(names, operation_timeout=HANG_SECONDS).values():
         with contextlib.suppress(Exception):  # a worker that never came up made none
-            gone.result(30)
+            gone.result(HANG_SECONDS)
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from typing import Any
 from confluent_kafka import Consumer
 
 from kops.core.offsets.apache_csv import OffsetRow, read_offsets
+from support.patience import HANG_SECONDS
 from support.streams import java_command
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 
 SOURCES = Path(__file__).parent.parent / "broker" / "oracle"
 STREAM_TIME_130 = "AgAAAAAAAACC"
@@ -38,7 +39,7 @@ def member(servers: str, group: str, *topics: str, consumer: Any = None, **setti
     thread.start()
     try:
         if consumer is None:
-            assert assigned.wait(SECONDS), f"{group} gets no partitions"
+            assert assigned.wait(HANG_SECONDS), f"{group} gets no partitions"
         yield joined
     finally:
         done.set()
@@ -54,11 +55,11 @@ def visitor(servers: str, group: str, *topics: str) -> Iterator[None]:
     def visit() -> None:
         with member(servers, group, *topics):
             joined.set()
-            leave.wait(SECONDS)
+            leave.wait(HANG_SECONDS)
 
     thread = threading.Thread(target=visit)
     thread.start()
-    assert joined.wait(SECONDS)
+    assert joined.wait(HANG_SECONDS)
     threading.Timer(0.5, leave.set).start()
     yield
     thread.join()
@@ -90,7 +91,7 @@ class ApacheTool:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(300)
+            process.wait(HANG_SECONDS)
 
     def run(self, *arguments: str) -> str:
         """Return what the tool prints."""

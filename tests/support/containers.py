@@ -21,10 +21,10 @@ from kops.sandbox.model import HOST, Node, Sandbox, Worker
 from kops.sandbox.registry import RegistryServer
 from kops.sandbox.settings import server_settings
 from kops.sandbox.workers import HEAP_MEGABYTES, ConnectCluster, worker_settings
+from support.patience import HANG_SECONDS
 
 KAFKA_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 REGISTRY_IMAGE = f"apicurio/apicurio-registry:{REGISTRY_VERSION}"
-SECONDS = 240
 Ready = Callable[[Any], bool]
 """Tells of a container whether what runs in it answers."""
 
@@ -52,7 +52,7 @@ def wait_until(container: Any, ready: Ready) -> None:
 
     :raises RuntimeError: with its log, when it ends before, or does not answer in time
     """
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while not ready(container):
         inner = container.get_wrapped_container()
         inner.reload()

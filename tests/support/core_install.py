@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 from support.captured import built_agent
 from support.command_line import Outcome
+from support.patience import HANG_SECONDS
 
 ROOT = Path(__file__).parents[2]
 IN_THE_WHEEL = ("src", "java", "examples/prices", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
@@ -61,7 +62,7 @@ class Installed:
         (work / "driver.py").write_text(DRIVER, "utf-8")
         command = [str(self.python), "-I", str(work / "driver.py"), str(given), str(answers)]
         done = subprocess.run(
-            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False
+            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_SECONDS, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         outcomes, modules = json.loads(answers.read_text("utf-8"))
@@ -92,14 +93,14 @@ def build_wheel(folder: Path) -> Path:
     """Build the wheel from a copy of the source tree; return it."""
     source = source_copy(folder)
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check", "--wheel-dir", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, timeout=HANG_SECONDS)
     (found,) = folder.glob("kops-*.whl")
     return found
 
 
 def install(wheel: Path, folder: Path, *extras: str, java: bool = False) -> Installed:
     """Install a wheel and what its metadata requires with these extras: linked from this environment, so no network is needed."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=HANG_SECONDS)
     (site,) = folder.glob("lib/python*/site-packages")
     with zipfile.ZipFile(wheel) as packed:
         (described,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
@@ -111,7 +112,7 @@ def install(wheel: Path, folder: Path, *extras: str, java: bool = False) -> Inst
             if not file.is_absolute() and ".." not in file.parts and file.suffix != ".pyc":
                 _link(Path(str(file.locate())), site / file)
     options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check", "--target", str(site)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=HANG_SECONDS)
     return Installed(folder, frozenset(found), java)
 
 

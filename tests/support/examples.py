@@ -18,9 +18,10 @@ from confluent_kafka.admin import OffsetSpec
 from kops.config.paths import directories
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from support.command_line import Outcome
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import Entry, compacted_view, compiled, java_with
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HOST = Path(__file__).parents[1] / "examples" / "host" / "ExamplesHost.java"
@@ -212,7 +213,7 @@ class Copy:
             yield process
         finally:
             process.kill()
-            process.wait(SECONDS)
+            process.wait(HANG_SECONDS)
 
     def command(self, state: Path, **settings: str) -> list[str]:
         """Return what starts it in a process of its own."""
@@ -248,14 +249,14 @@ def process(copies: Sequence[Copy], *steps: Mapping[str, Sequence[Record]]) -> N
     copies[0].host.stop(*(copy.host_name for copy in copies))
 
 
-def wait_until_processed(copy: Copy, *, seconds: float = SECONDS) -> None:
+def wait_until_processed(copy: Copy, *, seconds: float = HANG_SECONDS) -> None:
     """Wait until an application has committed the end of every topic that it reads."""
     admin, counts = copy.cluster.admin, copy.cluster.topics(copy.prefix)
     topics = [copy.prefix + topic for topic in copy.inputs]
     wanted = {TopicPartition(topic, number): OffsetSpec.latest() for topic in topics for number in range(counts[topic])}
 
     def processed() -> bool:
-        ends = {(at.topic, at.partition): found.result(SECONDS).offset for at, found in admin.list_offsets(wanted).items()}
+        ends = {(at.topic, at.partition): found.result(HANG_SECONDS).offset for at, found in admin.list_offsets(wanted).items()}
         committed = copy.cluster.committed(copy.application)
         return all(committed.get(at, 0) >= end for at, end in ends.items())
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from support.patience import HANG_SECONDS
+
 REBALANCING = {"error_code": 409, "message": "Cannot complete request momentarily due to stale configuration"}
 HANG_UP, SLEEP = "hang up", "sleep"
 
@@ -60,7 +62,7 @@ class FaultyWorker:
                 answer = worker._answers.popleft() if len(worker._answers) > 1 else worker._answers[0]
                 if answer.body in (HANG_UP, SLEEP):
                     if answer.body == SLEEP:
-                        worker._over.wait(600)
+                        worker._over.wait(HANG_SECONDS)
                     self.close_connection = True
                     return
                 self.send_response(answer.status)

@@ -15,7 +15,8 @@ import pytest
 
 from kops.config.paths import directories
 from support.examples import EXAMPLES
-from support.streams_apps import SECONDS, wait_for
+from support.patience import HANG_SECONDS
+from support.streams_apps import wait_for
 
 FOLDER = EXAMPLES / "inventory" / "faust"
 
@@ -30,7 +31,7 @@ def environment() -> Path:
         work = Path(tempfile.mkdtemp(dir=target.parent))
         venv.create(work, with_pip=True)
         pip = [str(work / "bin" / "python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "-r", FOLDER / "requirements.txt"]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(pip, capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
         if done.returncode:
             shutil.rmtree(work)
             pytest.skip(f"no {needed.strip()} from a package index: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
@@ -45,7 +46,7 @@ class Worker:
         self.log = folder / "faust.log"
         options = ["--datadir", str(folder / "data"), "worker", "--without-web", "-l", "info"]
         command = [str(environment() / "bin" / "python"), "-m", "faust", "-A", "inventory_faust", *options]
-        settings = {**os.environ, "KAFKA": servers, "PREFIX": prefix, "PYTHONDONTWRITEBYTECODE": "1"}
+        settings = {**os.environ, "KAFKA": servers, "PREFIX": prefix, "PYTHONPATH": str(FOLDER.parent), "PYTHONDONTWRITEBYTECODE": "1"}
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(command, cwd=FOLDER, env=settings, stdout=output, stderr=output)
 
@@ -55,4 +56,4 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(SECONDS)
+        self._process.wait(HANG_SECONDS)

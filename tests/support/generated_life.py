@@ -27,12 +27,12 @@ from support.generated import (
 )
 from support.generated_stores import Filled
 from support.generated_truth import Held, latest
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import compacted_view, java_command
-from support.streams_apps import SECONDS, Cluster, read_record, run_together, runner_arguments, wait_for
+from support.streams_apps import Cluster, read_record, run_together, runner_arguments, wait_for
 
 Offsets = dict[tuple[str, int], int]
-PATIENCE = 5 * SECONDS
 LOST = (0.15, 0.4, 0.8)
 """The share of keys that are lost."""
 _SKIPPED_RECORDS = 2
@@ -74,15 +74,15 @@ def _folder(folder: Path, life: Life, at: int) -> Path:
 def _skip(cluster: Cluster, life: Life) -> None:
     """Move an application beyond a few records of each partition."""
     group = life.application
-    wait_for(f"{group} to have no members", lambda: not cluster.admin.describe_consumer_groups([group])[group].result(30).members)
+    wait_for(f"{group} to have no members", lambda: not cluster.admin.describe_consumer_groups([group])[group].result(HANG_SECONDS).members)
     committed = cluster.committed(group)
     cluster.commit(group, {at: min(committed.get(at, 0) + _SKIPPED_RECORDS, end) for at, end in _ends(cluster, life).items()})
 
 
 def _ends(cluster: Cluster, life: Life) -> Offsets:
     wanted = {TopicPartition(one.topic, at): OffsetSpec.latest() for one in life.made.inputs for at in range(one.partitions)}
-    found = cluster.admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=SECONDS)
-    return {(at.topic, at.partition): future.result(SECONDS).offset for at, future in found.items()}
+    found = cluster.admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=HANG_SECONDS)
+    return {(at.topic, at.partition): future.result(HANG_SECONDS).offset for at, future in found.items()}
 
 
 def _abort(cluster: Cluster, name: str, records: Mapping[str, Sequence[Record]]) -> None:
@@ -90,14 +90,14 @@ def _abort(cluster: Cluster, name: str, records: Mapping[str, Sequence[Record]])
     if not any(records.values()):
         return
     producer = Producer({"bootstrap.servers": cluster.servers, "transactional.id": f"generated-{name}"})
-    producer.init_transactions(SECONDS)
+    producer.init_transactions(HANG_SECONDS)
     producer.begin_transaction()
     for topic, record in ((topic, record) for topic, several in records.items() for record in several):
         producer.produce(
             topic, record.value, record.key, partition=record.partition, timestamp=record.timestamp, headers=list(record.headers)
         )
-    producer.flush(SECONDS)
-    producer.abort_transaction(SECONDS)
+    producer.flush(HANG_SECONDS)
+    producer.abort_transaction(HANG_SECONDS)
     for topic, several in records.items():
         if several:
             cluster.settle(topic)
@@ -136,10 +136,10 @@ def _kill_when(end: str, instances: Sequence[Sequence[str]], version: str, log: 
         return enough
 
     try:
-        wait_for(f"{end} of {len(instances)} instances", said, PATIENCE)
+        wait_for(f"{end} of {len(instances)} instances", said)
     finally:
         process.kill()
-        process.wait(SECONDS)
+        process.wait(HANG_SECONDS)
 
 
 def logs(cluster: Cluster, life: Life) -> dict[str, list[Record]]:
@@ -158,7 +158,7 @@ def logs(cluster: Cluster, life: Life) -> dict[str, list[Record]]:
         }
     )
     found: dict[str, list[Record]] = {store: [] for store in stores.values()}
-    left, deadline = len(wanted), time.monotonic() + PATIENCE
+    left, deadline = len(wanted), time.monotonic() + HANG_SECONDS
     try:
         consumer.assign(wanted)
         while left:

@@ -20,6 +20,7 @@ import pytest
 from kops.config.paths import directories
 from kops.gateways.machine.jars import JarSet, jars_of
 from kops.gateways.machine.maven import Artifact
+from support.patience import HANG_SECONDS
 from support.streams import java_command
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ class Judge:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(300)
+            process.wait(HANG_SECONDS)
         self._errors.close()
 
     def ask(self, family: str, cases: Sequence[Any]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from kops.config.connection import Connection
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways.machine.jars import KAFKA_VERSION, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
+from support.patience import HANG_SECONDS
 from support.services import VERSION, own_kafkas, shared_kafka
 
 
@@ -130,12 +131,12 @@ def topic(broker, unique):
     ) -> str:
         name = name or unique(prefix)
         new = NewTopic(name, num_partitions=partitions, replication_factor=replication_factor, config=config or {})
-        admin.create_topics([new], operation_timeout=30)[name].result(30)
+        admin.create_topics([new], operation_timeout=HANG_SECONDS)[name].result(HANG_SECONDS)
         made.append(name)
         return name
 
     yield create
     if made:
-        for gone in admin.delete_topics(made, operation_timeout=30).values():
+        for gone in admin.delete_topics(made, operation_timeout=HANG_SECONDS).values():
             with contextlib.suppress(Exception):  # the test may have deleted it
-                gone.result(30)
+                gone.result(HANG_SECONDS)

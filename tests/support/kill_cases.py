@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from support.connect import FILE_SINK
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import compacted_view
 from support.streams_apps import SECONDS, wait_for
@@ -57,7 +58,7 @@ class Parts:
 
     def setting(self, topic: str, name: str) -> str:
         resource = ConfigResource(ResourceType.TOPIC, f"{self.name}-{topic}")
-        return self.cluster.admin.describe_configs([resource])[resource].result(60)[name].value
+        return self.cluster.admin.describe_configs([resource])[resource].result(HANG_SECONDS)[name].value
 
 
 @dataclass
@@ -176,7 +177,7 @@ def _schema(parts: Parts) -> tuple[Sequence[object], Callable[[], Any], str]:
     file.write_text(json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}))
 
     def look() -> list[int]:
-        answer = requests.get(f"{url}/subjects/{subject}/versions", timeout=60)
+        answer = requests.get(f"{url}/subjects/{subject}/versions", timeout=HANG_SECONDS)
         return answer.json() if answer.status_code == 200 else []
 
     parts.fixture("monkeypatch").setenv("KOPS_REGISTRY_URL", url)

@@ -15,13 +15,14 @@ BEFORE_ENTRY, WITH_ENTRY, FIRST, ALL, READ_BACK, CLOSED = STEPS = (
     "before the entry is closed",
     "before earlier entries are marked",
 )
-SECONDS = 300
 
 
 def run(step: str, *arguments: object) -> None:
     """Run kops as a process of its own until it ends itself at a step."""
+    from support.patience import HANG_SECONDS
+
     command = [sys.executable, __file__, step, *map(str, arguments)]
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert ended.returncode == -signal.SIGKILL, (ended.returncode, step, ended.stdout, ended.stderr)
 
 

@@ -6,19 +6,8 @@
 from fnmatch import fnmatchcase
 
 LONG = (
-    # The walk-throughs of examples whose mechanisms other tests prove on applications of their own; the demo stays.
-    "examples/test_captcha.py::*",
-    "examples/test_file_to_file.py::*",
-    "examples/test_inventory.py::*",
-    "examples/test_inventory_faust.py::*",
+    # A program that no state file can say; test_captcha rebuilds one by its own program too.
     "examples/test_own_code.py::*",
-    "examples/test_page_views.py::*",
-    "examples/test_prices_whole.py::*",
-    "examples/test_regions.py::*",
-    "examples/test_reprocess.py::*",
-    "examples/test_routing.py::*",
-    "examples/test_stream_or_table.py::*",
-    "examples/test_word_count.py::*",
     # Servers of Spark besides this machine's own: two workers that share the work, and Spark Connect, which takes two minutes.
     "spark/test_cluster.py::*",
     "spark/test_secured.py::*",
@@ -42,7 +31,8 @@ LONG = (
     "broker/test_batch_producer.py::test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing",
     "sandbox/test_command.py::test_two_sandboxes_run_side_by_side",
     "sandbox/test_command.py::test_a_stale_pid_is_never_touched",
-    "connect/test_databases.py::*",
+    # What Debezium's slot keeps; the way of the rows and back is examples/test_prices_whole.
+    "connect/test_databases.py::test_debezium_rereads_rows_retained_by_slot",
     "streams/test_tables_application.py::test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written",
     "streams/test_tables_application.py::test_versioned_store_is_recreated_and_the_application_restores_it",
     "streams/test_state_moves_refused.py::test_suppress_buffer_moves_with_its_headers_and_is_undone",

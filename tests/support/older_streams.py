@@ -14,6 +14,7 @@ from kops.config.paths import directories
 from kops.gateways.machine.jars import JarSet, class_path, jars_of
 from kops.gateways.machine.jdk import require_jdk
 from kops.gateways.machine.maven import Artifact
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import JVM_OPTIONS, Held, Written, compiled
 
@@ -35,7 +36,7 @@ def older_windows(program: Program, cases: Sequence[Sequence[Record]]) -> list[t
     command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", class_path([*jars, classes]), _SOURCE.stem]
     feeds = [[[_text(record.key), _text(record.value), record.timestamp] for record in case] for case in cases]
     request = {**program.window.as_json(), "retention": program.window.kept, "cases": feeds}
-    done = subprocess.run(command, input=json.dumps(request) + "\n", capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, input=json.dumps(request) + "\n", capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return [_answer(program, answer) for answer in json.loads(done.stdout)]

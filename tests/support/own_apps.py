@@ -17,9 +17,10 @@ from support.captured import SOURCES as CAPTURED
 from support.captured import apache_examples
 from support.forked import forked
 from support.own_code import TREE, jars_of_streams
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import Entry, compacted_view, compiled, java_with
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 
 SOURCES = TREE / "tests" / "streams" / "own_code_apps"
 
@@ -91,12 +92,12 @@ class App:
             wait_for(f"{self.application} to process all", lambda: self._is_through(running))
             for process, log in running:
                 process.terminate()
-                process.wait(SECONDS)
+                process.wait(HANG_SECONDS)
                 assert self.last_words in log.read_text(), log.read_text()[-3000:]
         finally:
             for process in processes:
                 process.kill()
-                process.wait(SECONDS)
+                process.wait(HANG_SECONDS)
 
     def _started(self, number: int, log: Path) -> subprocess.Popen[bytes]:
         state = str(self.folder / "state")

@@ -15,6 +15,7 @@ from kops.config.paths import directories
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.jars import class_path, jars_of, kafka_set
 from support import older_streams
+from support.patience import HANG_SECONDS
 from support.streams import JVM_OPTIONS, compiled, java_with
 
 TREE = Path(__file__).parent.parent.parent
@@ -67,7 +68,7 @@ class Host:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(60)
+            process.wait(HANG_SECONDS)
         self._errors.close()
 
     @property

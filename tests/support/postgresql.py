@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.examples import EXAMPLES
+from support.patience import HANG_SECONDS
 
 FOLDER = EXAMPLES / "prices" / "postgresql"
 
@@ -25,7 +26,7 @@ class Server:
     def sql(self, database: str, *options: str) -> list[list[str]]:
         """Run psql; return the rows, all values as texts."""
         environment = {**os.environ, **self.variables, "PGDATABASE": database}
-        done = subprocess.run([*self._psql, *options], env=environment, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run([*self._psql, *options], env=environment, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
         assert done.returncode == 0, done.stderr
         return [line.split("\t") for line in done.stdout.splitlines()]
 

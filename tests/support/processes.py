@@ -6,7 +6,8 @@ import signal
 import subprocess
 from collections.abc import Iterator
 
-from support.streams_apps import SECONDS, wait_for
+from support.patience import HANG_SECONDS
+from support.streams_apps import wait_for
 
 
 def descendants(pids: set[int]) -> set[int]:
@@ -60,7 +61,7 @@ def end(process: subprocess.Popen, number: signal.Signals = signal.SIGKILL) -> s
     """
     started = descendants({process.pid})
     process.send_signal(number)
-    _, said = process.communicate(timeout=SECONDS)
+    _, said = process.communicate(timeout=HANG_SECONDS)
     wait_until_gone(started)
     return str(said)
 
@@ -74,4 +75,4 @@ def wait_until_gone(started: set[int]) -> None:
         started.update(descendants(started))
         return started & alive
 
-    wait_for("what it started to end", lambda: not left(), 2 * SECONDS)
+    wait_for("what it started to end", lambda: not left())

@@ -19,9 +19,10 @@ from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, jars_o
 from kops.gateways.machine.maven import Artifact
 from support.captured import EXAMPLES, ROOT, java, quarkus_app, spring_jar
 from support.own_code import jars_of_streams
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams import Entry, compiled
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 
 SOURCES = ROOT / "tests" / "streams" / "public_apps"
 SCALA = JarSet(
@@ -205,11 +206,11 @@ class _Running:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(SECONDS)
+        self.process.wait(HANG_SECONDS)
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(SECONDS)
+        self.process.wait(HANG_SECONDS)
 
 
 @dataclass(frozen=True)

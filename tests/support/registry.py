@@ -3,6 +3,7 @@
 import pytest
 import requests
 
+from support.patience import HANG_SECONDS
 from support.services import schema_registry
 
 
@@ -15,7 +16,7 @@ class Registry:
     def register(self, subject: str, schema: str, kind: str = "AVRO", references: list[dict[str, object]] | None = None) -> int:
         """Return the id that a schema gets."""
         body = {"schema": schema, "schemaType": kind, "references": references or []}
-        answer = requests.post(f"{self.url}/subjects/{subject}/versions", json=body, timeout=30)
+        answer = requests.post(f"{self.url}/subjects/{subject}/versions", json=body, timeout=HANG_SECONDS)
         assert answer.status_code == 200, answer.text
         return int(answer.json()["id"])
 

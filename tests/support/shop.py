@@ -16,9 +16,10 @@ from kops.gateways.connect.plugins import plugin_folder
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from support.connect import CONVERTER
 from support.examples import EXAMPLES
+from support.patience import HANG_SECONDS
 from support.postgresql import FOLDER, Database
 from support.streams import compiled, java_with
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 
 EXPECTED = "select item, sum(price::float8) from prices group by item order by item"
 HELD = "select item, total from totals order by item"
@@ -89,14 +90,14 @@ class Shop:
         return [(row["key"]["id"], *((row["value"] or {}).get(name) for name in ("item", "price"))) for row in found]
 
     @contextmanager
-    def running(self):
+    def running(self, guarantee="at_least_once"):
         """Run the application, in a process of its own as the README does; closed at the end."""
         cache = directories(os.environ).cache
         jars = [*jars_of(kafka_set(), cache), *plugin_folder(cache, CONVERTER).rglob("*.jar")]
         classes = compiled(FOLDER / "ShopApplication.java", KAFKA_VERSION, jars, [EXAMPLES / "common" / "Example.java"])
         log = self.folder / "application.log"
         command = [*java_with(class_path([*jars, classes])), "ShopApplication", self.cluster.servers, str(self.state)]
-        command += ["--prefix", self.prefix, "--config", "group.protocol=classic"]
+        command += ["--prefix", self.prefix, "--config", "group.protocol=classic", "--config", f"processing.guarantee={guarantee}"]
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "REGISTRY_URL": self.registry_url})
         try:
@@ -108,10 +109,10 @@ class Shop:
             wait_for(f"the application to be READY ({log})", ready)
             yield
             process.terminate()
-            assert process.wait(SECONDS) == 0, log.read_text(errors="replace")
+            assert process.wait(HANG_SECONDS) == 0, log.read_text(errors="replace")
         finally:
             process.kill()
-            process.wait(SECONDS)
+            process.wait(HANG_SECONDS)
 
 
 @pytest.fixture

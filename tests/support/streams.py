@@ -19,6 +19,7 @@ from kops.config.paths import directories
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
 from support import class_archive
+from support.patience import HANG_SECONDS
 from support.programs import Headers, Program, Record
 
 JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "oracle"
@@ -73,7 +74,7 @@ class Oracle:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(300)
+            process.wait(HANG_SECONDS)
         self._errors.close()
 
     def run(self, program: Program, records: Iterable[Record]) -> Written:

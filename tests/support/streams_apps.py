@@ -39,11 +39,10 @@ from confluent_kafka.admin import (
 )
 
 from kops.gateways.machine.jars import KAFKA_VERSION
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import java_command
 
-SECONDS = 240
-"""How long anything may take before a test calls it broken: no machine is too slow for it."""
 ASKED_AGAIN_SECONDS = 15
 """How long librdkafka is left to look for a coordinator: once a new broker answered that there is none yet, it may never ask again."""
 LONGEST_PAUSE = 0.25
@@ -57,17 +56,17 @@ NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAI
 
 def watermarks(consumer: Consumer, at: TopicPartition) -> tuple[int, int]:
     """Return log start offset and high watermark, once the partition of a topic that was just made has its leader."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while True:
         try:
-            return consumer.get_watermark_offsets(at, 30, cached=False)
+            return consumer.get_watermark_offsets(at, HANG_SECONDS, cached=False)
         except KafkaException as error:
             if error.args[0].code() not in NO_LEADER_YET or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
 
 
-def wait_for(what: str, condition: Callable[[], object], seconds: float = SECONDS) -> None:
+def wait_for(what: str, condition: Callable[[], object], seconds: float = HANG_SECONDS) -> None:
     """Poll until the condition holds.
 
     :raises TimeoutError: naming what was waited for
@@ -117,13 +116,13 @@ class Application:
     def stop(self) -> None:
         """Close it cleanly: it commits and leaves its group."""
         self.process.terminate()
-        self.process.wait(SECONDS)
+        self.process.wait(HANG_SECONDS)
         assert "STOPPED" in self.lines(), "\n".join(self.lines()[-30:])
 
     def kill(self) -> None:
         """End it at once, if it still runs."""
         self.process.kill()
-        self.process.wait(SECONDS)
+        self.process.wait(HANG_SECONDS)
 
 
 @contextlib.contextmanager
@@ -189,7 +188,7 @@ class Runners:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        too_long = threading.Timer(5 * SECONDS, self._process.kill)
+        too_long = threading.Timer(HANG_SECONDS, self._process.kill)
         too_long.start()
         lines: list[str] = []
         try:
@@ -235,15 +234,15 @@ class Cluster:
 
     def create(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
-        self.admin.create_topics([new], operation_timeout=30)[topic].result(30)
+        self.admin.create_topics([new], operation_timeout=HANG_SECONDS)[topic].result(HANG_SECONDS)
         wait_for(f"{topic} to be known", lambda: topic in self.topics(topic))
         return topic
 
     def create_all(self, topics: Mapping[str, int], config: Mapping[str, str] | None = None) -> None:
         """Create many topics at once, each with its number of partitions."""
         new = [NewTopic(name, num_partitions=count, replication_factor=1, config=dict(config or {})) for name, count in topics.items()]
-        for made in self.admin.create_topics(new, operation_timeout=60).values():
-            made.result(60)
+        for made in self.admin.create_topics(new, operation_timeout=HANG_SECONDS).values():
+            made.result(HANG_SECONDS)
         wait_for("the topics to be known", lambda: topics.keys() <= self.topics().keys())
 
     def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
@@ -253,7 +252,7 @@ class Cluster:
 
         def committed() -> bool:  # the coordinator may not have heard of a new topic yet
             try:
-                done = self.admin.alter_consumer_group_offsets([request], request_timeout=ASKED_AGAIN_SECONDS)[group].result(SECONDS)
+                done = self.admin.alter_consumer_group_offsets([request], request_timeout=ASKED_AGAIN_SECONDS)[group].result(HANG_SECONDS)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._TIMED_OUT:
                     raise
@@ -264,14 +263,14 @@ class Cluster:
 
     def topics(self, prefix: str = "") -> dict[str, int]:
         """Return the number of partitions of each topic."""
-        found = self.admin.list_topics(timeout=30).topics
+        found = self.admin.list_topics(timeout=HANG_SECONDS).topics
         return {name: len(topic.partitions) for name, topic in found.items() if name.startswith(prefix)}
 
     def delete(self, *topics: str) -> None:
         """Delete topics, and wait until they are gone; some may be gone already, though a broker still names them."""
-        for topic, gone in self.admin.delete_topics(list(topics), operation_timeout=30).items():
+        for topic, gone in self.admin.delete_topics(list(topics), operation_timeout=HANG_SECONDS).items():
             try:
-                gone.result(30)
+                gone.result(HANG_SECONDS)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise
@@ -279,8 +278,8 @@ class Cluster:
 
     def delete_all(self, topics: Iterable[str]) -> None:
         """Delete many topics at once, without waiting for the last trace of them."""
-        for gone in self.admin.delete_topics(list(topics), operation_timeout=60).values():
-            gone.result(60)
+        for gone in self.admin.delete_topics(list(topics), operation_timeout=HANG_SECONDS).values():
+            gone.result(HANG_SECONDS)
 
     def produce(self, topic: str, records: Iterable[Record]) -> None:
         """Write records to one topic; see :meth:`produce_all`."""
@@ -292,7 +291,7 @@ class Cluster:
         settings = {"partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True, "log_level": 2}
         producer = self._producer or Producer({"bootstrap.servers": self.servers, **settings})
         for topic in records:
-            producer.list_topics(topic, timeout=SECONDS)  # otherwise it hears of new partitions after minutes
+            producer.list_topics(topic, timeout=HANG_SECONDS)  # otherwise it hears of new partitions after minutes
         self._producer = None  # until all is written: after an error the next writer gets another one
         for topic, record in ((topic, record) for topic, several in records.items() for record in several):
             assert record.timestamp, "librdkafka takes a timestamp of 0 as now"
@@ -307,7 +306,7 @@ class Cluster:
                 partition=-1 if record.partition is None else record.partition,
                 on_delivery=lambda error, _message: failed.append(error) if error else None,
             )
-        assert producer.flush(60) == 0
+        assert producer.flush(HANG_SECONDS) == 0
         assert not failed, failed[0]
         self._producer = producer
 
@@ -330,7 +329,7 @@ class Cluster:
             consumer.assign([TopicPartition(topic, at.partition, watermarks(consumer, at)[0]) for at in partitions])
             left = len(partitions)
             while left:
-                message = consumer.poll(SECONDS)
+                message = consumer.poll(HANG_SECONDS)
                 assert message is not None, f"nothing from {topic}"
                 error = message.error()
                 if error is None:
@@ -358,7 +357,7 @@ class Cluster:
 
         def latest(isolation: IsolationLevel) -> list[int]:
             found = self.admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.latest()), isolation_level=isolation)
-            return [found[at].result(30).offset for at in partitions]
+            return [found[at].result(HANG_SECONDS).offset for at in partitions]
 
         wait_for(
             "the markers of ended transactions",
@@ -374,7 +373,7 @@ class Cluster:
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaError as KafkaPythonError
 
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while True:
             try:
                 with contextlib.closing(KafkaAdminClient(bootstrap_servers=self.servers.split(","))) as admin:
@@ -396,7 +395,7 @@ class Cluster:
             for name, value in settings.items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        self.admin.incremental_alter_configs([resource])[resource].result(30)
+        self.admin.incremental_alter_configs([resource])[resource].result(HANG_SECONDS)
 
     def slow_down(self, client_id: str, bytes_per_second: float, quota: str = "producer_byte_rate") -> None:
         """Let the broker slow down what this client writes: AlterClientQuotas (49), version 0, for which Apache's tool takes a JVM.
@@ -407,7 +406,7 @@ class Cluster:
         change = struct.pack(">i", 1) + _string(quota) + struct.pack(">d??", bytes_per_second, False, False)
         request = struct.pack(">hhi", 49, 0, 1) + _string("tests") + entity + change
         host, _, port = self.servers.split(",")[0].rpartition(":")
-        with socket.create_connection((host, int(port)), SECONDS) as connection, connection.makefile("rb") as answer:
+        with socket.create_connection((host, int(port)), HANG_SECONDS) as connection, connection.makefile("rb") as answer:
             connection.sendall(struct.pack(">i", len(request)) + request)
             _length, _number, _throttled, count, error = struct.unpack(">iiiih", answer.read(18))
         assert (count, error) == (1, 0), f"the quota of {client_id} is refused: error {error}"
@@ -429,12 +428,12 @@ class Cluster:
                 for _, local, remote, state, *_ in found
             )
 
-        wait_for("the broker to have read what the dead client sent", is_read, 2 * SECONDS)
+        wait_for("the broker to have read what the dead client sent", is_read)
 
     def config(self, topic: str) -> dict[str, str]:
         """Return the settings that the topic itself has."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        entries = self.admin.describe_configs([resource])[resource].result(30)
+        entries = self.admin.describe_configs([resource])[resource].result(HANG_SECONDS)
         return {name: entry.value for name, entry in entries.items() if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
 
     def trim(self, topic: str, before: Mapping[int, int]) -> None:
@@ -446,9 +445,11 @@ class Cluster:
 
         def trimmed() -> bool:
             refused = set()
-            for at, future in self.admin.delete_records([at for some in left.values() for at in some], operation_timeout=30).items():
+            for at, future in self.admin.delete_records(
+                [at for some in left.values() for at in some], operation_timeout=HANG_SECONDS
+            ).items():
                 try:
-                    future.result(30)
+                    future.result(HANG_SECONDS)
                 except KafkaException as error:
                     if error.args[0].code() != KafkaError.POLICY_VIOLATION:  # the broker does not know the new policy yet
                         raise

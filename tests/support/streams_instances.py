@@ -13,6 +13,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
+from support.patience import HANG_SECONDS
 from support.streams import java_command
 from support.streams_apps import Cluster, wait_for
 
@@ -30,7 +31,7 @@ def forget_groups(cluster: Cluster, *names: str) -> None:
     """Delete groups that may be there; one that is not, or still has members, is ignored."""
     for gone in cluster.admin.delete_consumer_groups(list(names)).values():
         with contextlib.suppress(KafkaException):
-            gone.result(30)
+            gone.result(HANG_SECONDS)
 
 
 class Instances:
@@ -53,7 +54,7 @@ class Instances:
         try:
             assert self._process.stdin is not None
             self._process.stdin.close()
-            self._process.wait(300)
+            self._process.wait(HANG_SECONDS)
         finally:
             self._process.kill()
             self._process.wait()

@@ -7,6 +7,8 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as At
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from support.patience import HANG_SECONDS
+
 
 @pytest.fixture
 def admin(broker):
@@ -17,7 +19,7 @@ def admin(broker):
 def topics(broker, run_kops, monkeypatch, admin):
     """Run ``kops topics VERB ...`` on the broker; what it creates is deleted afterwards."""
     monkeypatch.setenv("KOPS_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
-    before = set(admin.list_topics(timeout=30).topics)
+    before = set(admin.list_topics(timeout=HANG_SECONDS).topics)
     made = []
 
     def run(verb, *arguments):
@@ -26,23 +28,23 @@ def topics(broker, run_kops, monkeypatch, admin):
         return run_kops("topics", verb, *arguments)
 
     yield run
-    left = [name for name in dict.fromkeys(made) if name in admin.list_topics(timeout=30).topics and name not in before]
+    left = [name for name in dict.fromkeys(made) if name in admin.list_topics(timeout=HANG_SECONDS).topics and name not in before]
     if left:
-        for future in admin.delete_topics(left, operation_timeout=30).values():
+        for future in admin.delete_topics(left, operation_timeout=HANG_SECONDS).values():
             with contextlib.suppress(KafkaException):  # another fixture was faster
-                future.result(30)
+                future.result(HANG_SECONDS)
 
 
 @pytest.fixture
 def eager_cleaner(cluster):
     """Let the broker's cleaner look for work all the time; by itself it rests for 15 s in between."""
-    node = str(min(cluster.admin.list_topics(timeout=30).brokers))
+    node = str(min(cluster.admin.list_topics(timeout=HANG_SECONDS).brokers))
 
     def rest(milliseconds):
         kind = AlterConfigOpType.SET if milliseconds else AlterConfigOpType.DELETE
         entry = ConfigEntry("log.cleaner.backoff.ms", milliseconds, incremental_operation=kind)
         resource = ConfigResource(ResourceType.BROKER, node, incremental_configs=[entry])
-        cluster.admin.incremental_alter_configs([resource])[resource].result(30)
+        cluster.admin.incremental_alter_configs([resource])[resource].result(HANG_SECONDS)
 
     rest("100")
     yield
@@ -53,7 +55,7 @@ def produce(broker, topic, count=3):
     producer = Producer(broker.client)
     for number in range(count):
         producer.produce(topic, key=b"k", value=str(number).encode())
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_SECONDS) == 0
 
 
 def commit(broker, topic, group, offset=1):

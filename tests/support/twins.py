@@ -13,6 +13,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from support.command_line import Outcome
+from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
 from support.streams_apps import Cluster, run_all_to_the_end
@@ -141,5 +142,5 @@ def pass_over(twin: Twin, records: int, time: int) -> None:
     reached = cluster.committed(program.application)[program.topic, 0]
     moved = TopicPartition(program.topic, 0, reached + records, encode(OffsetMetadata(time)))
     request = ConsumerGroupTopicPartitions(program.application, [moved])
-    (done,) = cluster.admin.alter_consumer_group_offsets([request])[program.application].result(60).topic_partitions
+    (done,) = cluster.admin.alter_consumer_group_offsets([request])[program.application].result(HANG_SECONDS).topic_partitions
     assert not done.error

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from support.patience import HANG_SECONDS
+
 DRIVER = """
 import kops.cli.frame.main
 from kops.__main__ import main
@@ -20,5 +22,5 @@ raise SystemExit(main())
 
 def test_exit_code_survives_ctrl_c_inside_exec(tmp_path):
     (tmp_path / "driver.py").write_text(DRIVER, "utf-8")
-    done = subprocess.run([sys.executable, "-m", "driver"], cwd=tmp_path, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-m", "driver"], cwd=tmp_path, check=False, timeout=HANG_SECONDS)
     assert done.returncode == 130

@@ -1,4 +1,4 @@
-"""How many pieces each shop has, as a table of Faust: ``faust -A inventory_faust worker --without-web``.
+"""How many pieces of each item a shop has, as a table of Faust: ``PYTHONPATH=.. faust -A inventory_faust worker --without-web``.
 
 Reads the topic ``movements`` (key, the id of the shop; value {"item": "chair", "quantity": -2}) and keeps the table ``stock``, whose
 changelog is ``inventory-faust-stock-changelog``. KAFKA names the brokers, PREFIX goes before all names.
@@ -25,7 +25,7 @@ app = faust.App(
     stream_wait_empty=False,
 )
 movements = app.topic(f"{PREFIX}movements", key_type=str, value_serializer="json", partitions=PARTITIONS)
-stock = app.Table("stock", default=int, partitions=PARTITIONS)
+stock = app.Table("stock", default=dict, partitions=PARTITIONS)
 step = Stock()
 
 

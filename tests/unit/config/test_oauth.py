@@ -14,6 +14,7 @@ from kops.config.java import java_settings, java_system_properties
 from kops.config.librdkafka import librdkafka_settings
 from kops.config.oauth import OPAQUE_LIFETIME, TokenCommand, expiry
 from kops.core.errors import ConfigError
+from support.patience import HANG_SECONDS
 
 from .conftest import JWT, JWT_EXPIRY, PASSWORD
 from .java_check import ask_java
@@ -53,7 +54,7 @@ def test_librdkafka_asks_the_token_endpoint(connections, token_endpoint):
     url, asked = token_endpoint
     connection = replace(connections["oauth"], oauth=replace(connections["oauth"].oauth, token_url=url))
     client = AdminClient(librdkafka_settings(connection) | {"log_level": 0})
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + HANG_SECONDS
     while not asked and time.monotonic() < deadline:
         client.poll(0.1)
     assert asked[0] == WANTED

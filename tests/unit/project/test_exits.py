@@ -21,6 +21,7 @@ from kops.gateways.registry.client import SchemaRegistry
 from kops.operations.connect import change
 from kops.operations.sandbox import manage as sandbox
 from support.faulty_connect import Answer, faulty_worker
+from support.patience import HANG_SECONDS
 
 __all__ = ["faulty_worker"]
 
@@ -128,7 +129,9 @@ def test_a_pipe_that_breaks_elsewhere_is_an_error(reads):
     mine, theirs = os.pipe()
     if not reads:
         os.close(mine)
-    done = subprocess.run([sys.executable, "-c", PROGRAM], stdout=theirs, stderr=subprocess.PIPE, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], stdout=theirs, stderr=subprocess.PIPE, text=True, check=False, timeout=HANG_SECONDS
+    )
     os.close(theirs)
     if reads:
         os.close(mine)

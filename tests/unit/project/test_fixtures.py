@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kops.config.paths import directories
+from support.patience import HANG_SECONDS
 
 TESTS = Path(__file__).parents[2]
 ALONE = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -31,7 +32,7 @@ def test_what_kops_exits_with_and_says(run_kops):
 
 
 def test_kops_as_a_process(kops_process):
-    out, _ = kops_process("--version").communicate(timeout=300)
+    out, _ = kops_process("--version").communicate(timeout=HANG_SECONDS)
     assert out.startswith("kops")
 
 
@@ -42,7 +43,7 @@ def test_what_was_left_out_is_listed_at_the_end(tmp_path):
         "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef test_docker(n): pytest.skip('no Docker')\ndef test_done(): pass\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=ALONE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False, env=ALONE)
     assert done.stdout.splitlines()[-2] == "2 tests: no Docker", done.stdout
 
 
@@ -68,7 +69,7 @@ def test_long_variants_alone_are_found_in_the_files_of_a_lane(tmp_path):
     (tmp_path / "taken").mkdir()
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
     environment = {**ALONE, "KOPS_TEST_TAKEN": str(tmp_path / "taken"), "KOPS_TEST_LONG": "only"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False, env=environment)
     assert (done.returncode, done.stdout.splitlines()[-2]) == (0, "1 test: others, which `make test` runs"), done.stdout
     assert "1 passed, 1 deselected" in done.stdout
 
@@ -82,5 +83,5 @@ def test_a_quick_run_leaves_out_slow_tests(tmp_path):
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
     quick = {**ALONE, "KOPS_TEST_QUICK": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=quick)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False, env=quick)
     assert done.stdout.splitlines()[-2] == "2 tests: slow ones, which `make test` runs", done.stdout

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from support.patience import HANG_SECONDS
+
 HEAVY = {
     "confluent_kafka",
     "kafka",
@@ -39,7 +41,7 @@ def imported(*arguments, **environment):
         [sys.executable, "-c", PROGRAM, *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG_SECONDS,
         check=False,
         env={**os.environ, **environment},
     )

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from support.faulty_connect import Answer, expanded, faulty_worker
+from support.patience import HANG_SECONDS
 
 __all__ = ["faulty_worker"]
 TRACE = """org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask due to unrecoverable exception.
@@ -83,13 +84,13 @@ def test_unknown_name_is_rejected(faulty_worker, ask):
 def test_connector_names_are_completed(faulty_worker, monkeypatch):
     worker = faulty_worker(Answer(200, {name: expanded(name, "RUNNING") for name in ("orders-sink", "orders-source", "other")}))
     words = {
-        "KOPS_COMPLETION_SECONDS": "60",
+        "KOPS_COMPLETION_SECONDS": str(HANG_SECONDS),
         "_KOPS_COMPLETE": "bash_complete",
         "COMP_WORDS": "kops connect restart orders",
         "COMP_CWORD": "3",
     }
     environment = {**os.environ, **words, "KOPS_CONNECT_URLS": worker.url, "KOPS_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
-    done = subprocess.run([sys.executable, "-m", "kops"], env=environment, capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run([sys.executable, "-m", "kops"], env=environment, capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
     assert done.stdout.split() == ["plain,orders-sink", "plain,orders-source"]
 
 

@@ -21,6 +21,7 @@ from kops.core.topics.settings import (
     readable_value,
 )
 from kops.gateways.machine.jars import class_path
+from support.patience import HANG_SECONDS
 
 DUMP = """
 import org.apache.kafka.storage.internals.log.LogConfig;
@@ -53,7 +54,7 @@ def test_the_table_is_that_of_kafka(jdk, kafka_jar_files, tmp_path):
     source = tmp_path / "Dump.java"
     source.write_text(DUMP)
     out = subprocess.run(
-        [jdk.java, "-cp", class_path(kafka_jar_files), source], capture_output=True, text=True, check=True, timeout=300
+        [jdk.java, "-cp", class_path(kafka_jar_files), source], capture_output=True, text=True, check=True, timeout=HANG_SECONDS
     ).stdout
     kafkas = {name: (type_, validator) for name, type_, validator in (line.split("|") for line in out.splitlines())}
     assert {name: described(kind) for name, kind in SETTINGS.items()} == kafkas

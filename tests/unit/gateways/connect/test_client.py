@@ -10,6 +10,7 @@ from kops.config.connection import Connection, Http, Secret
 from kops.core.errors import AuthenticationFailed, AuthorizationFailed, OperationFailed, TimedOut, Unreachable
 from kops.gateways.connect import Connect
 from support.faulty_connect import expanded
+from support.patience import HANG_SECONDS
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def worker():
             def do_GET(self):
                 start.asked.append((self.path, self.headers.get("Authorization")))
                 if wait:
-                    wait.wait(600)
+                    wait.wait(HANG_SECONDS)
                 self.send_response(status)
                 self.end_headers()
                 self.wfile.write(content)
@@ -43,7 +44,7 @@ def worker():
 
 
 def connection(*urls, **more):
-    return Connection(("b:1",), connect_urls=urls, timeout=60.0, **more)
+    return Connection(("b:1",), connect_urls=urls, timeout=HANG_SECONDS, **more)
 
 
 def test_the_first_worker_that_answers_is_asked(worker):

@@ -10,6 +10,7 @@ from kops.config.connection import Connection, Http, Secret
 from kops.core.errors import AuthenticationFailed, KopsError, NotFound, OperationFailed, StateMoved, TimedOut, Unreachable
 from kops.gateways.connect import Connect
 from support.faulty_connect import HANG_UP, REBALANCING, SLEEP, Answer, faulty_worker
+from support.patience import HANG_SECONDS
 
 __all__ = ["faulty_worker"]
 PROXY = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
@@ -20,7 +21,7 @@ LOST_LEADER = {"error_code": 500, "message": "IO Error trying to forward REST re
 def connect():
     """Make a client whose words are kept: ``connect(worker, worker)``."""
 
-    def make(*workers, timeout=60.0):
+    def make(*workers, timeout=HANG_SECONDS):
         urls = tuple(worker if isinstance(worker, str) else worker.url for worker in workers)
         return Connect(Connection(("b:1",), connect_urls=urls, timeout=timeout), make.said.append)
 
@@ -186,7 +187,7 @@ def certificate(tmp_path):
 def test_tls_and_basic_auth(faulty_worker, certificate):
     worker, said = faulty_worker(Answer(200, {}), certificate=certificate), []
     login = Http(ca_file=str(certificate), connect_username="me", connect_password=Secret("test", lambda: "hunter2"))
-    trusting = Connection(("b:1",), connect_urls=(worker.url,), http=login, timeout=60.0)
+    trusting = Connection(("b:1",), connect_urls=(worker.url,), http=login, timeout=HANG_SECONDS)
     assert Connect(trusting, said.append).connectors() == ()
     assert worker.headers[0]["Authorization"] == "Basic bWU6aHVudGVyMg=="
     with pytest.raises(Unreachable) as untrusted:

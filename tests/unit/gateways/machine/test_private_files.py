@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from kops.gateways.machine.private_files import keep_renewed, run_folder
+from support.patience import HANG_SECONDS
 
 CHILD = """
 import sys, time
@@ -33,18 +34,18 @@ def test_run_folder_is_deleted_with_its_process_or_by_the_next(tmp_path):
     second, two = child(parent)
     assert one != two
     assert stat.S_IMODE(one.stat().st_mode) == stat.S_IMODE(parent.stat().st_mode) == 0o700
-    first.communicate("\n", timeout=300)
+    first.communicate("\n", timeout=HANG_SECONDS)
     assert not one.exists()
     assert (two / "keystore-1.pem").exists()
     second.send_signal(signal.SIGKILL)
-    second.communicate(timeout=300)
+    second.communicate(timeout=HANG_SECONDS)
     assert two.exists()
     (parent / "keystore.pem").write_text("what an earlier version left")
     third, three = child(parent)
     assert not two.exists()
     assert not (parent / "keystore.pem").exists()
     assert three.exists()
-    third.communicate("\n", timeout=300)
+    third.communicate("\n", timeout=HANG_SECONDS)
     assert list(parent.iterdir()) == []
 
 
@@ -74,7 +75,7 @@ def test_token_is_renewed_before_expiry(tmp_path, monkeypatch):
     monkeypatch.setattr("kops.gateways.machine.private_files.time.sleep", sleep)
     keep_renewed(file, time.time() + 100, renew)
     keep_renewed(file, time.time() + 100, renew)
-    assert gone.wait(300)
+    assert gone.wait(HANG_SECONDS)
     assert 70 < slept[0] <= 80
     assert 700 < slept[1] <= 800
     assert slept[2] > 0

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from kops.gateways.machine.processes import ProcessIdentity, kill, send, start_detached, start_time, stop, wait_until_gone
+from support.patience import HANG_SECONDS
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_stop_kills_after_grace_period(process, tmp_path):
     stubborn = process(
         f"import pathlib, signal, time; signal.signal(15, signal.SIG_IGN); pathlib.Path({str(ready)!r}).touch(); time.sleep(600)"
     )
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + HANG_SECONDS
     while not ready.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert stop(stubborn, grace=0.2) is False

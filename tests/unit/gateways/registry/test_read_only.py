@@ -17,6 +17,7 @@ from kops.core.streams.registries import Origin
 from kops.gateways.machine.program_connection import no_network_command
 from kops.gateways.machine.program_registries import Registries, RegistryProxies
 from kops.gateways.registry.read_only import ReadOnlyRegistry, Upstream
+from support.patience import HANG_SECONDS
 
 LOGIN = ("context", "secret")
 NOT_THERE = {"error_code": 40403, "message": "Schema not found"}
@@ -67,8 +68,8 @@ def test_what_reads_comes_through_with_its_login(served):
     registry, origin = served
     registry.answers["/schemas/ids/7?fetchMaxId=false"] = (200, {"schema": "x"})
     with read_only(origin, request={"timeout": 10, "auth": LOGIN}) as (made, url):
-        assert requests.get(f"{url}/schemas/ids/7?fetchMaxId=false", timeout=10).json() == {"schema": "x"}
-        assert requests.post(f"{url}/subjects/a", json=1, auth=("program", "own"), timeout=10).json() == NOT_THERE
+        assert requests.get(f"{url}/schemas/ids/7?fetchMaxId=false", timeout=HANG_SECONDS).json() == {"schema": "x"}
+        assert requests.post(f"{url}/subjects/a", json=1, auth=("program", "own"), timeout=HANG_SECONDS).json() == NOT_THERE
         assert made.refusal is made.failure is None
     basic = [requests.auth._basic_auth_str(*login) for login in (LOGIN, ("program", "own"))]
     assert registry.seen == [("GET", "/schemas/ids/7?fetchMaxId=false", b"", basic[0]), ("POST", "/subjects/a", b"1", basic[1])]
@@ -78,7 +79,7 @@ def test_a_schema_that_is_there_has_its_id(served):
     registry, origin = served
     registry.answers["/subjects/a?normalize=true"] = (200, {"subject": "a", "id": 12, "version": 3, "schema": "x"})
     with read_only(origin) as (made, url):
-        answer = requests.post(f"{url}/subjects/a/versions?normalize=true", data=b"schema", timeout=10)
+        answer = requests.post(f"{url}/subjects/a/versions?normalize=true", data=b"schema", timeout=HANG_SECONDS)
         assert (answer.status_code, answer.json()) == (200, {"id": 12})
         assert made.refusal is None
     assert [seen[:3] for seen in registry.seen] == [("POST", "/subjects/a?normalize=true", b"schema")]
@@ -87,7 +88,7 @@ def test_a_schema_that_is_there_has_its_id(served):
 def test_no_schema_is_registered(served):
     registry, origin = served
     with read_only(origin) as (made, url):
-        assert requests.post(f"{url}/subjects/a/versions", data=b"schema", timeout=10).status_code == 403
+        assert requests.post(f"{url}/subjects/a/versions", data=b"schema", timeout=HANG_SECONDS).status_code == 403
         assert made.refusal.message == (
             f"the program would register a schema under the subject a, which does not have it, in the schema registry at {origin.url},"
             " and kops lets it change no registry"
@@ -99,14 +100,14 @@ def test_another_error_is_not_taken_for_a_missing_schema(served):
     registry, origin = served
     registry.answers["/subjects/a"] = (404, {"message": "no such page"})
     with read_only(origin) as (made, url):
-        assert requests.post(f"{url}/subjects/a/versions", data=b"schema", timeout=10).status_code == 404
+        assert requests.post(f"{url}/subjects/a/versions", data=b"schema", timeout=HANG_SECONDS).status_code == 404
         assert made.refusal is None
 
 
 def test_changes_do_not_come_through(served):
     registry, origin = served
     with read_only(origin) as (made, url):
-        assert requests.delete(f"{url}/subjects/a", timeout=10).status_code == 403
+        assert requests.delete(f"{url}/subjects/a", timeout=HANG_SECONDS).status_code == 403
         assert made.refusal.message.startswith("the program asked for a change, DELETE /subjects/a, of the schema registry at ")
     assert registry.seen == []
 
@@ -115,8 +116,8 @@ def test_only_who_knows_the_path_may_ask(served):
     registry, origin = served
     registry.answers["/subjects"] = (200, [])
     with read_only(origin, path="/token") as (_, url):
-        assert requests.get(f"{url}/subjects", timeout=10).json() == []
-        assert requests.get(f"{url.removesuffix('/token')}/subjects", timeout=10).status_code == 404
+        assert requests.get(f"{url}/subjects", timeout=HANG_SECONDS).json() == []
+        assert requests.get(f"{url.removesuffix('/token')}/subjects", timeout=HANG_SECONDS).status_code == 404
     assert len(registry.seen) == 1
 
 
@@ -125,14 +126,14 @@ def test_a_registry_that_is_down_is_named():
         origin = Origin("http", "127.0.0.1", gone.getsockname()[1])
     with read_only(origin) as (made, url):
         with pytest.raises(requests.ConnectionError):
-            requests.get(f"{url}/subjects", timeout=10)
+            requests.get(f"{url}/subjects", timeout=HANG_SECONDS)
         assert made.failure.message == f"no schema registry answers at {origin.url}"
 
 
 def test_code_that_speaks_tls_is_named():
     with read_only(Origin("https", "registry", 443)) as (made, url):
         with pytest.raises(requests.exceptions.SSLError):
-            requests.get(url.replace("http:", "https:"), timeout=10)
+            requests.get(url.replace("http:", "https:"), timeout=HANG_SECONDS)
         assert made.failure.message.startswith("the program's code names the schema registry https://registry, which kops can only stand")
 
 
@@ -149,9 +150,9 @@ def test_a_failure_is_explained_while_no_registry_answers(served, tmp_path):
         first, second = proxies.settings["schema.registry.url"].split(",")
         assert proxies.explained(error) is error
         with pytest.raises(requests.ConnectionError):
-            requests.get(f"{first}/subjects", timeout=10)
+            requests.get(f"{first}/subjects", timeout=HANG_SECONDS)
         assert proxies.explained(error).message == f"no schema registry answers at {down.url}; the program threw x"
-        assert requests.get(f"{second}/subjects", timeout=10).json() == []
+        assert requests.get(f"{second}/subjects", timeout=HANG_SECONDS).json() == []
         assert proxies.explained(error) is error
     finally:
         proxies.close()

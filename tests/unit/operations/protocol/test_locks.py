@@ -7,6 +7,7 @@ import pytest
 
 from kops.core.errors import StateMoved
 from kops.operations.protocol.locks import exclusive
+from support.patience import HANG_SECONDS
 
 HOLD = """
 import sys
@@ -27,7 +28,7 @@ def test_a_second_kops_is_refused_until_the_first_ends(tmp_path):
         with exclusive(tmp_path, "cluster", ["audit"]), exclusive(tmp_path, "other", ["billing"]):
             pass
         holder.kill()
-        holder.wait(300)
+        holder.wait(HANG_SECONDS)
     with exclusive(tmp_path, "cluster", ["audit", "billing"]):
         pass
 

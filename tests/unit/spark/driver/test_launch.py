@@ -11,6 +11,7 @@ import pytest
 from kops.core.errors import OperationFailed
 from kops.spark.driver import launch
 from kops.spark.driver.launch import Jvm, launch_jvm
+from support.patience import HANG_SECONDS
 from support.processes import wait_until_gone
 
 CLASS_PATH = ["/jars/spark.jar"]
@@ -103,6 +104,6 @@ assert waiting.wait(60)
 while not os.path.exists({str(started)!r}):
     time.sleep(0.01)
 """
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(left)}, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(left)}, check=True, timeout=HANG_SECONDS)
     wait_until_gone({int(started.read_text())})
     assert not list(left.iterdir())

@@ -12,6 +12,7 @@ import pytest
 import kops
 from kops.core.errors import Unreachable, UsageProblem
 from kops.spark.driver.remote import check_url, connect
+from support.patience import HANG_SECONDS
 
 SHIP = """
 import sys
@@ -59,7 +60,9 @@ def test_shipped_modules_import_and_no_files_remain(tmp_path):
     kept = tmp_path / "kept.zip"
     for how, code in (("ends", 0), ("fails", 7)):
         command = [sys.executable, "-c", SHIP, str(kept), how]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "TMPDIR": str(tmp_path)})
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS, env={**os.environ, "TMPDIR": str(tmp_path)}
+        )
         path, is_python = done.stdout.split()
         assert (done.returncode, is_python) == (code, "True"), done.stderr
         assert Path(path).parent.name.startswith("kops-ship-")
@@ -70,5 +73,7 @@ def test_shipped_modules_import_and_no_files_remain(tmp_path):
         if name.startswith(("kops/cli", "kops/operations", "kops/gateways/kafka/", "kops/output", "kops/spark/programs"))
     ]
     own = str(Path(kops.__file__).parents[1])
-    imported = subprocess.run([sys.executable, "-c", IMPORT, str(kept), own], capture_output=True, text=True, check=False, timeout=120)
+    imported = subprocess.run(
+        [sys.executable, "-c", IMPORT, str(kept), own], capture_output=True, text=True, check=False, timeout=HANG_SECONDS
+    )
     assert imported.returncode == 0, imported.stderr

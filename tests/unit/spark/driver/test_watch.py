@@ -3,6 +3,7 @@
 import threading
 
 from kops.spark.driver.watch import HELD, any_held, records_reported, watching
+from support.patience import HANG_SECONDS
 
 
 class Shown:
@@ -27,5 +28,5 @@ def test_counts_are_added_up_and_a_quota_is_told(tmp_path):
     assert (records_reported(folder), any_held(folder)) == (23, True)
     shown = Shown()
     with watching(shown, lambda: records_reported(folder), 40, "records", held=lambda: any_held(folder)):
-        assert shown.enough.wait(300)
+        assert shown.enough.wait(HANG_SECONDS)
     assert shown.units[0] == (23, 40, "records (slowed down by a quota)")
