@@ -207,7 +207,7 @@ class Repository:
     def _open(self, place: str, start: int) -> Iterator[tuple[int, int | None, Iterator[bytes]]]:
         """Yield from which byte on a file is read, its size if that is known, and its parts.
 
-        :param start: the first byte; a repository may begin at 0 nevertheless
+        :param start: the first byte; a repository may begin at 0 instead
         """
         if self._session is None:
             try:
