@@ -27,8 +27,7 @@ from applications import write
 from measure import Measured, Peak, apache_command, kafka, kops_command, measured
 
 from kops.config.paths import directories
-from kops.gateways.connect.plugins import CONNECTORS_VERSION
-from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, connect_set, jars_of
+from kops.gateways.machine.jars import CONNECT_VERSION, KAFKA_VERSION, JarSet, class_path, connect_set, jars_of
 from kops.gateways.machine.jdk import require_jdk
 from kops.gateways.machine.maven import Artifact
 from support.streams_apps import Cluster
@@ -140,7 +139,7 @@ def mirrored(servers: str, cluster: Cluster, folder: Path, records: int, name: s
     cache = directories(os.environ).cache
     jars = [
         *jars_of(connect_set(), cache),
-        *jars_of(JarSet("mirror", KAFKA_VERSION, (Artifact("org.apache.kafka", "connect-mirror", CONNECTORS_VERSION),)), cache),
+        *jars_of(JarSet("mirror", KAFKA_VERSION, (Artifact("org.apache.kafka", "connect-mirror", CONNECT_VERSION),)), cache),
     ]
     names = {jar.name: jar for jar in jars}
     one = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic", "offset.storage", "status.storage", "config.storage")

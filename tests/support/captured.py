@@ -12,8 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from kops.config.paths import directories
-from kops.gateways.connect.plugins import CONNECTORS_VERSION
-from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, jars_of, kafka_set
+from kops.gateways.machine.jars import CONNECT_VERSION, KAFKA_VERSION, JarSet, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
 from kops.gateways.machine.maven import Artifact
 from support import older_streams
@@ -25,7 +24,7 @@ EXAMPLES = JarSet(
     "streams-examples",
     KAFKA_VERSION,
     (
-        Artifact("org.apache.kafka", "kafka-streams-examples", CONNECTORS_VERSION),
+        Artifact("org.apache.kafka", "kafka-streams-examples", CONNECT_VERSION),
         *(Artifact("org.apache.kafka", name, KAFKA_VERSION) for name in ("kafka-streams", "connect-json")),
     ),
 )

@@ -10,12 +10,10 @@ from kops.core.errors import UsageProblem
 from kops.core.progress import SILENT, Progress
 from kops.gateways.machine.archives import cached_folder, unpack
 from kops.gateways.machine.checksums import pinned
-from kops.gateways.machine.jars import gather, needed_jars
+from kops.gateways.machine.jars import CONNECT_VERSION, gather, needed_jars
 from kops.gateways.machine.maven import Artifact, NotInRepository, Repository
 
-CONNECTORS_VERSION = "4.3.1"
-"""Of Apache Kafka's own connectors: the newest that every mirror of Maven Central that was tried has. They run in newer workers too."""
-FILE_STREAM = f"org.apache.kafka:connect-file:{CONNECTORS_VERSION}"
+FILE_STREAM = f"org.apache.kafka:connect-file:{CONNECT_VERSION}"
 ARCHIVES = (("plugin", "tar.gz"), ("plugin", "zip"), ("package", "tar.gz"))
 """How plugins are packaged on Maven Central: Debezium and Aiven, others, Camel."""
 _OF_THE_WORKER = ("org.slf4j", "ch.qos.logback", "ch.qos.reload4j", "log4j", "org.apache.logging.log4j")

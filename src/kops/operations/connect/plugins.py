@@ -8,7 +8,8 @@ from typing import Any
 
 from kops.core.errors import NotFound
 from kops.core.secret_shapes import HIDDEN, is_secret_name
-from kops.gateways.connect.plugins import CONNECTORS_VERSION, plugin_folder
+from kops.gateways.connect.plugins import plugin_folder
+from kops.gateways.machine.jars import CONNECT_VERSION
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -119,7 +120,7 @@ def install_hint(plugin: str) -> str:
     """
     coordinate = _first(COORDINATES, plugin)
     if artifact := _first(WITH_KAFKA, plugin):
-        coordinate = f"org.apache.kafka:{artifact}:{CONNECTORS_VERSION}"
+        coordinate = f"org.apache.kafka:{artifact}:{CONNECT_VERSION}"
     if not coordinate and (place := _first(ELSEWHERE, plugin)):
         return f"{_NEEDS}it is not on Maven Central, {place}; for the sandbox: kops sandbox up --connect --plugins FOLDER-OF-FOLDERS"
     return f"{_NEEDS}for the sandbox: kops connect plugins add {coordinate or 'GROUP:ARTIFACT:VERSION'}, then restart them"

@@ -11,7 +11,7 @@ from kops.config.schema import check_context_name
 from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
 from kops.gateways.machine.archives import registry_folder
-from kops.gateways.machine.jars import KAFKA_VERSION, connect_set, jars_of, kafka_set, untested
+from kops.gateways.machine.jars import CONNECT_VERSION, KAFKA_VERSION, connect_set, jars_of, kafka_set, untested
 from kops.gateways.machine.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
@@ -83,7 +83,11 @@ def _programs(
     return cluster.Programs(
         require_jdk(),
         kafka,
-        jars_of(connect_set(version), cache, progress=progress, jars_directory=jars_directory) if has_connect else (),
+        jars_of(
+            connect_set(CONNECT_VERSION if version == KAFKA_VERSION else version), cache, progress=progress, jars_directory=jars_directory
+        )
+        if has_connect
+        else (),
         registry_folder(cache, progress=progress) if has_registry else None,
     )
 

@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from kops.gateways.connect.plugins import CONNECTORS_VERSION, FILE_STREAM, parse_coordinate
+from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate
+from kops.gateways.machine.jars import CONNECT_VERSION
 from kops.operations.connect.plugins import install_hint
 from support.faulty_connect import Answer, faulty_worker
 
@@ -15,7 +16,7 @@ __all__ = ["faulty_worker"]
     [
         ("FileStreamSink", FILE_STREAM),
         ("org.apache.kafka.connect.file.FileStreamSourceConnector", FILE_STREAM),
-        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", f"org.apache.kafka:connect-mirror:{CONNECTORS_VERSION}"),
+        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", f"org.apache.kafka:connect-mirror:{CONNECT_VERSION}"),
         ("io.debezium.connector.postgresql.PostgresConnector", "io.debezium:debezium-connector-postgres:3.6.0.Final"),
         ("io.debezium.connector.jdbc.JdbcSinkConnector", "io.debezium:debezium-connector-jdbc:3.6.0.Final"),
         ("io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", "io.aiven:s3-connector-for-apache-kafka:2.15.0"),
