@@ -377,7 +377,7 @@ def test_formats_of_a_registry_need_their_extra(small):
     done = subprocess.run([small.python, "-I", "-c", NEED_SCHEMAS], capture_output=True, text=True, check=True, timeout=HANG_SECONDS)
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done
-    assert all("the extra 'schemas' of kops, which is not installed" in line and "fastavro<2,>=1.9" in line for line in lines)
+    assert all("the extra 'schemas' of kops, which is not installed" in line and "fastavro<2,>=1.12" in line for line in lines)
 
 
 def test_the_schemas_extra_is_all_that_formats_of_a_registry_need(wheel, tmp_path):

@@ -97,8 +97,7 @@ def test_what_a_column_cannot_hold_ends_the_job_with_the_record_and_the_field(sp
     form = Form("avro", registered=(RegisteredSchema(1, "AVRO", json.dumps(schema)),))
     rows = [(b"\0\0\0\0\1\x04\x04\xce", "orders", 3, 7), (b"\0\0\0\0\1\x0a" + (123456789).to_bytes(5, "big"), "orders", 3, 8)]
     frame = spark.createDataFrame(rows, "_value binary, topic string, partition int, offset bigint")
-    read = with_read(frame, {"_value": form})
-    assert read.where("offset = 7").selectExpr("_value_read.amount as a").collect()[0].a == Decimal("12.30")
+    assert with_read(frame.where("offset = 7"), {"_value": form}).selectExpr("_value_read.amount as a").collect()[0].a == Decimal("12.30")
     reason = "the value of orders:3 at offset 8 has no place in a column: amount: 1234567.89 does not fit into decimal(4,2)"
     with pytest.raises(OperationFailed, match=re.escape(reason)), explained("compute totals"):
-        read.collect()
+        with_read(frame, {"_value": form}).collect()

@@ -150,7 +150,7 @@ public final class StreamsRunner {
             type = Class.forName("org.apache.kafka.streams.CloseOptions");
             Class<?> operation = Class.forName("org.apache.kafka.streams.CloseOptions$GroupMembershipOperation");
             options = type.getMethod("timeout", Duration.class).invoke(null, PATIENCE);
-            type.getMethod("withGroupMembershipOperation", operation).invoke(options, operation.getEnumConstants()[0]);
+            type.getMethod("withGroupMembershipOperation", operation).invoke(options, operation.getField("LEAVE_GROUP").get(null));
         } catch (ClassNotFoundException older) {
             type = Class.forName("org.apache.kafka.streams.KafkaStreams$CloseOptions");
             options = type.getConstructor().newInstance();

@@ -94,7 +94,7 @@ public final class Apps {
             try {
                 type = Class.forName("org.apache.kafka.streams.CloseOptions");
                 final Class<?> operation = Class.forName("org.apache.kafka.streams.CloseOptions$GroupMembershipOperation");
-                options = type.getMethod("groupMembershipOperation", operation).invoke(null, operation.getEnumConstants()[0]);
+                options = type.getMethod("groupMembershipOperation", operation).invoke(null, operation.getField("LEAVE_GROUP").get(null));
             } catch (final ClassNotFoundException older) {
                 type = Class.forName("org.apache.kafka.streams.KafkaStreams$CloseOptions");
                 options = type.getConstructor().newInstance();

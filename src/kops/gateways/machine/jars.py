@@ -30,8 +30,8 @@ from kops.gateways.machine.private_files import lock_whole
 KAFKA_VERSION = "4.4.0"
 """The Apache Kafka that kops is tested with."""
 CONNECT_VERSION = "4.3.1"
-"""The Connect of the newest connectors of Apache Kafka's own that every mirror of Maven Central has. They do not run in a worker of 4.4.0: it
-no longer has the class by which they find their version (``org.apache.kafka.common.utils.AppInfoParser``)."""
+"""The Connect of the newest connectors of Apache Kafka's own that every mirror of Maven Central has. They do not run in a worker of 4.4.0:
+it no longer has the class by which they find their version (``org.apache.kafka.common.utils.AppInfoParser``)."""
 
 _LOG4J_VERSION = "2.25.5"
 _LOCK_SECONDS = 1800.0

@@ -36,7 +36,7 @@ public final class Given {
         try {
             final Class<?> options = Class.forName("org.apache.kafka.streams.CloseOptions");
             final Class<?> operation = Class.forName("org.apache.kafka.streams.CloseOptions$GroupMembershipOperation");
-            final Object leave = options.getMethod("groupMembershipOperation", operation).invoke(null, operation.getEnumConstants()[0]);
+            final Object leave = options.getMethod("groupMembershipOperation", operation).invoke(null, operation.getField("LEAVE_GROUP").get(null));
             KafkaStreams.class.getMethod("close", options).invoke(streams, leave);
         } catch (final ReflectiveOperationException older) {
             streams.close(Duration.ofMinutes(1));
