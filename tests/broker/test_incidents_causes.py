@@ -17,8 +17,9 @@ from kops.gateways.kafka import Kafka
 from kops.operations.diagnose.checks import every_check
 from kops.sandbox import brokers
 from support.consumer_groups import member
+from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_apps import Cluster, wait_for
 from support.suggested import assert_taken
 
 pytestmark = pytest.mark.broker
@@ -87,7 +88,7 @@ def test_records_dated_ahead_keep_their_segment_and_are_not_about_to_be_deleted(
     errors = []
     producer = Producer(attentive.client)
     producer.produce(ahead, b"x", timestamp=int(time.time() * 1000) + 365 * DAY, on_delivery=lambda error, _: errors.append(error))
-    producer.flush(SECONDS)
+    producer.flush(HANG_SECONDS)
     assert [error.name() for error in errors] == ["INVALID_TIMESTAMP"]
 
 
@@ -113,11 +114,11 @@ def test_a_consumer_held_back_by_a_quota_is_throttled_and_not_stuck(diagnose, br
     producer = Producer({**broker.client, "batch.num.messages": 2})  # brokers send whole batches, and count them against the quota
     for record in aged(300, 10 * MINUTE, size=1000):
         producer.produce(name, record.value, partition=0, timestamp=record.timestamp)
-    assert producer.flush(SECONDS) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     cluster.commit(group, {(name, 0): 0})
     cluster.slow_down(client, 5_000, "consumer_byte_rate")
     with reading(broker, group, name, client):
-        wait_for("some commits", lambda: cluster.committed(group)[name, 0] > 30, 2 * SECONDS)
+        wait_for("some commits", lambda: cluster.committed(group)[name, 0] > 30, HANG_SECONDS)
         findings = diagnose(group)["findings"]
         first = findings[0]
         assert (first["check"], first["subject"], first["facts"]["client_id"]) == ("throttled", f"group {group}", client)
@@ -130,7 +131,7 @@ def test_a_consumer_held_back_by_a_quota_is_throttled_and_not_stuck(diagnose, br
         assert command.startswith(f"kafka-configs.sh --bootstrap-server {broker.bootstrap_servers} --alter --entity-type clients")
     cluster.slow_down(client, 50_000_000, "consumer_byte_rate")
     with reading(broker, group, name, client):
-        wait_for("the end", lambda: cluster.committed(group)[name, 0] == 300, 2 * SECONDS)
+        wait_for("the end", lambda: cluster.committed(group)[name, 0] == 300, HANG_SECONDS)
         assert diagnose(group)["findings"] == []
 
 
@@ -216,7 +217,7 @@ def test_members_that_die_without_leaving_are_waited_for(run_kops, diagnose, bro
 
     def die():
         program = [sys.executable, "-c", CRASHING, broker.bootstrap_servers, group, name]
-        assert subprocess.run(program, stdout=subprocess.PIPE, timeout=2 * SECONDS, check=False).returncode == -signal.SIGKILL
+        assert subprocess.run(program, stdout=subprocess.PIPE, timeout=HANG_SECONDS, check=False).returncode == -signal.SIGKILL
 
     for _crash in range(5):
         die()

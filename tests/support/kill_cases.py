@@ -16,7 +16,7 @@ from support.connect import FILE_SINK
 from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import compacted_view
-from support.streams_apps import SECONDS, wait_for
+from support.streams_apps import wait_for
 
 START = 1_700_000_000_000
 
@@ -235,7 +235,7 @@ def _one_sink(parts: Parts, state: str = "") -> tuple[Any, str, str]:
     name = f"{parts.name}-sink"
     workers.create(name, _sink(parts, topic, name))
     group = f"connect-{name}"
-    wait_for("its offset to be committed", lambda: parts.cluster.committed(group) == {(topic, 0): 10}, 2 * SECONDS)
+    wait_for("its offset to be committed", lambda: parts.cluster.committed(group) == {(topic, 0): 10})
     if state:
         workers.ask("PUT", f"/connectors/{name}/{state}")
         wait_for(f"{name} to {state}", lambda: workers.states(name) in (["STOPPED"], ["PAUSED"] * 2))

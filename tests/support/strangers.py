@@ -245,7 +245,7 @@ HERE: dict[str, tuple[Run, ...]] = {
     "connect validate": (Run("{folder}/connector.yaml"),),
     "connect workers": (Run(),),
     "context add": (Run("{evil} --bootstrap-servers a:1"),),
-    "context import": (Run("{folder}/client.properties --name imported --replace"),),
+    "context import": (Run("{folder}/client.properties --name imported --replace --no-test"),),
     "context list": (Run(),),
     "context remove": (Run("{evil}"),),
     "context show": (Run("evil"),),
