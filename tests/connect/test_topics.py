@@ -25,7 +25,7 @@ def test_missing_topics_are_named_before_and_after(kops, connectors, topic, uniq
     assert f"{sink}: topics: topic {absent} does not exist" in done.err
     until("its task to fail, as announced", lambda: kops("status", sink, "-o", "json").json[0]["tasks"][0]["state"] == "FAILED")
     cause = kops("status", sink, "-o", "json").json[0]["tasks"][0]["cause"]
-    assert cause.startswith(f"Could not initialize dead letter queue with topic={dead}: InvalidReplicationFactorException: ")
+    assert cause.startswith(f"Could not initialize dead letter queue with topic={dead}; InvalidReplicationFactorException: ")
 
 
 def test_what_is_not_known_is_said(kops, connect_workers, unique, tmp_path, topic):
