@@ -285,7 +285,7 @@ def test_dead_letters_that_arrive_are_reported(diagnose, cluster, topic, unique)
 
 def test_a_named_group_that_no_check_looks_at_is_not_found_healthy(run_kops, broker, connect_workers):
     """The workers of Connect are a group without offsets."""
-    done = run_kops("diagnose", connect_workers.group, "-B", broker.bootstrap_servers)
+    done = run_kops("diagnose", connect_workers.cluster.group, "-B", broker.bootstrap_servers)
     assert (done.code, "no check looks at groups of type connect" in done.out) == (6, True), done.out
 
 

@@ -44,6 +44,10 @@ class WithJoin(Copy):
         return {**super().changelogs, "checked": f"{self.application}-checked-changelog"}
 
 
+def last_output(copy):
+    return {place: values[-1] for place, values in copy.output().items()}
+
+
 def test_a_count_joined_with_a_reduce_comes_back_by_its_program(copies):
     """A null value counts as neither an action nor an answer, and deletes nothing."""
     options = {"inputs": ["actions", "answers"], "outputs": ["checked-browsers"], "kind": WithJoin}
@@ -63,7 +67,8 @@ def test_a_count_joined_with_a_reduce_comes_back_by_its_program(copies):
     process(both, clicks(40, "acdfx") | table("answers", 50, d="passed", e="failed"))
     after = {"a": "4 passed", "b": "3 passed", "c": "2 failed", "d": "2 passed", "e": "2 failed", "f": "1 open", "x": "1 passed"}
     assert checked(twin) == after
-    assert_equal(broken, twin)
+    assert_same_stores(broken, twin)
+    assert last_output(broken) == last_output(twin)  # what came between depends on the order in which the two topics arrive
 
 
 @LOCAL_STATES

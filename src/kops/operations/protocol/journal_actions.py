@@ -25,7 +25,11 @@ def read_plan(file: Path) -> Plan:
 
     :raises UsageProblem: when it cannot be read, or is not a plan
     """
-    return typed(plan_of_document(read_json(file, hint="name a file that --plan-out wrote")))
+    try:
+        body = read_json(file, hint="name a file that --plan-out wrote")
+    except ConfigError as error:  # it is named on the command line, and is no configuration
+        raise UsageProblem(error.message, hint=error.hint, **error.details) from error
+    return typed(plan_of_document(body))
 
 
 def status_of(entry: Entry) -> str:
