@@ -134,7 +134,7 @@ def test_lag_shows_what_may_be_seen(as_user):
 def test_a_diagnosis_says_what_it_could_not_look_at(as_user):
     kops = as_user(BILLING, (ResourceType.TOPIC, SEEN, READ), (ResourceType.TOPIC, HIDDEN, READ), (ResourceType.GROUP, "billing", READ))
     shown = kops("diagnose", "billing", "--sample", "0s")
-    assert "looked at 1 group" in shown.out
+    assert "looked at: 1 group" in shown.out
     assert "commits of the last" not in shown.out
     assert "not looked at: commit history: lacks READ on topic __consumer_offsets" in shown.out
     body = kops("diagnose", "billing", "--sample", "0s", "-o", "json")
