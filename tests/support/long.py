@@ -6,7 +6,7 @@
 from fnmatch import fnmatchcase
 
 LONG = (
-    # Not run, or not seen green, since this day's merges: to be run, mended where they fail, and taken out of this list.
+    # Not run, or not seen green, since this day's merges: to be run, fixed where they fail, and taken out of this list.
     "broker/test_batch_consumer.py::*",
     "broker/test_batch_producer.py::*",
     "broker/test_batch_writer.py::*",

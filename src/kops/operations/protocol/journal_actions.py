@@ -27,7 +27,7 @@ def read_plan(file: Path) -> Plan:
     """
     try:
         body = read_json(file, hint="name a file that --plan-out wrote")
-    except ConfigError as error:  # it is named on the command line, and is no configuration
+    except ConfigError as error:  # it is named on the command line, not by the configuration
         raise UsageProblem(error.message, hint=error.hint, **error.details) from error
     return typed(plan_of_document(body))
 
