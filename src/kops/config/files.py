@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kops.core.bounded_json import has_level
 from kops.core.errors import ConfigError
 
 LARGEST = 1 << 28
@@ -75,7 +75,7 @@ def parse_json(text: str, place: str, *, hint: str | None = None, as_written: bo
         raise ConfigError(f"{place} is not JSON that can be read: {error}", hint=hint, file=place) from None
     except RecursionError as error:
         raise _too_deep(place, hint) from error
-    if text.count("[") + text.count("{") > DEEPEST and _is_deeper(body, DEEPEST):
+    if text.count("[") + text.count("{") > DEEPEST and has_level(body, DEEPEST + 1):
         raise _too_deep(place, hint)
     return _words(body) if as_written else body
 
@@ -95,17 +95,6 @@ def _without_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def _is_deeper(body: Any, levels: int) -> bool:
-    layer = [body]
-    for _ in range(levels + 1):
-        layer = [inner for each in layer if isinstance(each, (dict, list)) for inner in _inside(each)]
-    return bool(layer)
-
-
-def _inside(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container
 
 
 def _words(body: Any) -> Any:

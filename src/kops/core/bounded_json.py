@@ -19,12 +19,19 @@ def bounded_json(text: str | bytes) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise ValueError(f"nested deeper than {MOST_DEPTH} levels") from None
-    level = [value]
-    for _ in range(MOST_DEPTH):
-        level = [each for outer in level for each in _inside(outer)]
-        if not level:
-            return value
+    if not has_level(value, MOST_DEPTH):
+        return value
     raise ValueError(f"nested deeper than {MOST_DEPTH} levels")
+
+
+def has_level(value: Any, level: int) -> bool:
+    """Whether anything lies this many objects or arrays deep inside a value; looked at without recursion."""
+    layer = [value]
+    for _ in range(level):
+        layer = [each for outer in layer for each in _inside(outer)]
+        if not layer:
+            return False
+    return True
 
 
 def _inside(value: Any) -> Iterable[Any]:
