@@ -99,3 +99,24 @@ def test_what_is_not_of_its_format_and_a_limit(scene, kops):
     assert [(r.partition, r.value) for r in scene.read(target)] == [
         (r.partition, r.value) for r in scene.read(source) if r.value != b"poison"
     ][:35]
+
+
+def test_a_number_that_its_column_does_not_hold_is_named_and_never_rounded(scene, kops):
+    """By the text that was produced: as a double 12345678901234567.89 is 12345678901234568, which --where must not find."""
+    source, target = scene.topic("source"), scene.topic("target")
+    records = [Record(b"k", b'{"id": %d, "price": 0.1}' % n, START + n, (), 0) for n in range(3)]
+    scene.cluster.produce(source, [*records, Record(b"k", b'{"id": 4294967296, "price": 12345678901234567.89}', START, (), 0)])
+    run = ("replay", "run", source, "--to", target, "--yes", "--where")
+    for more in ((), ("--skip-undecodable",)):
+        lost = kops(*run, "value.price = 12345678901234568", "--value", "json:price double", *more)
+        said = f"the value of {source}:0 at offset 3 has no place in a column: price: 12345678901234567.89 does not fit into double"
+        assert (lost.code in (1, 6), said in lost.out + lost.err) == (True, True), (lost.out, lost.err)
+    narrow = kops(*run, "value.id >= 0", "--value", "json:id int")
+    assert f"{source}:0 at offset 3 has no place in a column: id: 4294967296 does not fit into int" in narrow.out + narrow.err
+    outside = kops(*run, "value.id > 5", "--value", "json:id long", "--partition-by", "value.id")
+    assert (outside.code, "not a target" in outside.out) == (1, True), outside.out
+    rounds = kops(*run, "true", "--value", "json:id long", "--key", "double", "--set", "key=value.id")
+    assert (rounds.code, "cast(value.id as double)" in rounds.err) == (2, True), rounds.err
+    assert scene.read(target) == []
+    kops(*run, "value.price = 12345678901234567.89", "--value", "json:price decimal(38,2)").ok()
+    assert [record.value for record in scene.read(target)] == [b'{"id": 4294967296, "price": 12345678901234567.89}']

@@ -4,7 +4,8 @@ import json
 import math
 import re
 import struct
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from random import Random
 
 import pytest
 
@@ -101,3 +102,93 @@ def test_what_a_column_cannot_hold_ends_the_job_with_the_record_and_the_field(sp
     reason = "the value of orders:3 at offset 8 has no place in a column: amount: 1234567.89 does not fit into decimal(4,2)"
     with pytest.raises(OperationFailed, match=re.escape(reason)), explained("compute totals"):
         with_read(frame, {"_value": form}).collect()
+
+
+HELD = {
+    "a double": (
+        "0.1",
+        "0.10000000000000001",
+        "1e23",
+        "5e-324",
+        "-0.0",
+        "9223372036854775808",
+        "1.7976931348623157e308",
+        repr(2**-44),
+        '"NaN"',
+    ),
+    "a float": ("0.1", "16777216", "3.4028235e38"),
+    "a bigint": (str(2**63 - 1), str(-(2**63))),
+    "a tinyint": ("127", "-128"),
+    "a decimal(10,2)": ("1.230", "1e3", '"1.25"', "12345678.12"),
+    "a string": ('"12345678901234567.89"', str(10**30), "[1.10]", "true", '"{\\"b\\":1e400}"'),
+    "a timestamp": ("1700000000", '"2026-01-01T00:00:00.123456000Z"'),
+    "a date": ('"2026-01-01"',),
+    "b double": ("12345678901234567.89",),
+}
+NOT_HELD = [
+    ("a double", "12345678901234567.89", "a: 12345678901234567.89 does not fit into double"),
+    ("a double", "9007199254740993", "a: 9007199254740993 does not fit into double"),
+    ("a double", "1234567890123456.68", "a: 1234567890123456.68 does not fit into double"),
+    ("a double", "1e400", "a: 1e400 does not fit into double"),
+    ("a double", "1e-400", "a: 1e-400 does not fit into double"),
+    ("a float", "16777217", "a: 16777217 does not fit into float"),
+    ("a bigint", "9223372036854775808", "a: 9223372036854775808 does not fit into bigint"),
+    ("a bigint", "1.5", "a: 1.5 does not fit into bigint"),
+    ("a tinyint", "200", "a: 200 does not fit into tinyint"),
+    ("a decimal(10,2)", "1.239", "a: 1.239 does not fit into decimal(10,2)"),
+    ("a decimal(10,2)", '"1.239"', "a: 1.239 does not fit into decimal(10,2)"),
+    ("a decimal(10,2)", "123456789.1", "a: 123456789.1 does not fit into decimal(10,2)"),
+    ("a string", "12345678901234567.89", "a: 12345678901234567.89 does not fit into string"),
+    ("a string", '{"b": [1e400]}', "a: 1e400 does not fit into string"),
+    ("a timestamp", '"2026-01-01T00:00:00.123456789Z"', "a: 2026-01-01T00:00:00.123456789Z does not fit into timestamp"),
+    ("a date", '"2026-01-01T10:00:00"', "a: 2026-01-01T10:00:00 does not fit into date"),
+    ("a struct<b: array<map<string, double>>>", '{"b": [{"x": 1}, {"x": 1, "y": 1e400}]}', "a.b[]{}: 1e400 does not fit into double"),
+]
+"""A schema, a value, and what is said of it."""
+
+
+def judged(spark, schema, texts):
+    how = decoding("_value", Form("json", schema))
+    rows = [(bytearray(b'{"a": %s}' % text.encode()), "orders", 3, at) for at, text in enumerate(texts)]
+    frame = spark.createDataFrame(rows, "_value binary, topic string, partition int, offset bigint").coalesce(1)
+    return frame.selectExpr("*", f"{how.value} as value").selectExpr("offset", f"{how.judged('value')} as wrong")
+
+
+@pytest.mark.parametrize("schema", HELD)
+def test_json_that_its_columns_hold(spark, schema):
+    assert [row.wrong for row in judged(spark, schema, HELD[schema]).orderBy("offset").collect()] == [False] * len(HELD[schema])
+
+
+@pytest.mark.parametrize(("schema", "text", "said"), NOT_HELD)
+def test_json_that_its_columns_would_change_ends_the_job(spark, schema, text, said):
+    reason = f"the value of orders:3 at offset 1 has no place in a column: {said}; declare a type that holds it"
+    with pytest.raises(OperationFailed, match=re.escape(reason)), explained("compute totals"):
+        judged(spark, schema, ["null", text]).collect()
+
+
+def test_json_that_is_not_of_its_format_and_too_large_besides(spark):
+    """A damaged text is one, whatever its numbers are: ``--skip-undecodable`` may leave it out."""
+    assert [row.wrong for row in judged(spark, "a double", ["1e400, ", "01", '"5"']).orderBy("offset").collect()] == [True] * 3
+
+
+def test_random_doubles_are_held_and_their_neighbours_in_text_are_not(spark):
+    """By Python's decimals: a double is held in every way that it is printed with 15 to 25 digits, and no other number is."""
+    random, texts, wanted = Random(31), [repr(2.0**power) for power in range(-1074, 1024)], [True] * 2098
+    while len(texts) < 3_000:
+        number = struct.unpack(">d", random.randbytes(8))[0] if random.random() < 0.5 else random.uniform(-1e17, 1e17)
+        if not math.isfinite(number):
+            continue
+        text = f"{number:.{random.choice((14, 15, 16, 16, 16, 20, 24))}e}" if random.random() < 0.7 else repr(number)
+        if random.random() < 0.5:
+            text = re.sub(r"[0-9](?=e|$)", str(random.randrange(10)), text, count=1)
+        digits = max(1, len(Decimal(text).normalize().as_tuple().digits))
+        exact = Decimal(float(text)) if math.isfinite(float(text)) else Decimal(0)
+        same = Decimal(text) in (Context(digits, rounding).plus(exact) for rounding in (ROUND_HALF_UP, ROUND_HALF_EVEN))
+        texts.append(text)
+        wanted.append(digits <= 15 or same or Decimal(repr(float(text))) == Decimal(text))
+    assert (True in wanted[2098:], False in wanted) == (True, True)
+    how = decoding("_value", Form("json", "a double"))
+    rows = [(bytearray(b'{"a": %s}' % text.encode()), text, held) for text, held in zip(texts, wanted, strict=True)]
+    frame = spark.createDataFrame(rows, "_value binary, t string, w boolean").selectExpr("*", f"{how.value} as value")
+    found = frame.selectExpr("t", "w", f"({how.not_held.replace('{value}', 'value')}) is null as held").collect()
+    assert [row.t for row in found if row.held != row.w] == []

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kops.core.errors import ConfigError
 from kops.core.statefile import Form
+from kops.spark.reading.json_columns import CORRUPT, from_json, not_held
 from kops.spark.reading.registered import IS_WRONG, READ, has_known_id, needs_python
 
 WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
@@ -25,7 +25,6 @@ _SQL_TYPES = {
     "bytes": "binary",
 }
 _UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
-CORRUPT = "_kops_corrupt"
 
 WIDENS = {
     "bigint": ("tinyint", "smallint", "int", "bigint"),
@@ -46,10 +45,25 @@ class Decoding:
     :param value: SQL of the value; null if the bytes are null or wrong
     :param is_wrong: SQL that is true if the bytes are not in the format, with ``{value}`` for the column that holds the value; None if all
         bytes are valid
+    :param not_held: SQL of a field that the column does not hold as it is written, in the same way; null if there is none. None: there
+        cannot be one
     """
 
     value: str
     is_wrong: str | None
+    not_held: str | None = None
+
+    def judged(self, name: str) -> str:
+        """Return SQL of whether the bytes are not in the format, which fails where the column does not hold a field.
+
+        :param name: of the column that holds the value, beside ``topic``, ``partition`` and ``offset``
+        """
+        wrong = f"coalesce({self.is_wrong or 'false'}, false)".replace("{value}", name)
+        if self.not_held is None:
+            return wrong
+        reason = self.not_held.replace("{value}", name)
+        place = f"'the {name} of ', topic, ':', partition, ' at offset ', offset, ' has no place in a column: '"
+        return f"if(({reason}) is null, {wrong}, raise_error(concat({place}, {reason})) is null)"
 
 
 def sql_type(form: Form) -> str:
@@ -63,7 +77,8 @@ def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
 
     :param lenient: whether a text that is not UTF-8 is accepted: invalid bytes become U+FFFD, as in ``StringDeserializer``
 
-    :raises ConfigError: when the schema is not valid
+    :raises ConfigError: when the schema contains a character that it cannot
+    :raises ParseException: PySpark's, when it is not valid
     """
     name = form.name
     if form.is_only_read:
@@ -99,20 +114,16 @@ def _registered(column: str, form: Form) -> Decoding:
     if needs_python(form):
         return Decoding(f"{column}{READ}", f"{column}{IS_WRONG}")
     inner, framed = _json(f"substring({column}, 6)", form.schema), has_known_id(column, form)
-    return Decoding(f"if({framed}, {inner.value}, null)", f"{column} is not null and (not {framed} or ({inner.is_wrong}))")
+    wrong = f"{column} is not null and (not {framed} or ({inner.is_wrong}))"
+    return Decoding(f"if({framed}, {inner.value}, null)", wrong, inner.not_held and f"if({framed}, {inner.not_held}, null)")
 
 
 def _json(column: str, schema: str | None) -> Decoding:
     text = f"cast({column} as string)"
     if schema is None:
         return Decoding(text, f"{column} is not null and (not is_valid_utf8({text}) or try_parse_json({text}) is null)")
-    for mark in ("'", "\\", "`"):
-        if mark in schema:
-            raise ConfigError(f"the schema {schema!r} contains {mark}, which a DDL schema here cannot", hint="item string, price double")
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{CORRUPT}')"
-    parsed = f"if(trim({text}) = 'null', null, from_json({text}, '{schema}, {CORRUPT} string', {options}))"
     wrong = f"not is_valid_utf8({text}) or length(trim({text})) = 0 or {{value}}.{CORRUPT} is not null"
-    return Decoding(parsed, f"{column} is not null and ({wrong})")
+    return Decoding(from_json(text, schema), f"{column} is not null and ({wrong})", not_held(text, schema))
 
 
 def bits_of(expression: str, form: Form) -> str:

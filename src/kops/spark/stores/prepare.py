@@ -94,17 +94,15 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
 
 def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: bool) -> DataFrame:
     """Add the decoded ``key`` and ``value`` that expressions refer to, and keep the bytes as ``_key`` and ``_value``."""
-    keys, values = decoding("_key", store.source.key, lenient=lenient), decoding("_value", store.source.value, lenient=lenient)
     columns = ["key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic"]
     raw = records.selectExpr(*columns, *(["headers"] if store.source.needs_headers else []))
     try:
+        keys, values = decoding("_key", store.source.key, lenient=lenient), decoding("_value", store.source.value, lenient=lenient)
         raw = with_read(raw, {"_key": store.source.key, "_value": store.source.value})
         decoded = raw.selectExpr("*", f"{keys.value} as key", f"{values.value} as value", "timestamp_millis(timestamp_ms) as timestamp")
-        judged = decoded.selectExpr(
-            "*",
-            f"coalesce({(keys.is_wrong or 'false').replace('{value}', 'key')}, false) as key_wrong",
-            f"coalesce({(values.is_wrong or 'false').replace('{value}', 'value')}, false) as value_wrong",
-        )
+        judged = decoded.selectExpr("*", f"{keys.judged('key')} as key_wrong", f"{values.judged('value')} as value_wrong")
+    except ConfigError:
+        raise
     except Exception as error:
         raise place.wrong("from", "a schema", error) from error
     return _timed(judged, store.source.extracts, place)
