@@ -144,7 +144,7 @@ NOT_HELD = [
     ("a date", '"2026-01-01T10:00:00"', "a: 2026-01-01T10:00:00 does not fit into date"),
     ("a struct<b: array<map<string, double>>>", '{"b": [{"x": 1}, {"x": 1, "y": 1e400}]}', "a.b[]{}: 1e400 does not fit into double"),
 ]
-"""A schema, a value, and what is said of it."""
+"""A schema, a value, and what is reported."""
 
 
 def judged(spark, schema, texts):

@@ -125,8 +125,8 @@ def _parts_of(kind: Any, texts: str, path: str = "") -> str:
         return f"flatten(transform(coalesce({values}, array()), {each} -> {_parts_of(part, each, path + step)}))"
     found = str(kind.simpleString())
     if found in _JSON:  # of a text that is a number itself, of an object the JSON
-        inside = f"regexp_extract_all({texts}, r'(?:^\\x01|\"\\\\u0001)({_NUMBER})', 1)"
-        numbers = f"if(left({texts}, 1) in ('\\u0001', '{{', '['), {inside}, array())"
+        numbered = f"regexp_extract_all({texts}, r'(?:^\\x01|\"\\\\u0001)({_NUMBER})', 1)"
+        numbers = f"if(left({texts}, 1) in ('\\u0001', '{{', '['), {numbered}, array())"
         return f"transform({numbers}, n -> {_part(path, found, 'n')})"
     if found in _TIMES:
         return f"array({_part(path, found, texts)})"

@@ -143,7 +143,7 @@ def _number(seen: DataFrame, expression: str) -> str:
     kind = _type_of(seen, "--partition-by", expression)
     if kind not in WIDENS["bigint"]:
         raise UsageProblem(f"--partition-by {expression} is {kind}, not a number", hint="key, keep, or such as: pmod(value.customer, 6)")
-    # Beyond an int it is no partition: not the one that the lowest 32 bits would be.
+    # A number beyond an int is not a partition: its lowest 32 bits would be another one.
     return f"cast(if(({expression}) between 0 and {2**31 - 1}, {expression}, -1) as int)"
 
 
