@@ -45,13 +45,12 @@ class Decoding:
     :param value: SQL of the value; null if the bytes are null or wrong
     :param is_wrong: SQL that is true if the bytes are not in the format, with ``{value}`` for the column that holds the value; None if all
         bytes are valid
-    :param not_held: SQL of a field that the column does not hold as it is written, in the same way; null if there is none. None: there
-        cannot be one
+    :param not_held: as :func:`json_columns.not_held` returns it
     """
 
     value: str
     is_wrong: str | None
-    not_held: str | None = None
+    not_held: tuple[str, str] | None = None
 
     def judged(self, name: str) -> str:
         """Return SQL of whether the bytes are not in the format, which fails where the column does not hold a field.
@@ -61,9 +60,10 @@ class Decoding:
         wrong = f"coalesce({self.is_wrong or 'false'}, false)".replace("{value}", name)
         if self.not_held is None:
             return wrong
-        reason = self.not_held.replace("{value}", name)
+        suspicious, reason = self.not_held
         place = f"'the {name} of ', topic, ':', partition, ' at offset ', offset, ' has no place in a column: '"
-        return f"if(({reason}) is null, {wrong}, raise_error(concat({place}, {reason})) is null)"
+        failing = f"if(({reason}) is null, {wrong}, raise_error(concat({place}, {reason})) is null)"
+        return f"if({suspicious} or {wrong}, {failing}, false)"  # so that of most texts nothing is read twice
 
 
 def sql_type(form: Form) -> str:
@@ -115,7 +115,8 @@ def _registered(column: str, form: Form) -> Decoding:
         return Decoding(f"{column}{READ}", f"{column}{IS_WRONG}")
     inner, framed = _json(f"substring({column}, 6)", form.schema), has_known_id(column, form)
     wrong = f"{column} is not null and (not {framed} or ({inner.is_wrong}))"
-    return Decoding(f"if({framed}, {inner.value}, null)", wrong, inner.not_held and f"if({framed}, {inner.not_held}, null)")
+    held = inner.not_held and (f"({framed} and {inner.not_held[0]})", f"if({framed}, {inner.not_held[1]}, null)")
+    return Decoding(f"if({framed}, {inner.value}, null)", wrong, held)
 
 
 def _json(column: str, schema: str | None) -> Decoding:

@@ -51,12 +51,12 @@ def from_json(text: str, schema: str) -> str:
     return f"if(trim({text}) = 'null', null, from_json({text}, '{schema}, {CORRUPT} string', {_OPTIONS}))"
 
 
-def not_held(text: str, schema: str) -> str | None:
-    """Return SQL of the first field that its column would not hold as it is written, and why; null if there is none.
+def not_held(text: str, schema: str) -> tuple[str, str] | None:
+    """Return SQL of whether a JSON text may have a field that its column does not hold, and of the first such field and its value.
 
     A double holds a number if it is the same to as many digits as are written: 0.1 and 0.10000000000000001, not 9007199254740993.
+    The second is null if there is none, and slow: it is for the texts that the first finds, and for those that ``from_json`` refuses.
 
-    :param text: SQL of a JSON text, whose columns are in ``{value}``
     :return: None if the columns hold everything that JSON has
     """
     from pyspark.sql.types import DataType
@@ -67,10 +67,9 @@ def not_held(text: str, schema: str) -> str | None:
     read = f"from_json({_marked(text)}, '{fields.removesuffix('>')}, `{CORRUPT}`: string>', {_OPTIONS})"
     kinds = _kinds(kind)
     lost = _let("of", f"filter({_parts_of(kind, 'texts')}, part -> part.n is not null and not {_fits(kinds)})", _said("get(of, 0)"))
-    found = _let("texts", read, f"if(texts.{CORRUPT} is null, {lost}, null)")
     suspect = "|".join(dict.fromkeys(each for name in kinds for each in _suspect(name)))
-    suspicious = f"{text} rlike r'{suspect}' or " if suspect else ""
-    return f"if({suspicious}{{value}}.{CORRUPT} is not null, {found}, null)"
+    suspicious = f"coalesce({text} rlike r'(?=[0-9.])(?:{suspect})', false)" if suspect else "false"
+    return suspicious, _let("texts", read, f"if(texts.{CORRUPT} is null, {lost}, null)")
 
 
 def _texts(kind: Any) -> str | None:
