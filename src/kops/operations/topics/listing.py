@@ -89,6 +89,7 @@ def list_topics(services: Services, found: Iterable[Topic], *, long: bool = Fals
         ]
         problems += [f"{at}: {one.message}" for at, one in bounds.items() if isinstance(one, KopsError)]
     key = SORTS[sort]
+    rows.sort(key=lambda row: row["name"])
     if sort != "name":
         rows.sort(key=lambda row: -1 if row[key] is None else row[key], reverse=True)
     return Listing(rows, problems)
