@@ -241,9 +241,7 @@ def test_default_jar_sets_are_pinned():
     assert list(checksums.pinned()[f"apicurio-registry-{REGISTRY_VERSION}"]) == [REGISTRY.place]
     for folder, known in checksums.pinned().items():
         held = {jar.name: jar for jar in (Path(os.environ["KOPS_CACHE_DIR"]) / "jars" / folder).glob("*.jar")}
-        ours = "registry" not in folder and {Path(place).name for place in known} <= set(
-            held
-        )  # not an earlier set
+        ours = "registry" not in folder and {Path(place).name for place in known} <= set(held)  # not an earlier set
         for jar in held.values() if ours else ():
             assert sha256(jar) in known.values(), jar
         assert all(len(digest) == 64 for digest in known.values())
