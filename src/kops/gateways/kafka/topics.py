@@ -75,6 +75,12 @@ class Topics:
         self.any_without_id = self.any_without_id or any(topic.topic_id is None for topic in found.values())
         return found
 
+    def problems(self, names: Iterable[str]) -> dict[str, KopsError]:
+        """Return why topics cannot be described: NotFound for those that do not exist. One request."""
+        wanted = list(dict.fromkeys(names))
+        answers = self._client.describe_topics(wanted) if wanted else {}
+        return {name: answer for name, answer in answers.items() if isinstance(answer, KopsError)}
+
     def rights(self, names: Iterable[str]) -> dict[str, frozenset[str] | None]:
         """Return our permissions on existing topics (``WRITE``, ``DELETE``, ...); None if the brokers do not report them."""
         wanted = list(dict.fromkeys(names))
