@@ -102,7 +102,7 @@ def test_if_not_exists_says_where_an_existing_topic_differs(topics, topic, uniqu
         ("..",),
         ("a.b", "a_b"),
         ("t", "--config", "retenton.ms=5"),
-        ("t", "--config", "retention.ms=7d"),
+        ("t", "--config", "retention.ms=7x"),
         ("t", "--config", "retention.ms"),
         ("t", "--config", "min.insync.replicas=0"),
         ("t", "--expire", "soon"),
