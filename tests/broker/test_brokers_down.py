@@ -161,7 +161,7 @@ def test_what_looks_at_everything_says_what_is_missing(kops, wounded, command):
 def test_brokers_that_answer_in_time_are_not_looked_at(broker, topic, group, cluster, run_kops, monkeypatch):
     for name in ("LATE_SECONDS", "REFRESH_SECONDS"):
         monkeypatch.setattr(client, name, HANG_SECONDS)
-    monkeypatch.setattr(Presence, "look", lambda _: pytest.fail("the brokers were looked at"))
+    monkeypatch.setattr(Presence, "look", lambda _: pytest.fail("the brokers have been polled"))
     name = topic()
     cluster.produce(name, [Record(None, b"x", 1_000_000, partition=0)])
     cluster.commit(group, {(name, 0): 0})

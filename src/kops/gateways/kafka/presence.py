@@ -1,7 +1,7 @@
 """Which brokers answer, looked at once a request was not answered in time.
 
 Without a majority of controllers a broker that was killed stays in the metadata as if it were in service, and clients wait for it. A
-connection that is refused, or not accepted in time, shows that it is not; so does one on which nothing is said for some seconds, as the
+connection that is refused, or not accepted in time, shows that it is not; so does one without a byte for some seconds, as the
 kernel accepts connections for a process that hangs.
 """
 
@@ -181,7 +181,7 @@ def _reason(attempt: Future[None]) -> str | None:
 
 
 class _Silent(Exception):
-    """A connection is accepted, and then nothing is said."""
+    """A connection is accepted, and then comes nothing."""
 
 
 def connect(host: str, port: int) -> None:

@@ -86,7 +86,7 @@ def plan_reset(
     """
     milliseconds = None if wanted.wait_empty is None else parse_duration(wanted.wait_empty)
     if choice.from_file is None:
-        strategy_of(choice, services.now())  # what is wrong with it is said before anything is asked
+        strategy_of(choice, services.now())  # reports what is wrong with it before anything is asked
     ran = find_application(services, name).instances
     if milliseconds is not None:
         wait_until_empty(services, name, milliseconds)
