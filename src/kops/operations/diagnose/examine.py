@@ -195,7 +195,7 @@ def _uncommitted(incident: Incident) -> dict[str, str]:
     looks = incident.groups if "groups" in incident.__dict__ else {}
     found = {}
     for name, look in looks.items():
-        some = [one.partition for one in look.partitions if one.committed is None and one.bounds is not None and one.bounds.offsets]
+        some = [one.partition for one in look.partitions if one.unknown]
         if some:
             found[name] = f"no commit yet for {partitions_text(some)}"
         elif not look.partitions:
