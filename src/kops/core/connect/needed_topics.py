@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from kops.core.connect.topics import elsewhere
 from kops.core.findings import command, counted
 
 _DEAD_LETTERS = "errors.deadletterqueue.topic.name"
@@ -47,7 +48,7 @@ def needs_of(kind: str, config: Mapping[str, str]) -> Iterator[Need]:
 
     :param kind: sink or source
     """
-    if any(name.endswith(".override.bootstrap.servers") for name in config):  # the topics are another cluster's
+    if elsewhere(config) is not None:
         return
     if kind == "sink":
         yield from (Need(name.strip(), "topics") for name in config.get("topics", "").split(",") if _is_name(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kops.core.connect.causes import DEAD_LETTERS
@@ -13,7 +13,8 @@ from kops.core.findings import Finding, Severity, command, counted, names_text
 DEAD_LETTER_COPIES = "errors.deadletterqueue.topic.replication.factor"
 DEFAULT_COPIES = 3
 """Of a dead letter topic that Connect creates (``SinkConnectorConfig``)."""
-_FILE_SOURCE = "FileStreamSourceConnector"
+_FILE_SOURCE = ("FileStreamSource", "FileStreamSourceConnector")
+"""Its class, and the alias that Connect takes for it (``PluginUtils``)."""
 _CREATION = "topic.creation.default.replication.factor"
 
 
@@ -42,8 +43,13 @@ def used_topics(connector: Connector, seen: Collection[str] = ()) -> UsedTopics:
     if connector.type == "sink":
         dead_letters = config.get(DEAD_LETTERS) or None
         return UsedTopics(tuple(sorted(connector.topics)), config.get("topics.regex") or None, dead_letters=dead_letters)
-    named = config.get("kafka.topic") or (config.get("topic") if connector.plugin.endswith(_FILE_SOURCE) else None)
+    named = config.get("kafka.topic") or (config.get("topic") if connector.plugin.rpartition(".")[2] in _FILE_SOURCE else None)
     return UsedTopics(writes=tuple(sorted({*seen, *([named] if named else [])})) or None)
+
+
+def elsewhere(config: Mapping[str, str]) -> str | None:
+    """Return the setting by which a connector's topics are those of another cluster (KIP-458); None if it has none."""
+    return next((name for name in config if name.endswith(".override.bootstrap.servers")), None)
 
 
 def missing_topic_findings(connector: Connector, used: UsedTopics, existing: Collection[str], *, brokers: int) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kops.core.connect.topics import UsedTopics, missing_topic_findings, used_topics
+from kops.core.connect.topics import UsedTopics, elsewhere, missing_topic_findings, used_topics
 from kops.core.errors import OperationFailed
 from kops.core.findings import Finding
 from kops.core.models import value_of
@@ -24,7 +24,9 @@ def _look(incident: Incident) -> Mapping[str, UsedTopics]:
     for name, connector in incident.connectors.items():
         seen = incident.services.connect.topics(name) if connector.type == "source" else ()
         used = used_topics(connector, seen)
-        if used.writes is None:
+        if (setting := elsewhere(connector.config)) is not None:
+            incident.gaps.note(f"topics of connector {name}", OperationFailed(f"they are another cluster's ({setting})"))
+        elif used.writes is None:
             incident.gaps.note(f"topics of connector {name}", OperationFailed("only its plugin knows where it writes, and it has not yet"))
         else:
             found[name] = used
