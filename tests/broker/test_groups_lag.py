@@ -138,15 +138,25 @@ def test_an_open_transaction_holds_readers_back(lag, group, topic, cluster, tran
 
 
 def test_records_that_retention_will_delete_unread_are_counted(lag, group, topic, cluster):
-    name = topic("t", partitions=2, config={"retention.ms": str(2 * HOUR), "segment.bytes": "1048576"})
+    """Segments of half an hour: where they end decides how many of the records that are too old go, and brokers do not report it."""
+    name = topic("t", partitions=2, config={"retention.ms": str(2 * HOUR), "segment.ms": str(HOUR // 2)})
     cluster.produce(name, [Record(None, b"x", now() - 105 * 60_000 + at * 10 * 60_000, partition=0) for at in range(10)])
     cluster.commit(group, {(name, 0): 2, (name, 1): 0})
     row = by_partition(lag(group, "--within", "1h", "-o", "json").ok())[0]
-    # The record at 2 is 85 minutes old: it goes in 35. In an hour those go that are older than an hour now: 2, 3 and 4.
-    assert (row["expires"]["at_risk"], row["expires"]["by"]) == (3, "age")
+    # The record at 2 is 85 minutes old: it may go in 35. In an hour those may go that are older than an hour now: 2, 3 and 4.
+    assert (row["expires"]["at_risk"], row["expires"]["certain"], row["expires"]["by"]) == (3, False, "age")
     assert by_partition(lag(group, "--within", "1h", "-o", "json").ok())[1]["expires"] is None
     assert by_partition(lag(group, "--within", "30m", "-o", "json").ok())[0]["expires"] is None
-    assert "3 expire, first in 34m" in lag(group, "--within", "1h", "--no-time").ok().out
+    assert "3 may expire, first in 34m" in lag(group, "--within", "1h", "--no-time").ok().out
+    assert "8 expire" in lag(group, "--within", "3h").ok().out
+
+
+def test_records_in_one_segment_with_a_younger_one_do_not_expire(lag, group, topic, cluster):
+    """A segment goes when its newest record is too old (``UnifiedLog.deleteRetentionMsBreachedSegments``)."""
+    name = topic("t", config={"retention.ms": str(2 * HOUR)})
+    cluster.produce(name, [Record(None, b"x", now() - 105 * 60_000 + at * 10 * 60_000, partition=0) for at in range(10)])
+    cluster.commit(group, {(name, 0): 2})
+    assert lag(group, "--within", "1h", "-o", "json").ok().json[0]["expires"] is None
     assert "8 expire" in lag(group, "--within", "3h").ok().out
 
 

@@ -289,6 +289,21 @@ def test_a_named_group_that_no_check_looks_at_is_not_found_healthy(run_kops, bro
     assert (done.code, "no check looks at groups of type connect" in done.out) == (6, True), done.out
 
 
+def test_a_named_group_that_has_never_committed_is_not_found_healthy(run_kops, broker, cluster, group, topic, unique):
+    """Whoever keeps offsets elsewhere, is throttled from the start, or dies on its first record commits nothing: its lag is not known."""
+    name, client = topic("uncommitted", partitions=2), unique("reader")
+    cluster.produce(name, aged(5, HOUR))
+    cluster.slow_down(client, 5_000, "consumer_byte_rate")
+    with member(broker.bootstrap_servers, group, name, client_id=client):
+        done = run_kops("diagnose", group, "-B", broker.bootstrap_servers)
+        assert (done.code, f"not looked at: lag of group {group}: no commit yet for {name}:0\n" in done.out) == (6, True), done.out
+        assert f"client id {client} may read 4.9 KiB a second" in " ".join(done.out.split()), done.out
+        by_topic = run_kops("diagnose", name, "-B", broker.bootstrap_servers)
+        assert f"lag of group {group}: no commit yet for {name}:0" in by_topic.out, by_topic.out
+    done = run_kops("diagnose", group, "-B", broker.bootstrap_servers)
+    assert (done.code, f"lag of group {group}: no commit" in done.out) == (6, True), done.out
+
+
 def test_the_checks_are_listed(run_kops):
     rows = run_kops("diagnose", "--checks", "-o", "json").ok().json
     assert {row["subject"] for row in rows} == {"cluster", "topic", "group", "connector"}

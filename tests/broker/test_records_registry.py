@@ -144,6 +144,20 @@ def test_peek_shows_what_the_registry_knows(context, registry, broker, topic, un
     assert len(found.out.splitlines()) == 2
 
 
+def test_consume_says_how_to_decode_what_the_registry_knows(context, registry, broker, topic, unique, run_kops):
+    """Its rows stay bytes, which ``records produce --input json`` sends on unchanged."""
+    number, name = registry.register(unique("longs"), '"long"'), topic(partitions=1)
+    produce(broker, name, (b"k", framed(number, b"\x06")))
+    note = "note: values begin with the id of a schema of the registry: --value avro decodes them, for filters too\n"
+    for more in ((), ("-o", "json"), ("--filter", "value=3")):
+        assert note in context("consume", name, "start..", *more).ok().err
+    assert "note" not in context("consume", name, "start..", "--value", "avro").ok().err
+    assert "note" not in run_kops("records", "consume", name, "start..", "-B", broker.bootstrap_servers).ok().err
+    produce(broker, name, (framed(number, b"\x06"), framed(2**31 - 1, b"\x06")))
+    found = context("consume", name, "1..").ok().err
+    assert ("--key avro" in found, "--value" in found) == (True, False)
+
+
 AT_FAULT = {
     "moved": Answer(302, None, {"Location": "http://127.0.0.1:9/login"}),
     "proxy": Answer(404, b"<html>no such page</html>"),

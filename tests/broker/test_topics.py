@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 
 import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
@@ -102,7 +103,7 @@ def test_if_not_exists_says_where_an_existing_topic_differs(topics, topic, uniqu
         ("..",),
         ("a.b", "a_b"),
         ("t", "--config", "retenton.ms=5"),
-        ("t", "--config", "retention.ms=7d"),
+        ("t", "--config", "retention.ms=7x"),
         ("t", "--config", "retention.ms"),
         ("t", "--config", "min.insync.replicas=0"),
         ("t", "--expire", "soon"),
@@ -220,8 +221,9 @@ def test_topics_are_listed_by_name_glob_and_expression(topics, topic, unique, ad
 
 def test_sizes_and_offsets_in_their_order(topics, topic, cluster, unique):
     small, large, none = (topic(name=f"{name}-{unique()}", partitions=2) for name in "slz")
-    cluster.produce(small, [Record(b"k", b"v", None, partition=number % 2) for number in range(20)])
-    cluster.produce(large, [Record(b"k", bytes(5000), None, partition=1) for _ in range(3)])
+    at = int(time.time() * 1000)
+    cluster.produce(small, [Record(b"k", b"v", at, partition=number % 2) for number in range(20)])
+    cluster.produce(large, [Record(b"k", bytes(5000), at, partition=1) for _ in range(3)])
     listed = {order: topics("list", small, large, none, "--sort", order, "-o", "json").ok().json for order in ("size", "offsets")}
     assert [row["name"] for row in listed["size"]] == [large, small, none]
     assert [(row["name"], row["offsets"]) for row in listed["offsets"]] == [(small, 20), (large, 3), (none, 0)]

@@ -110,7 +110,7 @@ owns: [{prefix}-*]
 ---
 name: {old}
 partitions: 2
-config: {{cleanup.policy: [compact, delete], retention.ms: 3600000, preallocate: no}}
+config: {{cleanup.policy: [compact, delete], retention.ms: 3600000, preallocate: false}}
 ---
 name: {new}
 partitions: 3

@@ -45,7 +45,7 @@ def group(unique, admin):
         ("alter", "t"),
         ("alter", "--config", "retention.ms=5"),
         ("alter", "t", "--config", "retenton.ms=5"),
-        ("alter", "t", "--config", "retention.ms=7d"),
+        ("alter", "t", "--config", "retention.ms=7x"),
         ("alter", "t", "--config", "retention.ms"),
         ("alter", "t", "--delete-config", "retenton.ms"),
         ("alter", "t", "--delete-config", "retention.ms", "--config", "retention.ms=5"),

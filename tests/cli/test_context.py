@@ -6,6 +6,7 @@ import pytest
 import tomlkit
 import yaml
 
+from support.identities import make_identities
 from support.patience import HANG_SECONDS
 
 WORD = "geheim-4711"
@@ -17,7 +18,7 @@ def config(home):
 
 
 def add(run_kops, name, *arguments):
-    return run_kops("context", "add", name, "--bootstrap-servers", f"{name}:9092", *arguments).ok()
+    return run_kops("context", "add", name, "--bootstrap-servers", f"{name}:9092", "--no-test", *arguments).ok()
 
 
 def test_without_contexts(run_kops, config):
@@ -70,7 +71,7 @@ def test_add_takes_every_kind_of_setting(run_kops, config, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     secret = tmp_path / "password"
     secret.write_text(WORD)
-    saved = run_kops(
+    given = [
         *(
             "context",
             "add",
@@ -86,10 +87,14 @@ def test_add_takes_every_kind_of_setting(run_kops, config, tmp_path, monkeypatch
         ),
         *("--security-protocol", "sasl_ssl", "--sasl-mechanism", "SCRAM-SHA-512", "--username", "alice", "--password-file", "password"),
         *("--no-verify-hostname", "--read-only", "--spark-conf", "a.b=1", "--spark-conf", "c=d=e", "--spark-master", "local[2]"),
-        *("--connect-urls", "http://c1:8083,http://c2:8083", "--registry-password-command", "pass registry", "-o", "json"),
-    ).ok()
+        *("--connect-urls", "http://c1:8083,http://c2:8083", "--registry-password-command", "pass registry", "-o", "json", "--no-test"),
+    ]
+    refused = run_kops(*given)
+    assert (refused.code, "ca.pem" in refused.err, "context prod is not saved" in refused.err) == (2, True, True), refused.err
+    assert not config.exists()
+    make_identities(tmp_path)
+    saved = run_kops(*given).ok()
     assert saved.json["current"]
-    assert f"{tmp_path}/ca.pem does not exist yet" in saved.json["notes"]
     assert any("can be read by everybody" in note for note in saved.json["notes"])
     assert tomlkit.parse(config.read_text()).unwrap()["contexts"]["prod"] == {
         "bootstrap_servers": ["a:9093", "b:9093"],
@@ -132,7 +137,7 @@ def test_add_does_not_replace_unless_told(run_kops, config):
     add(run_kops, "dev")
     assert run_kops("context", "add", "dev", "-B", "other:1").code == 5
     assert "dev:9092" in config.read_text()
-    run_kops("context", "add", "dev", "-B", "other:1", "--replace").ok()
+    run_kops("context", "add", "dev", "-B", "other:1", "--replace", "--no-test").ok()
     assert "dev:9092" not in config.read_text()
 
 
@@ -302,10 +307,21 @@ def test_test(run_kops, broker):
 
 
 def test_test_when_nobody_answers(run_kops, free_port):
-    run_kops("context", "add", "gone", "-B", f"127.0.0.1:{free_port}", "--timeout", "5").ok()
+    run_kops("context", "add", "gone", "-B", f"127.0.0.1:{free_port}", "--timeout", "5", "--no-test").ok()
     found = run_kops("context", "test")
     assert (found.code, found.out) == (3, "")
     assert f"no broker answers at 127.0.0.1:{free_port}: nothing listens at 127.0.0.1:{free_port}" in found.err
+
+
+@pytest.mark.broker
+def test_add_saves_what_works(run_kops, config, broker, free_port):
+    refused = run_kops("context", "add", "gone", "-B", f"127.0.0.1:{free_port}", "--timeout", "5")
+    assert (refused.code, refused.out, config.exists()) == (3, "", False)
+    assert "context gone is not saved" in refused.err
+    assert "save it without connecting: --no-test" in refused.err
+    tls = run_kops("context", "add", "tls", "-B", broker.bootstrap_servers, "--security-protocol", "SSL", "--timeout", "8")
+    assert (tls.code, "context tls is not saved" in tls.err, config.exists()) == (3, True, False)
+    run_kops("context", "add", "here", "-B", broker.bootstrap_servers).ok()
 
 
 @pytest.mark.broker

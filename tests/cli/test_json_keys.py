@@ -153,7 +153,7 @@ RUNS: dict[str, str] = {
     "kops diagnose": "{group}",
     "kops context list": "",
     "kops context show": "",
-    "kops context add": "another --bootstrap-servers 127.0.0.1:1",
+    "kops context add": "another --bootstrap-servers 127.0.0.1:1 --no-test",
     "kops context use": "keys",
     "kops context test": "keys",
     "kops context import": "{folder}/client.properties --name imported",

@@ -56,6 +56,15 @@ def test_a_source_whose_topic_does_not_exist(diagnose, kops, connectors, absent,
     assert diagnose(name) == []
 
 
+def test_topics_of_another_cluster_are_not_missing_here(kops, connectors, absent, unique, tmp_path, cluster):
+    name = unique("elsewhere")
+    config = {"connector.class": "FileStreamSink", "file": str(tmp_path / "out.txt"), "topics": absent("lines")}
+    connectors(name, {**config, "consumer.override.bootstrap.servers": "127.0.0.1:1"})
+    done = kops.other("diagnose", name)
+    assert "does not exist" not in done.out, done.out
+    assert f"topics of connector {name}: consumer.override.bootstrap.servers leads to another Kafka cluster" in done.out
+
+
 def test_a_sink_whose_topic_does_not_exist(diagnose, kops, connectors, absent, unique, tmp_path, until):
     name, missing = unique("sink"), absent("orders")
     connectors(name, {"connector.class": FILE_SINK, "file": str(tmp_path / "out.txt"), "topics": missing, "tasks.max": "1"})
@@ -74,7 +83,7 @@ def test_a_sink_whose_dead_letter_topic_cannot_be_created(
     config = {"connector.class": FILE_SINK, "file": str(tmp_path / "out.txt"), "topics": source, "tasks.max": "1", **settings}
     connect_workers.ask("PUT", f"/connectors/{name}/config", config)
 
-    until("it to be there", lambda: kops.other("connect", "status", name).code in (0, 1))
+    until("it to be there", lambda: bool(kops.other("connect", "status", name, "-o", "json").out))
 
     def failed():
         return [finding for finding in diagnose(name) if finding["check"] == "tasks_failed"]

@@ -18,8 +18,8 @@ RUNS = {
     "plugins describe": "FileStreamSink",
     "workers": "",
     "list": "{sink}",
-    "status": "{sink}",
-    "status --trace": "{sink}",
+    "status": "{sink} {lacking}",
+    "status --trace": "{sink} {lacking}",
     "describe": "{sink}",
     "validate": "{folder}/wrong.yaml",
     "diff": "{folder}/other.yaml",
@@ -38,11 +38,12 @@ RUNS = {
 }
 
 
-def test_the_keys_are_those_that_programs_know(kops, pipeline, tmp_path, until):
+def test_the_keys_are_those_that_programs_know(kops, pipeline, connectors, unique, tmp_path, until):
+    connectors(unique("lacking"), {"connector.class": FILE_SINK, "file": str(tmp_path / "none"), "topics": unique("absent")})
     (tmp_path / "wrong.yaml").write_text(f"name: wrong\nconnector.class: {FILE_SINK}\n")
     (tmp_path / "other.yaml").write_text(f"name: {pipeline.sink}\nconnector.class: {FILE_SINK}\ntopics: {pipeline.name}\nfile: other\n")
     until("offsets to be committed", lambda: len(kops("offsets", "show", pipeline.sink, pipeline.source, "-o", "json").json) == 2)
-    scene = {"sink": pipeline.sink, "source": pipeline.source, "topic": pipeline.name, "folder": tmp_path}
+    scene = {"sink": pipeline.sink, "source": pipeline.source, "topic": pipeline.name, "folder": tmp_path, "lacking": connectors.made[-1]}
     found = {}
     for command, arguments in RUNS.items():
         done = kops(*command.split(), *(word.format(**scene) for word in arguments.split()), "-o", "json")

@@ -2,26 +2,26 @@
 
 import json
 import os
-import subprocess
+from pathlib import Path
 
 import pytest
 import requests
 
 from kops.core.errors import MissingRequirement
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
-from kops.gateways.machine.jars import class_path, connect_set, jars_of
-from kops.sandbox.files import property_lines
+from kops.gateways.machine.jars import connect_set, jars_of
+from kops.sandbox.model import Worker
+from kops.sandbox.parts import end
 from kops.sandbox.ports import pick
+from kops.sandbox.workers import ConnectCluster, launch, wait_until_ready
 from support.connect import FILE_SOURCE
 
 pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def standalone(broker, jdk, tmp_path, until):
-    """Start a standalone worker; return its address."""
-    from pathlib import Path
-
+def standalone(broker, jdk, tmp_path):
+    """A standalone worker as the sandbox starts it: ``start()``, ``stop()``, ``url``."""
     cache = Path(os.environ["KOPS_CACHE_DIR"])
     try:
         jars, plugin = jars_of(connect_set(), cache), plugin_folder(cache, FILE_STREAM)
@@ -29,39 +29,27 @@ def standalone(broker, jdk, tmp_path, until):
         pytest.skip(str(missing))
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / plugin.name).symlink_to(plugin)
-    url = f"http://127.0.0.1:{pick(1)[0]}"
-    converter = "org.apache.kafka.connect.storage.StringConverter"
-    settings = {
-        "bootstrap.servers": broker.bootstrap_servers,
-        "listeners": url,
-        "plugin.path": str(tmp_path / "plugins"),
-        "plugin.discovery": "service_load",
-        "key.converter": converter,
-        "value.converter": converter,
-        "offset.storage.file.filename": str(tmp_path / "offsets"),
-        "offset.flush.interval.ms": "500",
-    }
-    (tmp_path / "worker.properties").write_text(property_lines(settings))
-    main = "org.apache.kafka.connect.cli.ConnectStandalone"
-    command = [jdk.java, "-Xmx384m", "-cp", class_path(jars), main, tmp_path / "worker.properties"]
-    with (tmp_path / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+    worker, client = Worker(1, pick(1)[0]), {"bootstrap.servers": broker.bootstrap_servers}
+    cluster = ConnectCluster("the tests", tmp_path, "", client, (worker,), (str(tmp_path / "plugins"),), standalone=True)
 
-        def answers() -> bool:
-            assert process.poll() is None, (tmp_path / "log").read_text()[-2000:]
-            try:
-                return requests.get(f"{url}/connectors", timeout=10).status_code == 200
-            except requests.ConnectionError:
-                return False
+    class Standalone:
+        url = f"http://127.0.0.1:{worker.port}"
 
-        try:
-            until("the worker to answer", answers)
-            yield url
-        finally:
-            process.terminate()
+        def start(self):
+            launch(cluster, cluster.workers, jars=jars, jdk=jdk)
+            wait_until_ready(cluster, cluster.workers)
+
+        def stop(self):
+            end(cluster.part(worker))
+
+    made = Standalone()
+    made.start()
+    yield made
+    made.stop()
 
 
 def test_a_standalone_worker_is_worked_with_alike(run_kops, broker, standalone, monkeypatch, topic, unique, tmp_path, until):
-    monkeypatch.setenv("KOPS_CONNECT_URLS", standalone)
+    monkeypatch.setenv("KOPS_CONNECT_URLS", standalone.url)
 
     def kops(*arguments):
         return run_kops(*arguments, "-B", broker.bootstrap_servers)
@@ -87,4 +75,14 @@ def test_a_standalone_worker_is_worked_with_alike(run_kops, broker, standalone, 
     kops("connect", "restart", name, "--yes").ok()
     kops("connect", "delete", name, "--confirm", name).ok()
     kops("undo", "last", "--yes").ok()
-    assert requests.get(f"{standalone}/connectors", timeout=30).json() == [name]
+    assert requests.get(f"{standalone.url}/connectors", timeout=30).json() == [name]
+    until("its offset to be stored again", lambda: position() == [{"position": 8}])
+    before = len(kops("records", "consume", lines, "start..", "-o", "json").ok().out.splitlines())
+    standalone.stop()
+    standalone.start()
+    assert kops("connect", "list", "-o", "name").ok().out == ""  # no connector that was made by a request outlives the worker
+    with source.open("a") as more:
+        more.write("three\n")
+    kops("connect", "apply", file, "--yes").ok()
+    until("the third line alone to be read", lambda: position() == [{"position": 14}])
+    assert len(kops("records", "consume", lines, "start..", "-o", "json").ok().out.splitlines()) == before + 1

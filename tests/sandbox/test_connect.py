@@ -69,3 +69,32 @@ def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes
     run_kops("sandbox", "down", "--delete").ok()
     assert not (sandboxes / "sandbox").exists()
     assert [start_time(each["pid"]) for each in (*again["workers"], again["registry"])] == [None] * 2
+
+
+def test_a_standalone_worker(run_kops, tmp_path, until):
+    up = run_kops("sandbox", "up", "--connect", "standalone", "-o", "json").ok().json
+    assert (up["state"], up["connect"], len(up["workers"])) == ("running", "standalone", 1)
+    assert any(line.split() == ["connect", "standalone"] for line in run_kops("sandbox", "status").ok().out.splitlines())
+    source, file = tmp_path / "in.txt", tmp_path / "lines.properties"
+    source.write_text("one\ntwo\n")
+    file.write_text(f"name=lines\nconnector.class=FileStreamSource\nfile={source}\ntopic=lines\n")
+
+    def read():
+        return run_kops("records", "consume", "lines", "start..", "-o", "json").ok().out.splitlines()
+
+    run_kops("connect", "apply", file, "--create-topics", "--yes").ok()
+    until(lambda: len(read()) == 2)
+    until(lambda: run_kops("connect", "offsets", "show", "lines", "-o", "json").json)
+    assert requests.get(f"{up['connect_url']}/admin/loggers", timeout=HANG_SECONDS).status_code == 200
+
+    for options in (("--connect",), ("--connect", "distributed"), ("--workers", "2")):
+        assert run_kops("sandbox", "up", *options).code == 2
+    run_kops("sandbox", "down").ok()
+    assert run_kops("sandbox", "status", "-o", "json").json["workers"][0]["state"] == "stopped"
+    again = run_kops("sandbox", "up", "-o", "json").ok().json
+    assert (again["connect"], again["connect_urls"]) == ("standalone", up["connect_urls"])
+    assert run_kops("connect", "list", "-o", "name").ok().out == ""  # it kept no connector
+    with source.open("a") as lines:
+        lines.write("three\n")
+    run_kops("connect", "apply", file, "--yes").ok()
+    until(lambda: len(read()) == 3)  # and its offsets

@@ -34,8 +34,8 @@ def partition(three, topic):
     return AdminClient(three.client).list_topics(topic, timeout=60).topics[topic].partitions[0]
 
 
-def produce(three, topic, count):
-    producer = Producer({**three.client, "acks": "1", "message.timeout.ms": 60_000})
+def produce(three, topic, count, acks="1"):
+    producer = Producer({**three.client, "acks": acks, "message.timeout.ms": 60_000})
     for _ in range(count):
         producer.produce(topic, b"value", partition=0)
     assert producer.flush(60) == 0
@@ -48,8 +48,8 @@ def test_an_unclean_election_that_lost_what_a_group_had_read(three, until, run_k
     admin = AdminClient(three.client)
     admin.create_topics([new])[topic].result(60)
     until(lambda: partition(three, topic).leader == 2)
-    produce(three, topic, 30)
     until(lambda: len(partition(three, topic).isrs) == 2)
+    produce(three, topic, 30, acks="all")
     three.kill(3)
     until(lambda: partition(three, topic).isrs == [2])
     produce(three, topic, 20)

@@ -38,9 +38,11 @@ def test_a_difference_is_remembered_until_the_file_is_another_or_proven(cluster,
     seen = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json")
     assert (seen.json[0]["exactness"], "found 40 of 40 keys different" in seen.json[0]["reasons"][0]) == ("C", True), seen.json
 
-    file.write_text(file.read_text() + "\n")
+    other = {**program.state_file(), "streams": {"guarantee": "exactly_once_v2"}}
+    file.write_text(json.dumps(other), encoding="utf-8")
     run_kops(*rebuild, "--dry-run").ok()
-    file.write_text(file.read_text()[:-1])
+    file.write_text("# the same but for this line\n" + json.dumps(program.state_file()), encoding="utf-8")
+    assert run_kops(*rebuild).code == 5
     done = run_kops(*rebuild, "--accept-inexact").ok()
     assert "found 40 of 40 keys different" in done.err
     assert {key: entry.value for key, entry in compacted_view(cluster.read(changelog)).items()} == {

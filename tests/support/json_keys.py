@@ -33,7 +33,7 @@ _ADDRESSES = ("bootstrap_servers", "client_properties", "connect_url", "connect_
 _OF_PARTS = ("id", "log", "pid", "port", "state")
 SANDBOX_KEYS = {
     *_ADDRESSES,
-    *("cluster_id", "context", "directory", "kafka_version", "name", "security", "state"),
+    *("cluster_id", "connect", "context", "directory", "kafka_version", "name", "security", "state"),
     *(f"{part}.{key}" for part in ("brokers[]", "workers[]", "registry") for key in _OF_PARTS),
 }
 """Of ``kops sandbox up`` and ``kops sandbox status``, of one with Connect and a registry."""

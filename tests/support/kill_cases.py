@@ -87,6 +87,7 @@ class Case:
     :param repeats: whether the same command does everything again, whatever was done
     :param refers: whether the same command may refuse, and refer to `replay resume`
     :param needs: fixtures that it needs besides the broker
+    :param variant: what tells it from another case of the operation
     """
 
     operation: str
@@ -99,6 +100,7 @@ class Case:
     creates: bool = False
     refers: bool = False
     needs: tuple[str, ...] = ()
+    variant: str = ""
 
     @property
     def can_be_undone(self) -> bool:
@@ -204,25 +206,40 @@ def _unregister(parts: Parts) -> Made:
 
 
 def _connect_apply(parts: Parts) -> Made:
-    workers = parts.fixture("connect_workers")
     (topic,) = parts.topics("t", partitions=1)
     names = [f"{parts.name}-a", f"{parts.name}-b"]
     file = parts.folder / "connectors.json"
     file.write_text(json.dumps([{"name": name, "config": _sink(parts, topic, name)} for name in names]))
+    return Made(("connect", "apply", file, "--yes"), lambda: _connectors(parts), (*names, "2 connectors"))
 
-    def look() -> list[str]:
-        """Return the connectors once two looks are alike: of several requests that were sent at once, some may be under way."""
-        seen: list[list[str]] = []
 
-        def alike() -> bool:
-            found = sorted(name.removeprefix(parts.name) for name in workers.ask("GET", "/connectors") if name.startswith(parts.name))
-            seen.append(found)
-            return seen[-2:] == [found] * 2
+def _connectors(parts: Parts) -> list[str]:
+    """Return the connectors once two looks at every worker are alike: of several requests that were sent at once, some may be under way."""
+    import requests
 
-        wait_for("the connectors to stay as they are", alike)
-        return seen[-1]
+    workers = parts.fixture("connect_workers")
+    looks: list[list[list[str] | None]] = []
 
-    return Made(("connect", "apply", file, "--yes"), look, (*names, "2 connectors"))
+    def alike() -> bool:
+        answers = [requests.get(f"{url}/connectors", timeout=HANG_SECONDS) for url in workers.urls]
+        names = [[name for name in answer.json() if name.startswith(parts.name)] if answer.ok else None for answer in answers]
+        looks.append([None if some is None else sorted(name.removeprefix(parts.name) for name in some) for some in names])
+        return len(looks) > 1 and None not in looks[-1] and looks[-2] == looks[-1] == [looks[-1][0]] * len(answers)
+
+    wait_for("the connectors to stay as they are", alike)
+    return looks[-1][0] or []
+
+
+def _connect_apply_with_topics(parts: Parts) -> Made:
+    name, topics = f"{parts.name}-a", [f"{parts.name}-{end}" for end in ("t", "dead")]
+    dead = {"errors.deadletterqueue.topic.name": topics[1], "errors.deadletterqueue.topic.replication.factor": "1"}
+    file = parts.folder / "connectors.json"
+    file.write_text(json.dumps([{"name": name, "config": {**_sink(parts, topics[0], name), **dead}}]))
+
+    def look() -> tuple[list[str], list[str]]:
+        return _connectors(parts), sorted(parts.sizes())
+
+    return Made(("connect", "apply", file, "--create-topics", "--yes"), look, (name, *topics, "2 topics"))
 
 
 def _sink(parts: Parts, topic: str, name: str) -> dict[str, str]:
@@ -407,6 +424,7 @@ CASES = [
     Case("schemas.unregister", _unregister, True, False, True, needs=("registry",)),
     Case("streams.reset", _reset, (INPUT, BOTH), (dict.fromkeys(INPUT, 0), ["input"]), (INPUT, ["input"])),
     Case("connect.change", _connect_apply, [], ["-a", "-b"], [], needs=WORKERS),
+    Case("connect.change", _connect_apply_with_topics, ([], []), (["-a"], ["dead", "t"]), ([], []), needs=WORKERS, variant=" with topics"),
     Case("connect.state", _pause, "RUNNING", "PAUSED", "RUNNING", needs=WORKERS),
     Case("connect.restart", _restart, ["RUNNING"] * 2, ["RUNNING"] * 2, None, finishes=False, needs=WORKERS),
     Case("connect.offsets", _connect_offsets, *((["STOPPED"], {"0": at}) for at in (10, 7, 10)), needs=WORKERS),

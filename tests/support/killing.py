@@ -18,7 +18,11 @@ def combinations(cases: Iterable[Case], few: Collection[tuple[str, str, str]]) -
     """
     return [
         pytest.param(
-            case, step, then, marks=() if (case.operation, step, then) in few else pytest.mark.long, id=f"{case.operation}, {step}, {then}"
+            case,
+            step,
+            then,
+            marks=() if (case.operation, step, then) in few else pytest.mark.long,
+            id=f"{case.operation}{case.variant}, {step}, {then}",
         )
         for case in cases
         for step in killed.STEPS

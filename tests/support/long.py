@@ -158,6 +158,7 @@ LONG = (
     "sandbox/test_jars.py::test_jar_with_wrong_checksum_is_refused_and_not_kept",
     # Sandboxes of their own, each with a broker that starts twice, or with Connect and a registry, as tests/connect has them.
     "sandbox/test_connect.py::test_connect_and_a_registry_come_and_go_with_the_sandbox",
+    "sandbox/test_connect.py::test_a_standalone_worker",
     "sandbox/test_command.py::test_port_in_use_is_named_and_new_ports_are_possible",
     "sandbox/test_command.py::test_logs_follow_until_interrupted_and_show_why_broker_failed",
     "connect/test_worker_killed.py::*",

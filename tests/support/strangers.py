@@ -244,7 +244,7 @@ HERE: dict[str, tuple[Run, ...]] = {
     "connect stop": (Run("{evil}", "y\n"),),
     "connect validate": (Run("{folder}/connector.yaml"),),
     "connect workers": (Run(),),
-    "context add": (Run("{evil} --bootstrap-servers a:1"),),
+    "context add": (Run("{evil} --bootstrap-servers a:1 --no-test"),),
     "context import": (Run("{folder}/client.properties --name imported --replace --no-test"),),
     "context list": (Run(),),
     "context remove": (Run("{evil}"),),

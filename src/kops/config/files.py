@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kops.core.bounded_json import has_level
+from kops.core.bounded_json import MOST_DEPTH, is_too_deep
 from kops.core.errors import ConfigError
 
 LARGEST = 1 << 28
 """Bytes of the largest file that is read as a whole; a plan of a million offsets has 100 MB."""
-DEEPEST = 100
-"""Levels of nesting; what kops itself writes has fewer than twenty."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -64,7 +62,7 @@ def parse_json(text: str, place: str, *, hint: str | None = None, as_written: bo
 
     :param place: where the text is from, for messages
     :param as_written: return numbers, true and false as the texts that they are written as
-    :raises ConfigError: naming the place, if it is not JSON (RFC 8259), gives a key twice, or is nested more than ``DEEPEST`` levels deep
+    :raises ConfigError: naming the place, if it is not JSON (RFC 8259), gives a key twice, or is nested deeper than ``MOST_DEPTH``
     """
     words: dict[str, Any] = {"parse_int": str, "parse_float": str} if as_written else {}
     try:
@@ -75,13 +73,13 @@ def parse_json(text: str, place: str, *, hint: str | None = None, as_written: bo
         raise ConfigError(f"{place} is not JSON that can be read: {error}", hint=hint, file=place) from None
     except RecursionError as error:
         raise _too_deep(place, hint) from error
-    if text.count("[") + text.count("{") > DEEPEST and has_level(body, DEEPEST + 1):
+    if text.count("[") + text.count("{") > MOST_DEPTH and is_too_deep(body):
         raise _too_deep(place, hint)
     return _words(body) if as_written else body
 
 
 def _too_deep(place: str, hint: str | None) -> ConfigError:
-    return ConfigError(f"{place} is not JSON that can be read: it is nested more than {DEEPEST} levels deep", hint=hint, file=place)
+    return ConfigError(f"{place} is not JSON that can be read: it is nested more than {MOST_DEPTH} levels deep", hint=hint, file=place)
 
 
 def _without_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 MOST_DEPTH = 200
-"""Levels. Jackson, which Connect and the registries use, allows 1,000 (``StreamReadConstraints``); their answers have less than ten."""
+"""Objects and arrays in one another, in answers, files and values of records alike: showing and writing a value recurses a few times per
+level. Jackson, which Connect and the registries use, allows 1,000 (``StreamReadConstraints``); their answers have less than ten."""
 
 
 def bounded_json(text: str | bytes) -> Any:
@@ -19,22 +19,17 @@ def bounded_json(text: str | bytes) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise ValueError(f"nested deeper than {MOST_DEPTH} levels") from None
-    if not has_level(value, MOST_DEPTH):
-        return value
-    raise ValueError(f"nested deeper than {MOST_DEPTH} levels")
+    if is_too_deep(value):
+        raise ValueError(f"nested deeper than {MOST_DEPTH} levels")
+    return value
 
 
-def has_level(value: Any, level: int) -> bool:
-    """Whether anything lies this many objects or arrays deep inside a value; looked at without recursion."""
+def is_too_deep(value: Any) -> bool:
+    """Whether a value of mappings and lists is nested deeper than ``MOST_DEPTH``; looked at without recursion."""
     layer = [value]
-    for _ in range(level):
-        layer = [each for outer in layer for each in _inside(outer)]
+    for _ in range(MOST_DEPTH + 1):
+        layer = [each for each in layer if isinstance(each, (dict, list))]
         if not layer:
             return False
+        layer = [part for each in layer for part in (each.values() if isinstance(each, dict) else each)]
     return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

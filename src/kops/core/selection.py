@@ -103,6 +103,15 @@ def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool
     return [name for name in known if name in matched]
 
 
+def require_patterns(patterns: Iterable[str], *, regex: bool) -> None:
+    """Check patterns before anything is asked that they would choose from.
+
+    :raises UsageProblem: if a regular expression is invalid
+    """
+    for pattern in patterns if regex else ():
+        _compiled(pattern)
+
+
 def names_owned(owns: Collection[str], names: Collection[str]) -> set[str]:
     """Return the names that declarations own, by globs and plain names; one that does not exist (yet) owns nothing.
 

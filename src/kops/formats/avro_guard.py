@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kops.core.bounded_json import MOST_DEPTH
 from kops.core.errors import UndecodableRecord
-from kops.formats.base import MOST_DEPTH
 
 MOST_WEIGHTLESS = 100_000
 """Limit for items without bytes, in all arrays of one value together."""

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
 
+from kops.core.bounded_json import MOST_DEPTH, is_too_deep
 from kops.core.errors import UndecodableRecord
 
-MOST_DEPTH = 200
-"""Levels that a value may be nested: showing and writing it recurses a few times per level, and Python's recursion limit is 1,000."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
@@ -88,18 +87,8 @@ def refuse_deep(value: Any) -> None:
 
     :raises UndecodableRecord: when it is nested deeper than ``MOST_DEPTH``
     """
-    level, depth = [value], 0
-    while level:
-        if depth >= MOST_DEPTH:
-            raise UndecodableRecord(f"nested deeper than {MOST_DEPTH} levels")
-        level = [
-            part
-            for each in level
-            if isinstance(each, (dict, list))
-            for part in (each.values() if isinstance(each, dict) else each)
-            if isinstance(part, (dict, list))
-        ]
-        depth += 1
+    if is_too_deep(value):
+        raise UndecodableRecord(f"nested deeper than {MOST_DEPTH} levels")
 
 
 def readable_text(data: bytes) -> str | None:

@@ -41,7 +41,7 @@ class Family:
     :param who: could not process the record, for people; a group or connector that is known is named instead
     :param headers: attributes of a dead letter by the name of the header; None for a header that is not shown
     :param prefixes: what the names of its headers begin with, where no other headers do
-    :param binary: numbers may be big-endian bytes rather than text
+    :param binary: numbers may be Java's int or long in big-endian bytes rather than text
     :param first: attributes of which the first occurrence is the newest
     """
 
@@ -165,7 +165,6 @@ NAMES = tuple(sorted(name for family in FAMILIES for name in family.headers if n
 _KNOWN = {name: (at, attribute) for at, family in enumerate(FAMILIES) for name, attribute in family.headers.items() if attribute}
 _TOO_LARGE = {"partition": 2**31, "task": 2**31, "delivery_count": 2**31, "offset": 2**63, "timestamp_ms": 2**63}
 _TEXT = re.compile(rb"-?\d{1,19}")
-_MOST_BYTES = 8
 _VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d+(?:\.\d+)?\b|\b[0-9a-fA-F]{8,}\b")
 _PACKAGE = re.compile(r"\b(?:[a-z_$][\w$]*\.)+(?=[A-Z])")
 
@@ -265,7 +264,7 @@ def _value(family: Family, attribute: str, data: bytes) -> Any:
         return data.decode("utf-8", "replace")
     if _TEXT.fullmatch(data):
         number = int(data)
-    elif family.binary and 0 < len(data) <= _MOST_BYTES:
+    elif family.binary and len(data) == (4 if _TOO_LARGE[attribute] == 2**31 else 8):
         number = int.from_bytes(data, "big", signed=True)
     else:
         return None

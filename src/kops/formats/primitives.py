@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from kops.core.bounded_json import MOST_DEPTH
 from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.core.json_values import read_json, write_json
-from kops.formats.base import MOST_DEPTH, as_float, as_text_or_base64, float32_as_json, number_as_json, refuse_deep
+from kops.formats.base import as_float, as_text_or_base64, float32_as_json, number_as_json, refuse_deep
 
 _DIGITS = re.compile(r"[+-]?[0-9]{1,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")

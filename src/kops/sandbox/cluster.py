@@ -16,7 +16,7 @@ from kops.core.progress import SILENT, Progress
 from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
-from kops.sandbox.model import BROKERS, PLAINTEXT, SASL_SSL, SECURITY, Node, Sandbox, Worker, load, save
+from kops.sandbox.model import BROKERS, PLAINTEXT, SASL_SSL, SECURITY, STANDALONE, Node, Sandbox, Worker, load, save
 from kops.sandbox.parts import CRASHED, RUNNING, STARTING, Part, PartStatus
 from kops.sandbox.settings import client_settings
 
@@ -78,10 +78,13 @@ class Programs:
     registry: Path | None = None
 
 
-def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, plugin_path: Sequence[str] = ()) -> Sandbox:
+def add(
+    sandbox: Sandbox, *, connect_workers: int = 0, connect: str = "", registry: bool = False, plugin_path: Sequence[str] = ()
+) -> Sandbox:
     """Add Connect workers and a registry to a sandbox, on free ports, and save that.
 
     :param connect_workers: minimum number
+    :param connect: how the first ones run, ``distributed`` by default; it has no effect on those that there are
     :param plugin_path: directories of Connect plugin directories, added to the existing ones
     """
     with _changing(sandbox):
@@ -91,7 +94,8 @@ def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, p
         added = tuple(Worker(len(there.workers) + at + 1, port) for at, port in enumerate(picked[:missing]))
         paths = tuple(dict.fromkeys([*there.plugin_path, *plugin_path]))
         port = there.registry_port or (picked[missing] if registry else 0)
-        wider = replace(there, workers=(*there.workers, *added), registry_port=port, plugin_path=paths)
+        kind = there.connect if there.workers else connect or there.connect
+        wider = replace(there, workers=(*there.workers, *added), registry_port=port, plugin_path=paths, connect=kind)
         if wider != there:
             save(wider)
     return wider
@@ -134,7 +138,16 @@ def connect_of(sandbox: Sandbox) -> workers.ConnectCluster | None:
     password = sandbox.password_file.read_text(encoding="utf-8").strip() if sandbox.password_file.exists() else ""
     client = client_settings(sandbox, password)
     name, replicas = f"{sandbox.name}-connect", len(sandbox.nodes)
-    return workers.ConnectCluster(sandbox.title, sandbox.directory, name, client, sandbox.workers, sandbox.plugin_path, replicas)
+    return workers.ConnectCluster(
+        sandbox.title,
+        sandbox.directory,
+        name,
+        client,
+        sandbox.workers,
+        sandbox.plugin_path,
+        replicas,
+        standalone=sandbox.connect == STANDALONE,
+    )
 
 
 def registry_of(sandbox: Sandbox) -> registry.RegistryServer | None:

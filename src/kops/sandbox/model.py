@@ -2,7 +2,8 @@
 
 Its directory holds everything: ``sandbox.json`` (this description), ``tls/`` and ``password`` if it is secured, and per
 broker ``broker-N`` with its settings, its log, its data, and ``process.json`` while it runs; the same per Connect worker in
-``worker-N`` and for the registry in ``registry``. Connect keeps its data in topics of the brokers.
+``worker-N`` and for the registry in ``registry``. Connect keeps its data in topics of the brokers; a standalone worker keeps offsets in
+a file.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ BROKERS = (1, 3)
 HOST = "127.0.0.1"
 SASL_MECHANISM = "SCRAM-SHA-512"
 USERNAME = "kops"
+DISTRIBUTED, STANDALONE = "distributed", "standalone"
+CONNECT = (DISTRIBUTED, STANDALONE)
 _VERSION = 1
 
 
@@ -61,6 +64,7 @@ class Sandbox:
     :param workers: of Kafka Connect
     :param plugin_path: directories of Connect plugin directories
     :param registry_port: of the schema registry; 0 without one
+    :param connect: how its workers run: ``distributed``, or ``standalone``, which is one worker
     """
 
     directory: Path
@@ -74,6 +78,7 @@ class Sandbox:
     workers: tuple[Worker, ...] = ()
     plugin_path: tuple[str, ...] = ()
     registry_port: int = 0
+    connect: str = DISTRIBUTED
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""Workers of Kafka Connect as processes: a local distributed Connect cluster for any Kafka."""
+"""Workers of Kafka Connect as processes, for any Kafka: a local distributed Connect cluster, or one standalone worker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUIET = (
 
 @dataclass(frozen=True)
 class ConnectCluster:
-    """Workers that share one group and its topics.
+    """Workers that share one group and its topics, or one standalone worker.
 
     :param owner: what they are part of, for people: ``sandbox demo``
     :param directory: gets a directory per worker
@@ -49,6 +49,7 @@ class ConnectCluster:
     workers: tuple[Worker, ...]
     plugin_path: tuple[str, ...] = ()
     replicas: int = 1
+    standalone: bool = False
 
     def part(self, worker: Worker) -> Part:
         folder = self.directory / f"worker-{worker.id}"
@@ -64,9 +65,7 @@ def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
 
     Timeouts suit a single machine: a killed worker's tasks restart after seconds, with Connect's defaults after minutes.
     """
-    replicas = str(cluster.replicas)
     settings = {
-        "group.id": cluster.group,
         "listeners": f"http://{HOST}:{worker.port}",
         "rest.advertised.host.name": HOST,
         "rest.advertised.port": str(worker.port),
@@ -78,6 +77,18 @@ def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
         "config.providers.directory.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
         "key.converter": "org.apache.kafka.connect.storage.StringConverter",
         "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "offset.flush.interval.ms": "1000",
+    }
+    clients = {f"{prefix}{name}": value for prefix in _OF_CLIENTS for name, value in cluster.client.items()}
+    if cluster.standalone:
+        return settings | {"offset.storage.file.filename": str(cluster.part(worker).folder / "offsets")} | clients
+    return settings | _of_a_group(cluster) | clients
+
+
+def _of_a_group(cluster: ConnectCluster) -> dict[str, str]:
+    replicas = str(cluster.replicas)
+    return {
+        "group.id": cluster.group,
         "config.storage.topic": f"{cluster.group}-configs",
         "offset.storage.topic": f"{cluster.group}-offsets",
         "offset.storage.partitions": "5",
@@ -86,13 +97,10 @@ def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
         "config.storage.replication.factor": replicas,
         "offset.storage.replication.factor": replicas,
         "status.storage.replication.factor": replicas,
-        "offset.flush.interval.ms": "1000",
         "scheduled.rebalance.max.delay.ms": "1000",
         "heartbeat.interval.ms": "1000",
         "session.timeout.ms": "6000",
     }
-    clients = {f"{prefix}{name}": value for prefix in _OF_CLIENTS for name, value in cluster.client.items()}
-    return settings | clients
 
 
 def discovery(plugin_path: Iterable[str]) -> str:
@@ -119,7 +127,7 @@ def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence
         write_whole(part.folder / "log4j2.xml", log4j2(*_QUIET))
         options = [*FOR_A_SHORT_RUN, *parts.java_options(part, HEAP_MEGABYTES, jars)]
         write_whole(part.folder / "java.args", argument_lines(options))
-        main = "org.apache.kafka.connect.cli.ConnectDistributed"
+        main = f"org.apache.kafka.connect.cli.Connect{'Standalone' if cluster.standalone else 'Distributed'}"
         parts.start(part, [str(jdk.java), f"@{part.folder / 'java.args'}", main, str(part.folder / "worker.properties")])
 
 

@@ -126,6 +126,13 @@ def test_numbers_that_are_none(data):
     assert dead_letter([("__connect.errors.topic", b"t"), ("__connect.errors.partition", data)]).partition is None
 
 
+@pytest.mark.parametrize("prefix", ["kafka_dlt-original-", "kafka_original-", "x-original-"])
+@pytest.mark.parametrize(("name", "data"), [("partition", b"xx"), ("partition", b"four4"), ("offset", b"\0\0\0\1"), ("timestamp", b"now")])
+def test_bytes_that_are_neither_digits_nor_as_long_as_javas_number_are_none(prefix, name, data):
+    letter = dead_letter([(f"{prefix}topic", b"t"), (prefix + name, data)])
+    assert (letter.partition, letter.offset, letter.timestamp_ms) == (None, None, None)
+
+
 def test_the_parts():
     found = dead_letter(connect())
     assert (found.topic, found.partition, found.offset, found.connector, found.task) == ("prices", 2, 17, "sink", 1)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from kops.core.bounded_json import MOST_DEPTH
 from kops.core.errors import OperationFailed, UndecodableRecord
 from kops.core.schemas.models import AVRO, JSON, PROTOBUF, RegisteredSchema
 from kops.formats.avro import AvroSchema
 from kops.formats.avro_guard import MOST_WEIGHTLESS
-from kops.formats.base import MOST_DEPTH
 from kops.formats.confluent import BY_NAME
 from kops.formats.json_schema import JsonChecker
 from kops.formats.primitives import Json

@@ -12,7 +12,7 @@ ELSEWHERE = {"state.shadow": ("streams/test_shadow.py", "test_what_a_killed_kops
 
 
 def test_every_mutation_has_a_case():
-    assert sorted([*(case.operation for case in CASES), *ELSEWHERE]) == sorted(MUTATIONS)
+    assert sorted({*(case.operation for case in CASES), *ELSEWHERE}) == sorted(MUTATIONS)
 
 
 def test_tests_elsewhere_exist():

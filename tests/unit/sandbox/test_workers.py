@@ -20,6 +20,13 @@ def test_worker_settings_share_group_and_client_settings():
         assert {name: one[f"{prefix}{name}"] for name in client} == client
 
 
+def test_a_standalone_worker_has_no_group_and_keeps_offsets_in_a_file(tmp_path):
+    made = ConnectCluster("x", tmp_path, "x-connect", {"bootstrap.servers": "127.0.0.1:9092"}, WORKERS[:1], standalone=True)
+    settings = worker_settings(made, WORKERS[0])
+    assert settings["offset.storage.file.filename"] == str(tmp_path / "worker-1" / "offsets")
+    assert not {"group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic"} & set(settings)
+
+
 def test_worker_scans_classes_only_without_manifests(tmp_path):
     assert discovery(["/nowhere", str(tmp_path)]) == "service_load"
     for known in ("connect-file-4.3.1", "debezium-connector-postgres-3.6.0.Final", ".fetching"):

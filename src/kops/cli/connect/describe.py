@@ -59,9 +59,9 @@ def list_connectors(session: Session, /, *, patterns: tuple[str, ...], regex: bo
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="End --watch after N polls.")
 @click.pass_obj
 def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, failed: bool, watch: bool, **options: Any) -> int:
-    """Show states of connectors and their tasks, where they run, and what failed.
+    """Show states of connectors and their tasks, where they run, what failed, and which topics a RUNNING connector lacks.
 
-    The exit code is 1 when a connector or a task has FAILED. One request, however many there are.
+    The exit code is 1 when a connector or a task has FAILED. One request to Connect and one to the brokers, however many there are.
     """
     from kops.operations.connect.select import select
 
@@ -76,20 +76,34 @@ def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, faile
 
 
 def show_status(session: Session, found: Sequence[Connector], *, trace: bool) -> None:
-    """Write states to stdout and a summary to stderr."""
-    from kops.operations.connect.describe import status_body, status_rows, summary
+    """Write states, what connectors lack, and a summary; for people states first, since brokers that do not answer take their time."""
+    from kops.operations.connect.describe import lacks_of_running, status_body, status_rows, summary
+    from kops.operations.connect.topics import TopicLook
 
-    bodies = [status_body(connector, trace=trace) for connector in found]
-    if session.output_format in ("json", "yaml", "name"):
-        session.render(bodies, ["name"])
-    elif session.output_format == "csv":
-        session.render(status_rows(bodies), ["name", "task", "state", "worker", "error", "cause"])
-    else:
+    look = TopicLook(session)
+    if session.output_format == "table":
+        bodies = [status_body(connector, trace=trace) for connector in found]
         rows = status_rows(bodies)
         session.render(rows, STATUS_COLUMNS if any(row["cause"] for row in rows) else STATUS_COLUMNS[:-1], whole=True)
         if trace:
             _write_traces(bodies)
-    session.note(summary(found))
+        sys.stdout.flush()
+        session.note(summary(found))
+        lacks = lacks_of_running(look, found)
+        for text in (f"{name}: {lack.text}" for name, some in lacks.items() for lack in some):
+            if session.markup:
+                session.note(text)
+            else:
+                click.echo(visible(text))
+    else:
+        lacks = lacks_of_running(look, found)
+        bodies = [status_body(connector, trace=trace, lacks=lacks.get(connector.name)) for connector in found]
+        if session.output_format == "csv":
+            session.render(status_rows(bodies), ["name", "task", "state", "worker", "error", "cause", "lacks"])
+        else:
+            session.render(bodies, ["name"])
+        session.note(summary(found))
+    session.note(*(f"{name}: {lack.hint}" for name, some in lacks.items() for lack in some), *look.notes)
 
 
 def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
@@ -101,14 +115,20 @@ def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
 
 def _watched(session: Session, look: Callable[[], list[Connector]], interval: str, count: int | None, *, trace: bool) -> int:
     from kops.cli.frame.watch import clock, watch_interval, watched
-    from kops.operations.connect.describe import status_body, summary
+    from kops.operations.connect.describe import lacks_of_running, status_body, summary
+    from kops.operations.connect.topics import TopicLook
 
     before: dict[str, str] | None = None
+    topics = TopicLook(session)
 
     def once_more() -> int:
-        nonlocal before
+        nonlocal before, topics
         now, found = clock(session), look()
-        bodies = [status_body(connector, trace=trace) for connector in found]
+        said = topics.notes
+        topics = topics if topics.problem is not None else TopicLook(session)  # brokers that do not answer would delay each poll
+        lacks = lacks_of_running(topics, found)
+        session.note(*(note for note in topics.notes if note not in said))
+        bodies = [status_body(connector, trace=trace, lacks=lacks.get(connector.name)) for connector in found]
         if session.output_format == "json":
             sys.stdout.write(json_text({"time": now, "connectors": bodies}) + "\n")
         else:
@@ -132,7 +152,8 @@ def _states(bodies: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _state(one: dict[str, Any]) -> str:
-    return f"{one['state']} on {one['worker']}{': ' + one['cause'] if one['cause'] else ''}"
+    wrong = one["cause"] or "; ".join(lack["message"] for lack in one.get("lacks") or ())
+    return f"{one['state']} on {one['worker']}{': ' + wrong if wrong else ''}"
 
 
 def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:

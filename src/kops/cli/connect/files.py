@@ -78,9 +78,10 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
 @paths_argument
 @click.option("--prune", is_flag=True, help=f"Delete {OWNED}.")
 @click.option("--no-validate", "validate", is_flag=True, default=True, flag_value=False, help="Do not let the plugins validate first.")
+@click.option("--create-topics", is_flag=True, help="Create the topics that the connectors lack first, in the same plan.")
 @mutation
 @click.pass_obj
-def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate: bool, approval: Approval) -> int:
+def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate: bool, create_topics: bool, approval: Approval) -> int:
     """Create and change connectors as files declare them, in one plan.
 
     PATH is a YAML or JSON file, whose documents have name and config as in Connect's REST API, a properties file as for
@@ -88,4 +89,4 @@ def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate:
     """
     from kops.operations.connect.apply import plan_apply
 
-    return session.carry_out(plan_apply(session, paths, prune=prune, validate=validate), approval)
+    return session.carry_out(plan_apply(session, paths, prune=prune, validate=validate, create_topics=create_topics), approval)

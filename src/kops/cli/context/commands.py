@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,11 @@ from kops.core.errors import ApprovalRequired, KopsError, Unreachable
 
 if TYPE_CHECKING:
     from kops.config.connection import Connection
+
+
+no_test_option = click.option(
+    "--no-test", is_flag=True, help="Do not connect, for a cluster out of reach; certificates and passwords are loaded all the same."
+)
 
 
 @click.group(cls=Group)
@@ -81,36 +87,23 @@ def show(session: Session, *, name: str | None, resolved: bool) -> None:
 @group.command("add")
 @click.argument("name")
 @settings_options
+@no_test_option
 @save_options
 @click.pass_obj
-def add(session: Session, /, *, name: str, current: bool, replace_: bool, **values: Any) -> None:
+def add(session: Session, /, *, name: str, no_test: bool, current: bool, replace_: bool, **values: Any) -> None:
     """Add a context. Secrets are read from a file, command or variable; on a command line `ps` would show them.
 
-    -B, -X and --timeout become part of the context. The first context becomes the current one.
+    It is saved only after a broker has answered. -B, -X and --timeout become part of it. The first context becomes the current one.
     """
     from kops.operations.contexts.manage import add_context
 
     table = table_of(values, session.settings)
-    _report(session, add_context(session.directories, os.environ, name, table, current=current, replace=replace_))
+    works = _proof(session, name, no_test=no_test)
+    _report(session, add_context(session.directories, os.environ, name, table, current=current, replace=replace_, prove=works))
 
 
-@group.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--name", required=True, metavar="NAME", help="Name of the new context.")
-@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers, if the file names none.")
-@click.option(
-    "--no-test", is_flag=True, help="Do not connect, for a cluster out of reach; certificates and passwords are loaded all the same."
-)
-@save_options
-@click.pass_obj
-def import_(
-    session: Session, *, file: Path, name: str, bootstrap_servers: str | None, no_test: bool, current: bool, replace_: bool
-) -> None:
-    """Create a context from a Java client.properties, the file that Apache's tools take with --command-config.
-
-    It is saved only after a broker has answered. A password in it goes into a file that only you can read.
-    """
-    from kops.operations.contexts.manage import import_context
+def _proof(session: Session, name: str, *, no_test: bool) -> Callable[[Connection], None]:
+    """Return what refuses a connection that does not work, before its context is saved."""
     from kops.operations.contexts.probe import prove
 
     def works(connection: Connection) -> None:
@@ -122,6 +115,26 @@ def import_(
                 broken.hint = f"{broken.hint + '; or ' if broken.hint else ''}save it without connecting: --no-test"
             raise
 
+    return works
+
+
+@group.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--name", required=True, metavar="NAME", help="Name of the new context.")
+@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers, if the file names none.")
+@no_test_option
+@save_options
+@click.pass_obj
+def import_(
+    session: Session, *, file: Path, name: str, bootstrap_servers: str | None, no_test: bool, current: bool, replace_: bool
+) -> None:
+    """Create a context from a Java client.properties, the file that Apache's tools take with --command-config.
+
+    It is saved only after a broker has answered. A password in it goes into a file that only you can read.
+    """
+    from kops.operations.contexts.manage import import_context
+
+    works = _proof(session, name, no_test=no_test)
     text = bootstrap_servers or session.settings.get("bootstrap_server") or ""
     servers = [one.strip() for one in text.split(",") if one.strip()]
     options = {"current": current, "replace": replace_}

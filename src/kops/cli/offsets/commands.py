@@ -10,7 +10,7 @@ from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, mutation, regex_option
 from kops.cli.frame.session import Session
 from kops.cli.offsets.reset import group_argument, move_options, reset
-from kops.core.errors import UsageProblem
+from kops.core.errors import KopsError, UsageProblem
 from kops.output.guard import for_data
 
 
@@ -156,7 +156,7 @@ def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
 @regex_option
 @click.option("--with-group", is_flag=True, help="Write the group in the first column, also for a single one.")
 @click.pass_obj
-def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group: bool) -> None:
+def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group: bool) -> int:
     """Write committed offsets as the CSV of Apache's --export.
 
     `--from-file` reads it back, here and in Apache's tools. Also as -o json or yaml. Names may be globs.
@@ -168,12 +168,14 @@ def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group:
     from kops.operations.offsets.listing import export as rows
     from kops.operations.offsets.listing import export_table
 
-    found = rows(session, names, regex=regex, with_group=with_group)
+    problems: dict[str, KopsError] = {}
+    found = rows(session, names, problems, regex=regex, with_group=with_group)
     if session.output_format in ("json", "yaml"):
         session.render(export_table(found), ["topic"])
     else:
         shown = [replace(row, group=row.group and visible(row.group)) for row in found] if sys.stdout.isatty() else found
         for_data(sys.stdout).write(write_offsets(shown))
+    return session.missing(problems)
 
 
 @group.command("seek")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from kops.cli.frame.session import Session
@@ -16,7 +16,7 @@ from kops.core.selection import parse_selection
 from kops.core.stops import STOPS, exit_code, kept_stops
 from kops.operations.records import consume as records
 from kops.operations.records.consume import Stream
-from kops.operations.records.formats import format_for
+from kops.operations.records.formats import format_for, unnamed_formats
 from kops.operations.records.rows import BYTES, JSON, with_groups_shown
 from kops.output.lines import write_bytes
 
@@ -68,8 +68,14 @@ def consume(
     if not sys.stdout.isatty():
         stream.progress = session.progress
 
+    samples: dict[str, bytes] = {}
+
+    def finish() -> None:
+        sink.finish()
+        stream.notes.extend(unnamed_formats(session, samples))
+
     def choose(batches: Iterator[list[Record]]) -> Iterator[list[Record]]:
-        batches = with_groups_shown(batches) if of_groups else batches
+        batches = with_groups_shown(batches) if of_groups else _noticed(batches, {"key": key_name, "value": value_name}, samples)
         view = records.latest(batches, tombstones=tombstones, stream=stream) if latest else batches
         fitting = records.filtered(view, conditions, key, value, skip=shown.skip, stream=stream) if conditions else view
         return records.limited(fitting, limit, stream)
@@ -88,7 +94,15 @@ def consume(
     if (form := sink.form) is not None and not conditions and not latest:
         parts = records.limited(records.read_parts(session, wanted, form.raw_parts, stream), limit, stream)
         return run(session, parts, lambda rows: write_bytes(form.write(rows)), stream, live=follow)
-    return run(session, choose(records.read(session, wanted, stream)), sink.write, stream, live=follow, finish=sink.finish)
+    return run(session, choose(records.read(session, wanted, stream)), sink.write, stream, live=follow, finish=finish)
+
+
+def _noticed(batches: Iterator[list[Record]], formats: Mapping[str, str | None], samples: dict[str, bytes]) -> Iterator[list[Record]]:
+    """Yield the batches, and keep a key and a value of which no format was named."""
+    unnamed = [part for part, name in formats.items() if name is None]
+    for batch in batches:
+        samples.update({part: data for part in unnamed for record in batch[:1] if (data := getattr(record, part))})
+        yield batch
 
 
 def run(

@@ -28,7 +28,13 @@ def group() -> None:
 @click.option(
     "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
 )
-@click.option("--connect", is_flag=True, help="Also Kafka Connect: distributed workers; fetched the first time.")
+@click.option(
+    "--connect",
+    type=click.Choice(["distributed", "standalone"]),
+    is_flag=False,
+    flag_value="distributed",
+    help="Also Kafka Connect, fetched the first time: distributed workers, or one standalone worker. Without a value: distributed.",
+)
 @click.option("--workers", type=click.IntRange(1, 5), metavar="N", help="How many Connect workers; implies --connect. [default: 1]")
 @click.option(
     "--plugins",
@@ -50,7 +56,7 @@ def up(
     brokers: str | None,
     kafka_version: str | None,
     security: str | None,
-    connect: bool,
+    connect: str | None,
     workers: int | None,
     plugins: tuple[Path, ...],
     registry: bool,
@@ -72,7 +78,8 @@ def up(
         kafka_version=kafka_version,
         security=security,
         new_ports=new_ports,
-        connect_workers=workers or int(connect or bool(plugins)),
+        connect_workers=workers or int(bool(connect or plugins)),
+        connect=connect,
         registry=registry,
         plugins=plugins,
         jars_directory=jars,

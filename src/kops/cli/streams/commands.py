@@ -28,31 +28,35 @@ def group() -> None:
 @group.command("list")
 @click.argument("names", metavar="[APPLICATION]...", nargs=-1)
 @click.pass_obj
-def list_applications(session: Session, *, names: tuple[str, ...]) -> None:
+def list_applications(session: Session, *, names: tuple[str, ...]) -> int:
     """List the Kafka Streams applications, running or stopped.
 
     Names may be globs, such as 'orders-*'.
     """
-    from kops.core.errors import NotFound
+    from kops.core.errors import ExitCode, KopsError, NotFound
     from kops.core.selection import names_matching
     from kops.operations.streams.find import find_applications
     from kops.operations.streams.rows import found_row
     from kops.output.table import Column
 
-    found, orphans = find_applications(session)
+    problems: dict[str, KopsError] = {}
+    found, orphans = find_applications(session, problems)
     try:
         wanted = set(names_matching(names, [one.application.application for one in found], what="application"))
     except NotFound as missing:
+        session.missing(problems)
         raise NotFound(missing.message, hint="`kops streams list` shows what there is", **missing.details) from None
     rows = [found_row(one) for one in found if one.application.application in wanted]
     if session.output_format == "table":
         rows = [{**row, "stores": len(row["stores"]), "internal_topics": len(row["internal_topics"])} for row in rows]
     session.render(rows, ["application", "protocol", "state", "instances", "members", "stores", Column("internal_topics", "TOPICS")])
-    for one in found:
-        for sentence in one.application.unknown:
-            session.note(f"warning: {one.application.application}: {sentence}")
+    vague = [one.application for one in found if one.application.unknown and one.application.application in wanted]
+    for application in vague:
+        for sentence in application.unknown:
+            session.note(f"warning: {application.application}: {sentence}")
     if orphans and not names:
         session.note(f"internal topics that no application is there for: {names_text(orphans, SHOWN)}")
+    return session.missing(problems) or int(ExitCode.PARTIAL if vague else ExitCode.DONE)
 
 
 @group.command("describe")

@@ -89,7 +89,7 @@ def describe(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str,
     show_topics(session, bodies)
     for problem in problems:
         session.note(f"warning: {problem}")
-    return int(ExitCode.PARTIAL if session.kafka.down() else ExitCode.DONE)
+    return int(ExitCode.PARTIAL if problems or session.kafka.down() else ExitCode.DONE)
 
 
 @group.command("offsets")

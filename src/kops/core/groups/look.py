@@ -87,6 +87,11 @@ class PartitionLook:
         return 0 if place is None or self.bounds is None else max(0, self.bounds.log_end_offset - place)
 
     @property
+    def unknown(self) -> bool:
+        """Whether there are records, and no commit that says how many of them were read."""
+        return self.committed is None and self.bounds is not None and self.bounds.offsets > 0
+
+    @property
     def behind(self) -> bool:
         """Whether a record has been waiting for longer than reading normally takes."""
         return self.unread > 0 and (self.waiting.milliseconds or 0) >= BEHIND_MS

@@ -239,6 +239,7 @@ class StateFile:
     :param isolation: ``isolation.level`` of the consumer that reads the input
     :param says_isolation: the file states it, or the guarantee decides it
     :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches the tables made from it
+    :param digest: SHA-256 of what it, or the program, says: what was found by it is remembered under this
     """
 
     path: str
@@ -252,6 +253,7 @@ class StateFile:
     json_module: str = JSON_MODULES[0]
     isolation: str = READ_UNCOMMITTED
     says_isolation: bool = False
+    digest: str = ""
 
     @property
     def exactly_once(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -74,6 +75,7 @@ def parse_state_file(path: str, body: Any, plugin_formats: Callable[[], Collecti
         cache=streams.flag("cache", "false if statestore.cache.max.bytes is 0, otherwise true", default=True),
         library=library,
         json_module=streams.one_of("json", JSON_MODULES, JSON_MODULES[0]),
+        digest=hashlib.sha256(repr(body).encode()).hexdigest(),
     )
 
 

@@ -35,11 +35,9 @@ class WholeNumber:
         number = int(text)
         if number != self.special and not self.least <= number <= self.most:
             also = f", or {self.special}" if self.special is not None else ""
-            raise ValueError(f"it must be {self._range()}{also}")
+            bound = f"at least {self.least}" if number < self.least else f"at most {self.most}"
+            raise ValueError(f"it must be {bound}{also}")
         return str(number)
-
-    def _range(self) -> str:
-        return f"at least {self.least}" if self.most in (INT_MAX, LONG_MAX) else f"between {self.least} and {self.most}"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _METHOD, _CONFLICT, _BAD, _REDIRECT = 401
 _GATEWAYS = (502, 503, 504)
 _LONGEST = 300
 _IS_REBALANCING = ("rebalanc", "stale configuration", "no known leader", "config offset", "not ready")
+_REBALANCE_DUE = "because a rebalance is expected"
+"""``RebalanceNeededException``, raised before anything is done: a 409, or a 500 where the request waits for no other worker."""
 _LOST_LEADER = ("IO Error trying to forward REST request", "Cannot complete request because of a conflicting operation")
 _TOO_SLOW = "Request timed out"
 
@@ -84,7 +86,7 @@ def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exce
         hint = "probably a proxy that cannot reach its workers" if status in _GATEWAYS else "check connect_urls of the context"
         hint = "a worker that is starting answers so too; check connect_urls of the context" if status == _NOT_FOUND else hint
         return OperationFailed(in_place, hint=hint, said=message, **details)
-    if status == _CONFLICT and any(sign in message.lower() for sign in _IS_REBALANCING):
+    if _REBALANCE_DUE in message or (status == _CONFLICT and any(sign in message.lower() for sign in _IS_REBALANCING)):
         return RetryLater(StateMoved(f"Connect is rebalancing: {message}", hint="try again in a moment", **details), refused=True)
     if any(sign in message for sign in _LOST_LEADER):
         return RetryLater(

@@ -89,7 +89,7 @@ class Kafka:
         return produce(self.client, topic, records)
 
     def down(self) -> Mapping[int, str]:
-        """Return the brokers that do not accept connections, though the cluster's metadata has them, and why."""
+        """Return the brokers found not to answer, though the cluster's metadata has them, and why; looked for once an answer was late."""
         return self.client.presence.down()
 
     def replaced(self) -> Mapping[int, str]:

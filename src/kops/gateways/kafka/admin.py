@@ -7,6 +7,7 @@ is not safe at all: see ``offsets_fetch``.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -17,10 +18,20 @@ from kops.config.connection import Connection
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.errors import AuthenticationFailed, BrokerDown, ConfigError, KopsError, OperationFailed, Unreachable, answer_or_error
 from kops.gateways.kafka.certificates import why_tls_fails
-from kops.gateways.kafka.presence import DOWN_HINT, FRESH_SECONDS, answering
+from kops.gateways.kafka.presence import DOWN_HINT, FRESH_SECONDS
 from kops.gateways.kafka.translate import too_old, translate_kafka_python
+from kops.gateways.threads import in_thread
 from kops.gateways.wire.connections import client_settings
-from kops.gateways.wire.kafka_python import broker_release, by_coordinator, forget_coordinators, known_brokers, request_class, run, send
+from kops.gateways.wire.kafka_python import (
+    avoid,
+    broker_release,
+    by_coordinator,
+    forget_coordinators,
+    known_brokers,
+    request_class,
+    run,
+    send,
+)
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -82,23 +93,32 @@ class Wire:
         """
         from kafka.errors import IncompatibleBrokerVersion, KafkaError
 
-        admin = self._admin
-        if controllers and (down := self._client.presence.down()) and not self.elects():
-            why = f"the controllers have no leader that answers; {'; '.join(down.values())}"
-            raise OperationFailed(f"could not {doing}: {why}", hint=DOWN_HINT)
+        admin, presence = self._admin, self._client.presence
         started = time.monotonic()
         hopeless = False
         limits = dict.fromkeys(_COORDINATOR_MOVES, self.connection.timeout)
         if patient:
             limits |= dict.fromkeys((*_BROKER_GONE, *_LEADER_MOVES), min(self.connection.timeout, PATIENCE_SECONDS))
         while True:
+            self._turn(admin)
+            if controllers and (down := presence.down()) and not self.elects():
+                why = f"the controllers have no leader that answers; {'; '.join(down.values())}"
+                raise OperationFailed(f"could not {doing}: {why}", hint=DOWN_HINT)
             try:
-                return request(admin)
+                if not patient:
+                    return request(admin)
+                asked = in_thread(partial(request, admin))
+                if not self._client.late([asked]) or not self._turn(admin):
+                    return asked.result()
             except IncompatibleBrokerVersion as error:
                 raise too_old(doing, error, broker_release(admin)) from error
             except KafkaError as error:
                 kind = type(error).__name__
-                down = self._client.presence.down() if kind in _BROKER_GONE else {}
+                if kind in _BROKER_GONE:
+                    presence.doubt()
+                    if patient and self._turn(admin):
+                        continue
+                down = presence.down() if kind in _BROKER_GONE else {}
                 hopeless = hopeless or (bool(down) and not self.elects())
                 if hopeless or time.monotonic() - started > limits.get(kind, -1.0):
                     if down:
@@ -107,21 +127,44 @@ class Wire:
                 forget_coordinators(admin)
                 time.sleep(RETRY_SECONDS)
 
+    def _turn(self, admin: KafkaAdminClient) -> bool:
+        """Keep away from brokers that are down; return whether some were found just now, so that it is worth to send a request again.
+
+        kafka-python sends what any broker may answer to one at random.
+        """
+        down = set(self._client.presence.down())
+        avoid(admin, down, FRESH_SECONDS)
+        known, self._client.avoided = self._client.avoided, down
+        return not down <= known
+
+    def brokers(self) -> list[int]:
+        """Return the brokers in kafka-python's metadata."""
+        return [each.node_id for each in known_brokers(self._admin)]
+
     def connect(self) -> None:
-        """Connect now: the cluster answers while kafka-python is imported."""
+        """Connect now."""
         _ = self._admin
 
     def brokers_or_errors(
         self, broker_ids: Iterable[int], doing: str, request: Callable[[KafkaAdminClient, int], T]
     ) -> dict[int, T | KopsError]:
-        """Make a request to each of some brokers; those that do not accept connections are not waited for.
+        """Make a request to each of some brokers, all at once; those that are down are not waited for.
 
         :param doing: ends with ``of broker`` or the like, to which the id is added
         """
+        self.connect()
+        presence = self._client.presence
         answers: dict[int, T | KopsError] = {}
+        asked = {}
         for broker in sorted(set(broker_ids)):
-            down = self._client.presence.problem(broker)
-            answers[broker] = self._outcome(f"{doing} {broker}", partial(_of_broker, request, broker)) if down is None else down
+            if down := presence.problem(broker):
+                answers[broker] = down
+            else:
+                asked[broker] = in_thread(partial(self._outcome, f"{doing} {broker}", partial(_of_broker, request, broker)))
+        self._client.late(asked.values())
+        for broker, answer in asked.items():
+            failed = not answer.done() or isinstance(answer.result(), KopsError)
+            answers[broker] = (failed and presence.problem(broker)) or answer.result()
         return answers
 
     def _outcome(self, doing: str, request: Callable[[KafkaAdminClient], T]) -> T | KopsError:
@@ -175,21 +218,24 @@ class Wire:
         return self._client.second
 
     def _connected(self) -> KafkaAdminClient:
-        settings = {**kafka_python_settings(self.connection), "bootstrap_servers": answering(self.connection.bootstrap_servers)}
+        settings = kafka_python_settings(self.connection)
+        imported = in_thread(partial(importlib.import_module, "kafka"))  # which takes as long as the answer, or longer
         # The first client knows better why a cluster cannot be reached: the second one waits, and then has no reason to give.
-        self._client.begin_cluster()
-        from kafka import KafkaAdminClient  # the import takes as long as the answer, or longer
+        self._client.cluster()
+        imported.result()
+        from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
 
         # It logs every connection attempt, to stderr unless there is a handler; what matters is raised as an error.
         log = logging.getLogger("kafka")
         log.addHandler(logging.NullHandler())
         log.propagate = False
-        down = self._client.presence.down()
         try:
-            admin = KafkaAdminClient(**settings)
-            if down:  # it sends what any broker may answer over the connection that it has, or to one at random
-                admin.get_broker_version_data(self._client.presence.up()[0])
+            made = in_thread(partial(KafkaAdminClient, **(settings | {"bootstrap_servers": self._client.addresses()})))
+            if self._client.late([made]) and self._client.presence.down():  # it would wait for each of those in turn
+                made = in_thread(partial(KafkaAdminClient, **(settings | {"bootstrap_servers": self._client.addresses()})))
+            admin = made.result()
+            self._turn(admin)
             return admin
         except KafkaError as error:
             addresses = ",".join(self.connection.bootstrap_servers)

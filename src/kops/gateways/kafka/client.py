@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property, partial
@@ -22,9 +22,8 @@ from kops.config.connection import Connection
 from kops.core.errors import AuthenticationFailed, KopsError, TimedOut, Unreachable, answer_or_error
 from kops.core.models import Broker, Cluster
 from kops.core.topics.names import name_problem, topics_not_found
-from kops.gateways.kafka.presence import Presence, answering
-from kops.gateways.kafka.protocols import OF_TLS, explained
-from kops.gateways.kafka.translate import is_answer, is_authentication, is_lost, is_moving, is_tls, is_unreachable, translate
+from kops.gateways.kafka.presence import LATE_SECONDS, Presence, answer, answering, connect
+from kops.gateways.kafka.translate import OF_TLS, is_answer, is_authentication, is_lost, is_moving, is_tls, is_unreachable, translate
 from kops.gateways.threads import in_thread
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
     from kafka import KafkaAdminClient
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
@@ -40,7 +40,6 @@ UNREACHABLE_GRACE_SECONDS = 2.0
 REFRESH_SECONDS = 0.5
 """KRaft brokers name any broker as the controller, for some seconds even one that just died, and librdkafka waits for that one
 until it reads new metadata. So a wait refreshes the metadata after this time, and again each time that its length has doubled."""
-QUICK_SECONDS = 0.5
 STEERS = 30
 """KRaft brokers name one at random; with two of three brokers down, one attempt in 190,000 finds only those."""
 LATE = "_TRANSPORT"
@@ -56,9 +55,10 @@ class Client:
 
     def __init__(self, connection: Connection, *, verbose: bool = False, notify: Callable[[str], None] | None = None) -> None:
         self.connection = connection
-        self.presence = Presence(_weakly(self._brokers), notify or _ignore)
-        self._asked: Future[Any] | None = None
-        self._some_refuse = False
+        self.presence = Presence(_weakly(self._brokers), notify or _ignore, tls=connection.uses_tls)
+        self._given: list[str] = []
+        self._silent: list[str] = []
+        self._earlier: list[AdminClient] = []
         self.timeout = connection.timeout
         self._verbose = verbose
         self._trouble: tuple[float, Any] | None = None
@@ -75,14 +75,19 @@ class Client:
         self.second: KafkaAdminClient | None = None
         """kafka-python's client, for what librdkafka does not support; see ``admin``."""
 
+        self.avoided: set[int] = set()
+        """The brokers that it keeps away from; see ``Wire``."""
+
     def close(self) -> None:
         """Release connections and threads in a process that continues; librdkafka's end with the last reference."""
         if self.second is not None:
             with contextlib.suppress(Exception):  # all requests have been answered, so a failure to close does not matter
                 self.second.close()
-        self.second = None
+        self.second, self.avoided = None, set()
         self.__dict__.pop("admin", None)
         self._fresh = self._looking = self._trouble = self._reading = self.producer_at_rest = None
+        self._earlier.clear()
+        self._given = []
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -93,7 +98,35 @@ class Client:
 
     @cached_property
     def admin(self) -> AdminClient:
-        return self._new_admin()
+        from confluent_kafka.admin import AdminClient
+
+        self._given = self._given or self.addresses()
+        return self._make(AdminClient, {"bootstrap.servers": ",".join(self._given)})
+
+    def load(self) -> None:
+        """Load every secret and certificate, as a client does that is made.
+
+        :raises ConfigError: for one that librdkafka cannot use
+        """
+        from confluent_kafka.admin import AdminClient
+
+        self._make(AdminClient, {"bootstrap.servers": ",".join(self.connection.bootstrap_servers)})
+
+    def addresses(self) -> list[str]:
+        """Return where to connect first: the brokers that answer if others are known not to, or the addresses that do.
+
+        That they accept connections is enough until something was not answered.
+        """
+        reached = partial(answer, tls=self.connection.uses_tls) if self.presence.doubted else connect
+        if known := self.presence.known_addresses():
+            return known
+        addresses = answering(self.connection.bootstrap_servers, reached)
+        if silent := [address for address in self.connection.bootstrap_servers if address not in addresses]:
+            self.presence.doubt()
+            if silent != self._silent:
+                self._silent = silent
+                self.presence.notify(f"no answer yet from {', '.join(silent)}: others are asked")
+        return addresses
 
     def consumer(self, overrides: dict[str, Any]) -> Consumer:
         from confluent_kafka import Consumer
@@ -133,7 +166,7 @@ class Client:
                 self._end_without_hope(doing)
                 waited = time.monotonic() - started
                 if again is not None and waited > (AGAIN_SECONDS if self._fresh is None else 0):
-                    second, again = again(self._fresh_admin()), None
+                    second, again = again(self.fresh_admin()), None
                 if second is not None and second.done():
                     future, second = second, None
                     continue
@@ -141,6 +174,7 @@ class Client:
                     raise self._timed_out(doing, limit) from None
                 if waited > refresh_after:
                     refresh_after *= 2
+                    self.presence.doubt()
                     self._read_metadata()
             except KafkaException as error:
                 if again is not None and is_moving(error.args[0]) and time.monotonic() - started < limit:
@@ -148,7 +182,7 @@ class Client:
                     future = again(self.admin)
                     continue
                 if second is None and again is not None and is_lost(error.args[0]):
-                    second, again = again(self._fresh_admin()), None
+                    second, again = again(self.fresh_admin()), None
                 if second is not None:
                     future, second = second, None
                     continue
@@ -180,7 +214,8 @@ class Client:
         answers: dict[str, Any] = {name: topics_not_found([name]) for name in names if name_problem(name)}
         if possible:
             with self.asking_about_topics:
-                futures = self.steered().describe_topics(TopicCollection(possible), request_timeout=self.timeout)
+                wanted = TopicCollection(possible)
+                futures = self.steered(lambda admin: admin.describe_topics(wanted, request_timeout=self.timeout))
                 answers |= self.outcomes(futures, "describe topic")
         return answers
 
@@ -209,12 +244,6 @@ class Client:
         self._read_metadata()
         return self.settle()
 
-    def begin_cluster(self) -> Future[Any]:
-        """Start to request the cluster's id, controller and brokers."""
-        if self._asked is None:
-            self._asked = self.admin.describe_cluster(request_timeout=self.timeout)
-        return self._asked
-
     def cluster(self) -> Cluster:
         """Return the cluster's id, controller and brokers.
 
@@ -223,9 +252,9 @@ class Client:
 
         :raises Unreachable: when no broker answers
         """
-        asked, self._asked = self.begin_cluster(), None
-        wait([asked], 0 if self._some_refuse else QUICK_SECONDS)
-        metadata = None if asked.done() and asked.exception() is None else self._read_any()
+        asked = self.admin.describe_cluster(request_timeout=self.timeout)
+        wait([asked], 0 if self.presence.doubted else LATE_SECONDS)
+        metadata = None if asked.done() and asked.exception() is None else self._read_of_any()
         if metadata is None:
             found = self.wait(asked, "describe the cluster")
             brokers = [Broker(node.id, node.host, node.port, node.rack) for node in found.nodes]
@@ -239,6 +268,15 @@ class Client:
     def _brokers(self) -> Sequence[Broker]:
         return self.cluster().brokers
 
+    def _read_of_any(self) -> Any:
+        """Return the metadata of all topics, read over new connections where some addresses do not answer: librdkafka waits for each."""
+        self.presence.doubt()
+        addresses = self.addresses()
+        if not set(self._given) <= set(addresses):
+            self._earlier.append(self.__dict__.pop("admin"))  # whose requests may still be waited for
+            self._given = addresses
+        return self._read_any()
+
     def _read_any(self) -> Any:
         """Return the metadata of all topics, which any broker answers, as librdkafka has it; None if no answer came in time."""
         try:
@@ -248,24 +286,39 @@ class Client:
                 raise
             return None
 
-    def steered(self) -> AdminClient:
-        """Return the admin client with metadata that names a controller that accepts connections, if only some brokers do.
+    def steered(self, ask: Callable[[AdminClient], Mapping[K, Future[T]]]) -> Mapping[K, Future[T]]:
+        """Send what any broker could answer; if it is not answered in time and brokers are down, send it to another one.
 
-        librdkafka sends what any broker could answer to the controller; see :meth:`cluster`.
+        librdkafka sends this to the controller; see :meth:`cluster`.
+
+        :param ask: sends it; only what reads
         """
+        steered = self._steer()
+        futures = ask(self.admin)
+        return futures if steered or not self.late(futures.values()) or not self._steer() else ask(self.admin)
+
+    def late(self, futures: Iterable[Future[Any]]) -> bool:
+        """Whether requests that were just sent are not answered in time: then it is looked which brokers answer."""
+        late = bool(wait(list(futures), LATE_SECONDS).not_done)
+        if late:
+            self.presence.doubt()
+        return late
+
+    def _steer(self) -> bool:
+        """If brokers are down, make librdkafka's metadata name a controller that is not; return whether some are."""
         down = self.presence.down()
         for _ in range(STEERS if down else 0):
             metadata = self._read_any()
             if metadata is None or metadata.controller_id not in down:
                 break
-        return self.admin
+        return bool(down)
 
     def _read_metadata(self) -> None:
         """Start to refresh the cluster's metadata: for all topics, because a request for one by its name may create it."""
         if self._reading is None or self._reading.done():
             self._reading = in_thread(partial(self.admin.list_topics, timeout=self.timeout))
 
-    def _fresh_admin(self) -> AdminClient:
+    def fresh_admin(self) -> AdminClient:
         """Return the client for second requests, which has connections of its own."""
         if self._fresh is None:
             self._fresh = self._new_admin()
@@ -288,6 +341,8 @@ class Client:
             if why := why_tls_fails(self.settings):
                 return AuthenticationFailed(f"no TLS connection: {why}", hint=found.hint, **found.details)
         if isinstance(found, Unreachable) and (not isinstance(found, AuthenticationFailed) or found.details.get("kafka_error") == OF_TLS):
+            from kops.gateways.kafka.protocols import explained
+
             return explained(found, self.connection)
         return found
 
@@ -318,7 +373,7 @@ class Client:
             self._trouble = None
             if not future.done():
                 self._fresh = None
-                self._fresh_admin().describe_cluster(request_timeout=self.timeout)
+                self.fresh_admin().describe_cluster(request_timeout=self.timeout)
 
     def _hear(self) -> None:
         """Poll librdkafka for its callbacks."""
@@ -353,9 +408,7 @@ class Client:
         if not self._verbose:
             _QUIET.addHandler(logging.NullHandler())
             _QUIET.propagate = False
-        addresses = answering(self.connection.bootstrap_servers)
-        self._some_refuse = len(addresses) < len(self.connection.bootstrap_servers)
-        servers = {"bootstrap.servers": ",".join(addresses)}
+        servers = {} if "bootstrap.servers" in overrides else {"bootstrap.servers": ",".join(self.addresses())}
         settings = {"client.id": "kops", **self.settings, **servers, "error_cb": _weakly(self._on_error), **overrides}
         try:
             return kind(settings, logger=None if self._verbose else _QUIET)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kops.core.errors import BrokerDown, KopsError, NotFound
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition
@@ -12,6 +13,9 @@ from kops.core.topics.names import name_problem, topics_not_found
 from kops.gateways.kafka.admin import PATIENCE_SECONDS, Wire
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import all_good, has_no_leader, leader_moved
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 RETRY_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -188,17 +192,26 @@ class Offsets:
         if not asked:
             return {}
         answers: dict[TopicPartition, FoundOffset | KopsError] = {**self._led_by_the_dead(partitions)}
-        asked = {at: spec for at, spec in asked.items() if TopicPartition(at.topic, at.partition) not in answers}
-        if not asked:
-            return answers
         with self._client.asking_about_topics:
             self._client.settle()
-            futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
+            futures = self._listed(asked, answers, level)
+            if not answers and self._client.late(futures.values()) and (dead := self._led_by_the_dead(partitions)):
+                answers |= dead
+                # Over connections of its own, as librdkafka may still look up leaders for the first request.
+                futures = self._listed(asked, answers, level, self._client.fresh_admin())
             for at, future in futures.items():
                 partition = TopicPartition(at.topic, at.partition)
                 outcome = self._client.outcome(future, f"{doing} of {partition}")
                 answers[partition] = outcome if isinstance(outcome, KopsError) else FoundOffset(int(outcome.offset), int(outcome.timestamp))
         return answers
+
+    def _listed(
+        self, asked: Mapping[Any, Any], answers: Collection[TopicPartition], level: Any, admin: AdminClient | None = None
+    ) -> Mapping[Any, Future[Any]]:
+        """Request the offsets that have no answer yet."""
+        left = {at: spec for at, spec in asked.items() if TopicPartition(at.topic, at.partition) not in answers}
+        client = admin or self._client.admin
+        return client.list_offsets(left, isolation_level=level, request_timeout=self._client.timeout) if left else {}
 
 
 def _absent(partition: TopicPartition) -> NotFound:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from kops.config.connection import Connection
 from kops.core.errors import Unreachable
+from kops.gateways.kafka.translate import OF_TLS
 from kops.gateways.machine.listening import ProbeResult, probe_address
 from kops.gateways.threads import in_thread
 
 PROBE_SECONDS = 5.0
-OF_TLS = "_SSL"
-"""librdkafka's name for an error of TLS, which may also mean that the other side does not speak it."""
 
 
 def explained(error: Unreachable, connection: Connection) -> Unreachable:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from kops.core.durations import MILLISECONDS
 from kops.core.errors import KopsError, NotFound, TimedOut
@@ -13,6 +15,9 @@ from kops.core.topics.names import topics_not_found
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import all_good
 from kops.gateways.threads import in_thread
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 SETTINGS_BATCH = 500
 """Topics per DescribeConfigs request: an answer of about 2 MB."""
@@ -75,6 +80,12 @@ class Topics:
         self.any_without_id = self.any_without_id or any(topic.topic_id is None for topic in found.values())
         return found
 
+    def problems(self, names: Iterable[str]) -> dict[str, KopsError]:
+        """Return why topics cannot be described: NotFound for those that do not exist. One request."""
+        wanted = list(dict.fromkeys(names))
+        answers = self._client.describe_topics(wanted) if wanted else {}
+        return {name: answer for name, answer in answers.items() if isinstance(answer, KopsError)}
+
     def rights(self, names: Iterable[str]) -> dict[str, frozenset[str] | None]:
         """Return our permissions on existing topics (``WRITE``, ``DELETE``, ...); None if the brokers do not report them."""
         wanted = list(dict.fromkeys(names))
@@ -82,8 +93,9 @@ class Topics:
             return {}
         from confluent_kafka import TopicCollection
 
-        futures = self._client.steered().describe_topics(
-            TopicCollection(wanted), include_authorized_operations=True, request_timeout=self._client.timeout
+        timeout, topics = self._client.timeout, TopicCollection(wanted)
+        futures = self._client.steered(
+            lambda admin: admin.describe_topics(topics, include_authorized_operations=True, request_timeout=timeout)
         )
         answers = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
         authorized = {name: answer.authorized_operations for name, answer in answers.items()}
@@ -110,10 +122,9 @@ class Topics:
 
     def _describe_configs(self, resources: Sequence[Any], doing: str, *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         batches = [resources[start : start + SETTINGS_BATCH] for start in range(0, len(resources), SETTINGS_BATCH)]
-        admin = self._client.steered()
-        requests = [admin.describe_configs(batch, request_timeout=self._client.timeout) for batch in batches]
         found = {}
-        for resource, future in ((resource, future) for futures in requests for resource, future in futures.items()):
+        requests = self._client.steered(partial(_ask_for_settings, batches, self._client.timeout))
+        for resource, future in requests.items():
             answer = self._client.outcome(future, f"{doing} {resource.name}")
             if isinstance(answer, KopsError):
                 if missing_ok and isinstance(answer, NotFound):
@@ -257,6 +268,10 @@ def _topic(found: Any) -> Topic:
 def _partition(found: Any) -> Partition:
     leader = found.leader.id if found.leader is not None and found.leader.id >= 0 else None
     return Partition(found.id, leader, tuple(node.id for node in found.replicas), tuple(node.id for node in found.isr))
+
+
+def _ask_for_settings(batches: Iterable[Sequence[Any]], timeout: float, admin: AdminClient) -> dict[Any, Future[Any]]:
+    return {resource: future for batch in batches for resource, future in admin.describe_configs(batch, request_timeout=timeout).items()}
 
 
 def _setting(entry: Any) -> Setting:

@@ -87,6 +87,9 @@ _KINDS: tuple[tuple[tuple[str, ...], type[KopsError], str], ...] = (
 _OF_KAFKA_PYTHON = {"KafkaTimeoutError": "_TIMED_OUT", "KafkaConnectionError": "_TRANSPORT", "NodeNotReadyError": "_TRANSPORT"}
 """Errors that kafka-python raises by itself, with librdkafka's names."""
 
+OF_TLS = "_SSL"
+"""librdkafka's name for an error of TLS, which may also mean that the other side does not speak it."""
+
 
 def is_unreachable(error: Any) -> bool:
     return error.name() in ("_ALL_BROKERS_DOWN", "_RESOLVE")

@@ -58,9 +58,14 @@ class JarSet:
         return f"{self.name}-{self.version}"
 
     @property
+    def named(self) -> list[str]:
+        """The files of the artifacts themselves: kops' cache holds this set where all are there, and not that of an earlier kops."""
+        return [f"{artifact.name}-{artifact.version}.jar" for artifact in self.artifacts]
+
+    @property
     def main_jar(self) -> str:
-        """The file whose presence shows that a directory holds this set."""
-        return f"{self.artifacts[0].name}-{self.artifacts[0].version}.jar"
+        """The file whose presence shows that a directory which somebody else filled holds this set."""
+        return self.named[0]
 
 
 def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
@@ -140,13 +145,13 @@ def jars_of(
     if jars_directory is not None:
         return _from_directory(wanted, jars_directory)
     jars = cache_directory / "jars"
-    present = _jars_in(jars / wanted.folder, wanted)
+    present = _jars_in(jars / wanted.folder, wanted.named)
     if present:
         return present
     if not fetch:
         raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=OFFLINE_HINT)
     with locked(jars, wanted.folder, progress):
-        return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, progress)
+        return _jars_in(jars / wanted.folder, wanted.named) or _fetch(wanted, jars, progress)
 
 
 def chosen_directory() -> Path | None:
@@ -156,7 +161,7 @@ def chosen_directory() -> Path | None:
 
 def _from_directory(wanted: JarSet, directory: Path) -> list[Path]:
     for folder in (directory / wanted.folder, directory):
-        found = _jars_in(folder, wanted)
+        found = _jars_in(folder, [wanted.main_jar])
         if found:
             return found
     raise MissingRequirement(
@@ -165,12 +170,12 @@ def _from_directory(wanted: JarSet, directory: Path) -> list[Path]:
     )
 
 
-def _jars_in(folder: Path, wanted: JarSet) -> list[Path]:
-    return sorted(folder.glob("*.jar")) if (folder / wanted.main_jar).is_file() else []
+def _jars_in(folder: Path, needed: Iterable[str]) -> list[Path]:
+    return sorted(folder.glob("*.jar")) if all((folder / name).is_file() for name in needed) else []
 
 
 def _fetch(wanted: JarSet, jars: Path, progress: Progress) -> list[Path]:
-    """Fetch a set and put its directory in place with one rename; until it is complete, the next run continues."""
+    """Fetch a set and put its directory in place with one rename, after that of an earlier kops; until then, the next run continues."""
     progress.step(f"fetching the jars of {wanted.name} {wanted.version}, once")
     work = jars / f".{wanted.folder}.part"
     with Repository(work / "repository", progress) as repository:
@@ -180,9 +185,12 @@ def _fetch(wanted: JarSet, jars: Path, progress: Progress) -> list[Path]:
             found = needed_jars(repository, wanted.artifacts, wanted.exclude, progress)
             digests = {each.place: None for each in found if not any(re.match(re.escape(each.name) + r"-\d", jar) for jar in present)}
         files = repository.fetch_all(digests)
-    gather(files, work / "whole").rename(jars / wanted.folder)
+    whole, place = gather(files, work / "whole"), jars / wanted.folder
+    if place.exists():
+        place.rename(work / "earlier")
+    whole.rename(place)
     shutil.rmtree(work, ignore_errors=True)
-    return _jars_in(jars / wanted.folder, wanted)
+    return _jars_in(place, wanted.named)
 
 
 def needed_jars(repository: Repository, artifacts: Sequence[Artifact], exclude: Iterable[str], progress: Progress) -> list[Artifact]:

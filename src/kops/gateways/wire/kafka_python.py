@@ -7,6 +7,7 @@ broker. This module is one of those that are sent to Spark's workers, so it impo
 from __future__ import annotations
 
 import importlib
+import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cache
@@ -62,6 +63,13 @@ def send(admin: KafkaAdminClient, request: Any, broker: int | None = None, milli
 def known_brokers(admin: KafkaAdminClient) -> list[Any]:
     """Return the brokers in the latest metadata, each with ``node_id``, ``host``, ``port`` and ``rack``."""
     return list(admin._manager.cluster.brokers())
+
+
+def avoid(admin: KafkaAdminClient, brokers: Iterable[int], seconds: float) -> None:
+    """Send nothing to some brokers for a time, as after connections to them have failed: what any broker may answer goes to others."""
+    manager = admin._manager
+    for broker in brokers:
+        manager._backoff[broker] = (1, time.monotonic() + seconds, manager.socket_connection_setup_timeout_ms(broker))
 
 
 def broker_release(admin: KafkaAdminClient) -> str:

@@ -116,9 +116,9 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
     cluster = services.kafka.cluster()
     registered = known_brokers(cluster, gaps.ask("registered brokers", services.kafka.details.registered_brokers) or ())
     topics = services.kafka.topics.describe()
-    down = services.kafka.down()
     in_service = [broker.id for broker in registered if not broker.fenced]
     disks = log_dirs(services, in_service, gaps)
+    down = services.kafka.down()
     shares = shares_of(topics.values())
     # Before Kafka 4.0 a broker that is down shows only in the replica lists of partitions.
     unknown = [RegisteredBroker(broker_id, "", -1, None, fenced=True) for broker_id in shares.keys() - {one.id for one in registered}]

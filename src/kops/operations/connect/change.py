@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
@@ -11,6 +11,9 @@ from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_co
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
+from kops.core.topics.changes import Changes
+from kops.operations.connect.create_topics import TopicPart, results_of, skipped, topics_of, undo_topics, with_topics
+from kops.operations.connect.create_topics import named as named_topics
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, ConnectorChange, changed_settings, read_declaration
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
 from kops.operations.connect.redaction import RedactedConfig, config_digest, digest_key, redact
@@ -20,6 +23,7 @@ from kops.operations.connect.states import failures_of
 from kops.operations.connect.validate import OTHER_NAME
 from kops.operations.protocol.mutation import compare_guard
 from kops.operations.services import Services
+from kops.operations.topics.change import CHANGE_TOPICS
 
 NAME = "connect.change"
 SETTLE_SECONDS = 10.0
@@ -46,13 +50,16 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Steps(Arguments):
     steps: tuple[Step, ...]
+    topics: TopicPart | None = None
 
     def as_json(self) -> Json:
-        return {"steps": [{**asdict(step), "passwords": list(step.passwords)} for step in self.steps]}
+        steps = [{**asdict(step), "passwords": list(step.passwords)} for step in self.steps]
+        return {"steps": steps} | ({"topics": self.topics.as_json()} if self.topics else {})
 
     @classmethod
     def of_json(cls, body: Json) -> Steps:
-        return cls(tuple(_step_of(each) for each in body["steps"]))
+        topics = body.get("topics")
+        return cls(tuple(_step_of(each) for each in body["steps"]), None if topics is None else TopicPart.of_json(topics))
 
 
 def _step_of(body: Json) -> Step:
@@ -68,10 +75,12 @@ def plan_changes(
     warnings: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
     losses: tuple[str, ...] = (),
+    topics: Plan[Changes] | None = None,
 ) -> Plan[Steps]:
     """Plan changes to connectors.
 
     :param unchanged: connectors that stay as they are, with the reason to show
+    :param topics: a plan that only creates topics, or only deletes some
     """
     for change in changes:
         obstacle = services.connect.obstacle(change.name) if change.action == CREATE else None
@@ -88,7 +97,7 @@ def plan_changes(
     kept = ["offsets stay where they are: a connector of the same name resumes from them"] if deleted else []
     lost = {step.name: _lost(step) for step in steps if _lost(step)}
     kept += [LOST_SECRETS.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
-    return connect_plan(
+    plan = connect_plan(
         services,
         NAME,
         ", ".join(parts) if parts else "every connector is up to date",
@@ -100,6 +109,7 @@ def plan_changes(
         notes=(*notes, *kept),
         losses=losses,
     )
+    return with_topics(plan, topics) if topics is not None and topics.has_changes else plan
 
 
 def _item(change: ConnectorChange) -> Item:
@@ -136,8 +146,12 @@ class ChangeConnectors(ConnectMutation[Steps]):
     name: ClassVar[str] = NAME
     arguments = Steps
 
+    def locks(self, plan: Plan[Steps]) -> Iterable[str]:
+        own = plan.arguments.topics.targets if plan.arguments.topics else frozenset()
+        return [item.target if item.target in own else f"connector {item.target}" for item in plan.changes]
+
     def check(self, services: Services, plan: Plan[Steps]) -> None:
-        """Refuse if a connector has changed since the plan, or a secret can no longer be found.
+        """Refuse if a connector or a topic has changed since the plan, or a secret can no longer be found.
 
         :raises StateMoved: naming it
         """
@@ -146,8 +160,34 @@ class ChangeConnectors(ConnectMutation[Steps]):
         compare_guard(plan, actual, "a connector")
         for step in plan.arguments.steps:
             _with_secrets(step, found, key)
+        if (topics := topics_of(services, plan)) is not None:
+            CHANGE_TOPICS.check(services, topics)
 
     def apply(self, services: Services, plan: Plan[Steps]) -> Iterator[ItemResult]:
+        """Create topics, change connectors, delete topics; what follows a change that was not made is left alone."""
+        topics = topics_of(services, plan)
+        creates = topics is not None and bool(topics.arguments.create)
+        whole = True
+        own = plan.arguments.topics.targets if plan.arguments.topics else frozenset()
+        connectors = [item for item in plan.changes if item.target not in own]
+        if topics is not None and creates:
+            for result in named_topics(CHANGE_TOPICS.apply(services, topics)):
+                whole = whole and result.status is Status.DONE
+                yield result
+        if not whole:
+            yield from skipped([item.target for item in connectors], "topic could be created")
+            return
+        for result in self._change_connectors(services, plan, connectors):
+            whole = whole and result.status is Status.DONE
+            yield result
+        if topics is not None and not creates:
+            if whole:
+                yield from named_topics(CHANGE_TOPICS.apply(services, topics))
+            else:
+                yield from skipped(sorted(own), "connector could be changed")
+
+    @staticmethod
+    def _change_connectors(services: Services, plan: Plan[Steps], items: Sequence[Item]) -> Iterator[ItemResult]:
         key, found = digest_key(services), by_name(services)
         steps = {step.name: step for step in plan.arguments.steps}
 
@@ -161,10 +201,14 @@ class ChangeConnectors(ConnectMutation[Steps]):
                 error.message = scrubbed(error.message, secret_texts(config, step.passwords))
                 raise
 
-        return run_each(plan.changes, do)
+        return run_each(items, do)
 
     def verify(self, services: Services, plan: Plan[Steps], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the configurations back, and watch for a moment whether the tasks start."""
+        """Read topics and configurations back, and watch for a moment whether the tasks start."""
+        topics = topics_of(services, plan)
+        of_topics, results = results_of(plan.arguments.topics, results)
+        if topics is not None:
+            of_topics = list(CHANGE_TOPICS.verify(services, topics, of_topics))
         key, now = digest_key(services), by_name(services)
         steps = {step.name: step for step in plan.arguments.steps}
         wanted = {name: _target_digest(step, now, key) for name, step in steps.items() if name in done(results)}
@@ -177,17 +221,18 @@ class ChangeConnectors(ConnectMutation[Steps]):
             return _has_config(one, wanted[name], key) and watches[name].decided
 
         found = poll_until(services, list(wanted), reached, seconds=SETTLE_SECONDS)
-        return tuple(
+        of_connectors = tuple(
             _verified(result, found.get(result.target), wanted[result.target], key, state=steps[result.target].state)
             if result.target in wanted
             else result
             for result in results
         )
+        return (*named_topics(of_topics), *of_connectors)
 
     def invert(self, services: Services, plan: Plan[Steps], results: Sequence[ItemResult]) -> Plan[Steps]:
-        """Plan to restore the previous configurations.
+        """Plan to restore the previous configurations, and to delete the topics that were created.
 
-        :raises Refused: when one of their secrets can no longer be found
+        :raises Refused: when a secret can no longer be found, or a topic is another one now
         """
         key, found = digest_key(services), by_name(services)
         untouched = not_done(results)
@@ -202,10 +247,10 @@ class ChangeConnectors(ConnectMutation[Steps]):
                 continue
             config = _previous_config(step, actual, key)
             changes.append(ConnectorChange(name, actual, config, step.file, frozenset(step.passwords), step.state))
-        return plan_changes(services, changes, unchanged, losses=losses)
+        return plan_changes(services, changes, unchanged, losses=losses, topics=undo_topics(services, plan, results))
 
     def resume(self, services: Services, plan: Plan[Steps]) -> Plan[Steps]:
-        """Plan the steps that were not made.
+        """Plan the topics and steps that were not made.
 
         :raises StateMoved: when a connector is neither as it was nor as planned, or a secret can no longer be found
         """
@@ -221,7 +266,8 @@ class ChangeConnectors(ConnectMutation[Steps]):
                 continue
             config = _with_secrets(step, found, key) if step.after is not None else None
             changes.append(ConnectorChange(step.name, actual, config, step.file, frozenset(step.passwords), step.state))
-        return plan_changes(services, changes, unchanged)
+        topics = topics_of(services, plan)
+        return plan_changes(services, changes, unchanged, topics=None if topics is None else CHANGE_TOPICS.resume(services, topics))
 
     def can_be_undone(self, plan: Plan[Steps]) -> bool:
         """Whether the secrets of the previous configurations can still be found afterwards."""

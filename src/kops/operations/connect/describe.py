@@ -10,9 +10,11 @@ from typing import Any
 from kops.core.connect.files import CLASS
 from kops.core.connect.models import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
+from kops.core.connect.topics import Lack, used_topics
 from kops.core.errors import KopsError, UsageProblem
 from kops.core.secret_shapes import without_login
 from kops.operations.connect.select import counted
+from kops.operations.connect.topics import TopicLook
 from kops.operations.services import Services
 
 _AT_ONCE = 8
@@ -32,10 +34,11 @@ def list_row(connector: Connector) -> Row:
     }
 
 
-def status_body(connector: Connector, *, trace: bool = False) -> Row:
+def status_body(connector: Connector, *, trace: bool = False, lacks: Sequence[Lack] | None = None) -> Row:
     """Return a connector with its tasks.
 
     :param trace: include whole stack traces
+    :param lacks: the topics that it lacks; None if that is not known
     """
     traces = connector.trace or any(task.trace for task in connector.tasks)
     secrets = secret_texts(connector.config) if traces else set()  # only for failed connectors: there may be hundreds of others
@@ -45,8 +48,16 @@ def status_body(connector: Connector, *, trace: bool = False) -> Row:
         "state": connector.state,
         "worker": connector.worker,
         **_error(connector.trace, secrets, trace=trace),
+        "lacks": None if lacks is None else [lack.as_json() for lack in lacks],
         "tasks": [_task_body(task, secrets, trace=trace) for task in connector.tasks],
     }
+
+
+def lacks_of_running(look: TopicLook, connectors: Sequence[Connector]) -> dict[str, tuple[Lack, ...]]:
+    """Return the topics that connectors lack although they are RUNNING, since no state shows that; without those that could not be seen."""
+    running = [one for one in connectors if one.state == RUNNING]
+    found = {one.name: look.lacks(one.name, used_topics(one.type, one.config)) for one in running}
+    return {name: lacks for name, lacks in found.items() if lacks or not (name in look.gaps or look.problem)}
 
 
 def _task_body(task: Task, secrets: set[str], *, trace: bool) -> Row:
@@ -64,7 +75,8 @@ def status_rows(bodies: Sequence[Row]) -> list[Row]:
     rows = []
     for body in bodies:
         for task in ({"id": None, **body}, *body["tasks"]):
-            rows.append({"name": body["name"], "task": task["id"], **{key: task[key] for key in ("state", "worker", "error", "cause")}})
+            row = {"name": body["name"], "task": task["id"], **{key: task[key] for key in ("state", "worker", "error", "cause")}}
+            rows.append({**row, "lacks": "; ".join(lack["message"] for lack in task.get("lacks") or ()) or None})
     return rows
 
 
@@ -88,7 +100,7 @@ def describe_body(services: Services, connector: Connector, *, trace: bool = Fal
     """
     passwords = password_settings(services, connector.config)
     return {
-        **status_body(connector, trace=trace),
+        **{key: value for key, value in status_body(connector, trace=trace).items() if key != "lacks"},
         "plugin": connector.plugin,
         "group": connector.group,
         "topics": list(services.connect.topics(connector.name)),

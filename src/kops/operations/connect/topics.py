@@ -1,73 +1,113 @@
-"""Whether the topics that connectors need exist, as far as their configurations name them."""
+"""Whether the topics that connectors use exist, as far as their configurations name them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable
 
-from kops.core.connect.needed_topics import Lack, lacks_of, names_topics, needs_of
-from kops.core.errors import KopsError
+from kops.core.connect.topics import Brokers, Lack, UsedTopic, UsedTopics, lacks_of, matches_any
+from kops.core.errors import AuthorizationFailed, KopsError, NotFound, UsageProblem
+from kops.core.findings import names_text
+from kops.core.models import value_of
 from kops.operations.services import Services
 
 
-class Topics:
-    """The topics of Connect's Kafka cluster, for one command; only those that connectors need are asked for."""
+class TopicLook:
+    """One look at the topics of Connect's Kafka cluster: all names in one request, and more only where a topic is missing.
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._brokers: int | str | None = None
-        self._silent: list[str] = []
+    :param names: those of all topics, if they are known
+    :ivar gaps: what could not be looked at, by connector
+    :ivar problem: why no topic could be looked at; None if they could
+    """
+
+    def __init__(self, services: Services, names: Collection[str] | None = None) -> None:
+        self._services, self._names = services, names
+        self._brokers: Brokers | None = None
+        self.gaps: dict[str, str] = {}
+        self.problem: KopsError | None = None
 
     @property
-    def unknown(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What is not known of the topics, in sentences."""
-        silent = ", ".join(self._silent)
-        return (
-            *([f"whether the connectors' topics exist is not known: {self._brokers}"] if isinstance(self._brokers, str) else ()),
-            *([f"which topics {silent} will use is not known: kops knows no setting that says so"] if silent else ()),
-        )
+        reasons: dict[str, list[str]] = {}
+        for name, reason in self.gaps.items():
+            reasons.setdefault(reason, []).append(name)
+        texts = [f"not every topic of {names_text(names, of='connectors')} is known: {reason}" for reason, names in reasons.items()]
+        return (*([f"whether the connectors' topics exist is not known: {self.problem.message}"] if self.problem else ()), *texts)
 
-    def lacks(self, name: str, kind: str, config: Mapping[str, str]) -> Iterator[Lack]:
-        """Yield the topics that a connector lacks; what cannot be looked at is in ``unknown``.
+    def brokers(self) -> Brokers:
+        """Return the brokers that create topics for Connect.
 
-        :param kind: sink or source
+        :raises KopsError: if they cannot be asked, or Connect does not belong to them
         """
-        if not names_topics(kind, config):
-            self._silent.append(name)
-        names = {need.topic for need in needs_of(kind, config)}
-        pattern = config.get("topics.regex") if kind == "sink" else None
-        if not names and pattern is None:
-            return
         if self._brokers is None:
-            self._brokers = self._look()
-        if isinstance(self._brokers, int):
-            try:
-                there = self._services.kafka.topics.existing(names)
-                every = [] if pattern is None else self._services.kafka.topics.names()
-            except KopsError as error:
-                self._brokers = error.message
-            else:
-                yield from lacks_of(kind, config, there, brokers=self._brokers)
-                if pattern is not None and not _matches(pattern, every):
-                    what = f"no topic matches {pattern} now: the connector runs and reads nothing until one does"
-                    yield Lack("topics.regex", what, "`kops topics list` shows those that there are")
-
-    def _look(self) -> int | str:
-        """Return the number of brokers, or why they cannot be asked."""
-        if not self._services.connection.bootstrap_servers:
-            return "no brokers are configured"
-        try:
             cluster = self._services.kafka.cluster()
-        except KopsError as error:
-            return error.message
-        if cluster.cluster_id != self._services.connect.about()["kafka_cluster_id"]:
-            return "Connect belongs to another Kafka cluster than the brokers of this context"
-        return len(cluster.brokers)
+            if cluster.cluster_id != self._services.connect.about()["kafka_cluster_id"]:
+                raise UsageProblem(
+                    "Connect belongs to another Kafka cluster than the brokers of this context",
+                    hint="correct bootstrap_servers or connect_urls",
+                )
+            self._brokers = Brokers(len(cluster.brokers), self._create(cluster.brokers[0].id) if cluster.brokers else None)
+        return self._brokers
 
+    def lacks(self, name: str, used: UsedTopics) -> tuple[Lack, ...]:
+        """Return what a connector lacks; nothing where it could not be looked at.
 
-def _matches(pattern: str, names: Sequence[str]) -> bool:
-    """Whether a pattern matches a topic; also if Python cannot read what Java can."""
-    try:
-        return any(re.fullmatch(pattern, name) for name in names)
-    except re.error:
-        return True
+        :param name: of the connector
+        """
+        missing = self.missing(name, used)
+        try:
+            matched = self._is_matched(name, used.pattern)
+            if matched and not missing:
+                return ()
+            return tuple(lacks_of(used, [one.name for one in missing], unmatched=not matched, brokers=self.brokers()))
+        except KopsError as problem:
+            self.problem = problem
+            return ()
+
+    def missing(self, name: str, used: UsedTopics) -> tuple[UsedTopic, ...]:
+        """Return the topics of a connector that do not exist; nothing where it could not be looked at."""
+        if used.unknown:
+            self.gaps[name] = used.unknown
+        if self.problem is not None or not used.named:
+            return ()
+        try:
+            there = self._existing()
+            missing = [one for one in used.named if one.name not in there]
+            if not missing:
+                return ()
+            self.brokers()
+            reasons = self._services.kafka.topics.problems(one.name for one in missing)
+        except KopsError as problem:
+            self.problem = problem
+            return ()
+        hidden = [topic for topic, reason in reasons.items() if not isinstance(reason, NotFound)]
+        if hidden:
+            self.gaps[name] = f"{names_text(hidden)} cannot be described: {reasons[hidden[0]].message}"
+        return tuple(one for one in missing if isinstance(reasons.get(one.name), NotFound))
+
+    def count_as_existing(self, names: Iterable[str]) -> None:
+        """Count topics that are going to be created among those that exist."""
+        self._names = frozenset((*self._existing(), *names))
+
+    def _is_matched(self, name: str, pattern: str | None) -> bool:
+        """Whether a topic matches the pattern of a connector, as far as it can be seen."""
+        if self.problem is not None or pattern is None:
+            return True
+        matched = matches_any(pattern, self._existing())
+        if matched is None:
+            self.gaps[name] = f"topics.regex {pattern} is written in a way that only Java reads"
+        return matched is not False
+
+    def _existing(self) -> Collection[str]:
+        if self._names is None:
+            if not self._services.connection.bootstrap_servers:
+                raise UsageProblem("no brokers are configured", hint="pass -B HOST:PORT, or choose a context with -c")
+            self._names = frozenset(self._services.kafka.topics.names())
+        return self._names
+
+    def _create(self, broker_id: int) -> bool | None:
+        try:
+            settings = self._services.kafka.topics.broker_settings(broker_id)
+        except AuthorizationFailed:
+            return None
+        return value_of(settings, "auto.create.topics.enable") == "true"

@@ -8,10 +8,11 @@ from typing import Any
 
 from kops.core.connect.files import CLASS, DeclaredConnector
 from kops.core.connect.secrets import has_reference, masked, scrubbed, secret_texts
+from kops.core.connect.topics import used_topics
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.operations.connect.files import read_declaration
 from kops.operations.connect.plugins import ALIKE, install_hint, plugin_class, plugin_type
-from kops.operations.connect.topics import Topics
+from kops.operations.connect.topics import TopicLook
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -28,12 +29,12 @@ def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[
 
     :raises ConfigError: naming file and setting, when a file itself is wrong
     """
-    declared, topics = read_declaration(paths).connectors, Topics(services)
-    return len(declared), [row for one in declared for row in problems(services, one, topics)], topics.unknown
+    declared, look = read_declaration(paths).connectors, TopicLook(services)
+    return len(declared), [row for one in declared for row in problems(services, one, look)], look.notes
 
 
-def problems(services: Services, declared: DeclaredConnector, topics: Topics) -> Iterator[Row]:
-    """Yield each invalid setting of a connector, with its plugin's message and recommended values, and each topic that it lacks."""
+def problems(services: Services, declared: DeclaredConnector, look: TopicLook) -> Iterator[Row]:
+    """Yield each invalid setting of a connector, with its plugin's message and recommended values, and the topics that it lacks."""
     if obstacle := services.connect.obstacle(declared.name):
         text = f"a connector of this name could be created, but not changed or deleted: {obstacle}"
         yield {**_row(declared, "name", ERROR, text, OTHER_NAME), "value": declared.name}
@@ -65,8 +66,10 @@ def problems(services: Services, declared: DeclaredConnector, topics: Topics) ->
             hint = f"did you mean {near[0]}?" if near and near[0] != shown.get(name) else None
             yield {**_row(declared, name, ERROR, texts, hint), "value": shown.get(name), "recommended": possible[:_MOST_RECOMMENDED]}
     yield from _unknown(declared, known)
-    for lack in topics.lacks(declared.name, plugin_type(services, declared.config[CLASS]), declared.config):
-        yield _row(declared, lack.setting, WARNING, lack.message, lack.hint)
+    used = used_topics(plugin_type(services, declared.config[CLASS]), declared.config)
+    for lack in look.lacks(declared.name, used):
+        if not lack.creatable:
+            yield _row(declared, lack.setting, WARNING, lack.text, lack.hint)
 
 
 def _unresolved(declared: DeclaredConnector, message: str) -> str | None:

@@ -86,20 +86,28 @@ def show_resolved(connection: Connection) -> Row:
 
 
 def add_context(
-    directories: Directories, environ: Mapping[str, str], name: str, table: Mapping[str, Any], *, current: bool, replace: bool
+    directories: Directories,
+    environ: Mapping[str, str],
+    name: str,
+    table: Mapping[str, Any],
+    *,
+    current: bool,
+    replace: bool,
+    prove: Callable[[Connection], None],
 ) -> SavedContext:
-    """Save a context after checking that its settings fit together.
+    """Save a context after checking that its settings fit together, and that it works.
 
     :param table: keys as in the file
+    :param prove: refuses a connection that does not work, before anything is saved
     :raises Refused: when the name is in use and ``replace`` is not set
     :raises ConfigError: when settings are missing or contradictory
     """
     _refuse_existing(directories, name, replace=replace)
     layer = layers.from_table(table, f"context {name}", name, Path.cwd())
     connection = _checked(layer, name, environ)
+    prove(connection)
     save_context(directories, name, table, current=current or _is_first(directories))
-    missing = [f"{path} does not exist yet" for path in _files(layer) if not Path(path).exists()]
-    return _saved(directories, name, (*connection.warnings, *missing))
+    return _saved(directories, name, connection.warnings)
 
 
 def import_context(
@@ -165,13 +173,6 @@ def _is_first(directories: Directories) -> bool:
 def _saved(directories: Directories, name: str, notes: Sequence[str]) -> SavedContext:
     file = read_config(directories)
     return SavedContext(name, file.path, file.current == name, tuple(notes))
-
-
-def _files(layer: Layer) -> list[str]:
-    references = [
-        one.value.reference for one in layer.values() if isinstance(one.value, layers.SecretReference) and one.value.form == "file"
-    ]
-    return references + [one.value for key, one in layer.items() if _setting(key).kind is Kind.PATH]
 
 
 def _layer_or_problem(file: ConfigFile, name: str) -> tuple[Layer, str | None]:

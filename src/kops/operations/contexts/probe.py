@@ -48,7 +48,7 @@ def prove(connection: Connection, progress: Progress, *, connects: bool) -> None
     try:
         if can_express(connection):
             kafka_python_settings(connection)
-        kafka.client.admin  # noqa: B018 - makes the client, which loads everything and connects later
+        kafka.client.load()
         if connects:
             _cluster(kafka, connection, progress)
     finally:

@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.diagnosis.causes import in_order
 from kops.core.durations import duration_text
 from kops.core.errors import KopsError, OperationFailed
-from kops.core.findings import ClusterWords, Finding, Severity, counted, for_connection, names_text
+from kops.core.findings import ClusterWords, Finding, Severity, counted, for_connection, names_text, partitions_text
 from kops.core.times import time_text
 from kops.operations.cluster.health import gap_rows
 from kops.operations.cluster.observe import Gaps
@@ -176,6 +176,9 @@ def _note_unexamined(incident: Incident, looked: Mapping[Check, Collection[str]]
         gaps.note(f"group {name}", OperationFailed(f"no check looks at groups of type {kind}"))
     if scope.whole:
         return
+    for name, reason in _uncommitted(incident).items():
+        if scope.groups.get(name, ()) is None:
+            gaps.note(f"lag of group {name}", OperationFailed(reason))
     for name in (*scope.groups, *scope.share_groups):
         if (GROUP, name) not in seen and f"group {name}" not in gaps.errors:
             gaps.note(f"group {name}", OperationFailed("no check could look at it"))
@@ -187,6 +190,19 @@ def _note_unexamined(incident: Incident, looked: Mapping[Check, Collection[str]]
             gaps.note(f"connector {name}", OperationFailed("no check could look at it"))
 
 
+def _uncommitted(incident: Incident) -> dict[str, str]:
+    """Return, by group, why its lag is not known: it reads partitions with records and has never committed there."""
+    looks = incident.groups if "groups" in incident.__dict__ else {}
+    found = {}
+    for name, look in looks.items():
+        some = [one.partition for one in look.partitions if one.unknown]
+        if some:
+            found[name] = f"no commit yet for {partitions_text(some)}"
+        elif not look.partitions:
+            found[name] = "no commit and no member shows what it reads"
+    return found
+
+
 def _left_out(incident: Incident) -> dict[str, str]:
     """Return what was not examined although nothing failed, and why."""
     looks = incident.groups.values() if "groups" in incident.__dict__ else ()
@@ -195,6 +211,9 @@ def _left_out(incident: Incident) -> dict[str, str]:
         found["crash loops"] = "--history 0s"
     if incident.options.sample_seconds <= 0 and any(look.may_change for look in looks):
         found["what moves"] = "--sample 0s looks once"
+    found |= {
+        title: reason for name, reason in _uncommitted(incident).items() if (title := f"lag of group {name}") not in incident.gaps.errors
+    }
     silent = [look.group.group_id for look in looks if look.streams and look.group.type != "streams"]
     if silent:
         reason = "groups of the classic protocol do not register their stores; `kops streams describe` shows what is there"

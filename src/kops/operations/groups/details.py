@@ -53,9 +53,9 @@ class Details:
             if held.hanging or age is None or age >= OLD_TRANSACTION_MS:
                 notes.append(held_text(held, self.now))
         if risk := self.headroom.get(place):
-            row["expires"] = {"at_risk": risk.at_risk, "from": time_text(risk.expires), "by": risk.by}
+            row["expires"] = {"at_risk": risk.at_risk, "certain": risk.certain, "from": time_text(risk.expires), "by": risk.by}
             when = f"in {age_text(risk.expires - self.now)}" if risk.expires > self.now else "now"
-            notes.append(f"{risk.at_risk} {'may ' if risk.by == 'size' else ''}expire, first {when}")
+            notes.append(f"{risk.at_risk} {'' if risk.certain else 'may '}expire, first {when}")
         row["note"] = "; ".join(notes)
 
 

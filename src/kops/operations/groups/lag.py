@@ -18,7 +18,7 @@ from kops.core.offsets.arithmetic import lag_of
 from kops.core.rights import reason
 from kops.core.selection import is_glob
 from kops.operations.groups.details import Details, details_of
-from kops.operations.groups.matching import KEPT_IN, WITH_OFFSETS, matching_listed, why_incomplete
+from kops.operations.groups.matching import WITH_OFFSETS, matching_listed
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -206,11 +206,11 @@ def lag(
     :raises NotFound: for a group that does not exist
     :raises Refused: for a group named in full whose type has no committed offsets
     """
-    listed = matching_listed(services, patterns, regex=regex)
+    problems: dict[str, KopsError] = {}
+    listed = matching_listed(services, patterns, regex=regex, problems=problems)
     # A group listed as empty has no members to describe: with thousands of groups this saves half of all requests.
     described = services.kafka.groups.describe_or_errors(name for name, group in listed.items() if group.state != "EMPTY")
     groups: dict[str, Group] = {}
-    problems: dict[str, KopsError] = {}
     without: list[str] = []
     for name, answer in {**listed, **described}.items():
         if isinstance(answer, KopsError):
@@ -222,8 +222,6 @@ def lag(
             raise Refused(f"{name} is a {answer.type} group: it has no committed offsets", hint="`kops groups describe` shows it")
         else:
             without.append(f"{name} ({answer.type})")
-    if any(regex or is_glob(name) for name in patterns) and (missing := why_incomplete(services)):
-        problems[KEPT_IN] = missing
     offsets: dict[str, GroupOffsets] = {}
     seen: dict[str, set[int]] = defaultdict(set)
     for name, committed in services.kafka.groups.read_offsets(sorted(groups)):

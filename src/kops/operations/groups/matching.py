@@ -21,7 +21,7 @@ from kops.core.errors import (
 from kops.core.findings import counted, names_text, ranges_text
 from kops.core.models import Group, Member, Partition, TopicPartition, WorkingGroup, WorkingMember, numbers_by_topic
 from kops.core.own_names import may_match
-from kops.core.selection import is_glob, names_matching
+from kops.core.selection import is_glob, names_matching, require_patterns
 from kops.operations.services import Services
 
 P = TypeVar("P")
@@ -69,6 +69,7 @@ def list_groups(
     """
     wanted_states = {_state(state) for state in states}
     wanted_types = {name.lower() for name in types}
+    require_patterns(patterns, regex=regex)
     groups = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if own or may_match(group.group_id, patterns)}
     return [
         {"group": name, "type": groups[name].type, "state": groups[name].state}
@@ -91,26 +92,34 @@ def describe_groups(
     :param problems: receives why a group is not known, by its id
     :raises NotFound: for a group that does not exist
     """
-    names = matching_groups(services, patterns, regex=regex)
-    if any(regex or is_glob(name) for name in patterns) and (missing := why_incomplete(services)):
-        problems[KEPT_IN] = missing
+    names = matching_groups(services, patterns, regex=regex, problems=problems)
     return [_row(group) for group in without_errors(services.kafka.groups.describe_or_errors(names), problems).values()]
 
 
-def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[str]:
+def matching_groups(
+    services: Services, patterns: Sequence[str], *, regex: bool = False, problems: dict[str, KopsError] | None = None
+) -> list[str]:
     """Return the ids of the groups that patterns match; see :func:`matching_listed`."""
-    return list(matching_listed(services, patterns, regex=regex))
+    return list(matching_listed(services, patterns, regex=regex, problems=problems))
 
 
-def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool = False) -> dict[str, Group]:
+def matching_listed(
+    services: Services, patterns: Sequence[str], *, regex: bool = False, problems: dict[str, KopsError] | None = None
+) -> dict[str, Group]:
     """Return the groups that patterns match, as listed: without members and coordinator.
 
     Groups that kops keeps for itself are left out unless a pattern names them or begins with ``kops-``.
 
+    :param problems: receives why one of several named groups is not known, and why groups may be missing that a pattern might match;
+        None: the first such name is an error
     :raises NotFound: for a plain name that does not exist
     :raises AuthorizationFailed: for a plain name of a group that may not be described
+    :raises BrokerDown: for a plain name of a group whose coordinator is down
     """
+    require_patterns(patterns, regex=regex)
     known = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if may_match(group.group_id, patterns)}
+    if problems is not None and any(regex or is_glob(name) for name in patterns) and (missing_some := why_incomplete(services)):
+        problems[KEPT_IN] = missing_some
     deadline = time.monotonic() + _SETTLING_SECONDS
     while True:
         try:
@@ -119,10 +128,13 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
             name = str(missing.details.get("group", ""))
             answer = services.kafka.groups.describe_or_errors([name])[name]
             if isinstance(answer, BrokerDown):
-                raise BrokerDown(f"group {name} is not known: {answer.message}", hint=answer.hint, group=name) from missing
-            if isinstance(answer, AuthorizationFailed):  # brokers list only groups that the principal may describe
-                raise answer from missing
-            if not isinstance(answer, KopsError):
+                answer = BrokerDown(f"group {name} is not known: {answer.message}", hint=answer.hint, group=name)
+            if isinstance(answer, (BrokerDown, AuthorizationFailed)):  # brokers list only groups that the principal may describe
+                if problems is None or len(patterns) == 1:
+                    raise answer from missing
+                problems[name] = answer
+                patterns = [pattern for pattern in patterns if pattern != name]
+            elif not isinstance(answer, KopsError):
                 known[name] = answer  # its coordinator was moving to another broker while the groups were listed
             elif time.monotonic() > deadline or not is_settling(services):
                 raise _with_similar(missing, list(known)) from missing

@@ -11,7 +11,7 @@ from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.models import CommittedOffset, Group, TopicPartition
 from kops.core.own_names import may_match
-from kops.core.selection import is_glob, names_matching
+from kops.core.selection import is_glob, names_matching, require_patterns
 from kops.operations.groups.matching import POLL_SECONDS, WITH_OFFSETS, find_group, matching_groups, refuse_active, wait_until_empty
 from kops.operations.services import Services
 
@@ -48,6 +48,7 @@ def choose_groups(
     :param wait_milliseconds: how long to wait for their members to leave
     :raises Refused: for a group named in full that has members, has no committed offsets, or does not exist
     """
+    require_patterns(names, regex=regex)
     deadline = time.monotonic() + wait_milliseconds / 1000
     plain = frozenset(() if regex else (name for name in names if not is_glob(name)))
     while True:

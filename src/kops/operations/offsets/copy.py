@@ -14,7 +14,7 @@ from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.choose import committed_now, ready_group
 from kops.operations.offsets.landings import by_strategy
 from kops.operations.offsets.move import plan_move
-from kops.operations.offsets.rules import included, narrowing
+from kops.operations.offsets.rules import Rule, included, narrowing
 from kops.operations.services import Services
 
 BY_OFFSET, BY_TIME = "offset", "time"
@@ -42,11 +42,12 @@ def plan_copy(
     """
     if source == target and not renames:
         raise UsageProblem("a group cannot be copied to itself", hint="name another group, or --rename TOPIC=OTHER")
+    narrow = narrowing(topics or sorted(renames))
     try:
         find_group(services, source)
     except NotFound as missing:
         raise Refused(missing.message, hint=missing.hint, group=source) from missing
-    commits = _chosen(services, source, topics, renames)
+    commits = _chosen(services, source, topics, narrow, renames)
     group, current = ready_group(services, target, new_group=new_group, wait_empty=wait_empty)
     places = {partition: TopicPartition(renames.get(partition.topic, partition.topic), partition.partition) for partition in commits}
     _refuse_twice(places)
@@ -90,9 +91,10 @@ def parse_renames(texts: Sequence[str]) -> dict[str, str]:
     return renames
 
 
-def _chosen(services: Services, source: str, topics: Sequence[str], renames: Mapping[str, str]) -> dict[TopicPartition, CommittedOffset]:
+def _chosen(
+    services: Services, source: str, topics: Sequence[str], narrow: Sequence[Rule], renames: Mapping[str, str]
+) -> dict[TopicPartition, CommittedOffset]:
     commits = committed_now(services, source)
-    narrow = narrowing(topics or sorted(renames))
     chosen = {partition: committed for partition, committed in commits.items() if included(partition, narrow)}
     unknown = sorted(renames.keys() - {partition.topic for partition in chosen})
     if not chosen or unknown:

@@ -31,6 +31,7 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
     """
     if not topics:
         raise UsageProblem("say whose offsets to delete", hint="--topic NAME or --topic NAME:0,3-5; `kops groups delete` deletes them all")
+    rules = dict(zip(topics, narrowing(topics, regex=regex), strict=True))
     try:
         group = find_group(services, group_id)
     except NotFound as missing:
@@ -39,7 +40,7 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
         raise Refused(f"{group_id} is a {group.type} group: it has no committed offsets", group=group_id)
     current = committed_now(services, group_id)
     chosen: set[TopicPartition] = set()
-    for text, rule in zip(topics, narrowing(topics, regex=regex), strict=True):
+    for text, rule in rules.items():
         found = {partition for partition in current if rule.includes(partition)}
         if not found:
             hint = f"`kops offsets show {group_id}` shows what it has"

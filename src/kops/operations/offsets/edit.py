@@ -42,10 +42,10 @@ def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, m
     :param may_be_active: the group may have members now, because the plan will wait for them to leave
     :raises Refused: when it has no commits there, or members
     """
+    narrow = narrowing(topics)
     if not may_be_active:
         group_to_move(services, group_id, new_group=False)
     commits = committed_now(services, group_id)
-    narrow = narrowing(topics)
     chosen = {partition: found for partition, found in commits.items() if included(partition, narrow)}
     if not chosen:
         raise Refused(f"group {group_id} has no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` commits some")

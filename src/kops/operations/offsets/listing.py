@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kops.core.errors import KopsError, without_errors
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.apache_csv import OffsetRow
 from kops.core.offsets.arithmetic import is_streams_metadata
@@ -21,18 +22,23 @@ def show(services: Services, group_id: str, topics: Sequence[str] = ()) -> list[
     :param topics: only these: ``orders``, ``orders:0,1``, ``orders-*``
     :raises NotFound: when there is no such group
     """
+    narrow = narrowing(topics)
     find_group(services, group_id)
     committed = services.kafka.groups.committed([group_id])[group_id]
-    narrow = narrowing(topics)
     return [_shown(partition, found) for partition, found in committed.items() if included(partition, narrow)]
 
 
-def export(services: Services, patterns: Sequence[str], *, regex: bool = False, with_group: bool = False) -> list[OffsetRow]:
-    """Return committed offsets as rows of Apache's CSV; with the group if there are several, as Apache's tool does."""
-    names = matching_groups(services, patterns, regex=regex)
-    committed = services.kafka.groups.committed(names)
-    grouped = with_group or len(names) > 1
-    return [OffsetRow(name if grouped else None, p, found.offset) for name in names for p, found in committed[name].items()]
+def export(
+    services: Services, patterns: Sequence[str], problems: dict[str, KopsError], *, regex: bool = False, with_group: bool = False
+) -> list[OffsetRow]:
+    """Return committed offsets as rows of Apache's CSV; with the group if there are several, as Apache's tool does.
+
+    :param problems: receives why the offsets of a group are not known, by its id
+    """
+    names = matching_groups(services, patterns, regex=regex, problems=problems)
+    committed = without_errors(services.kafka.groups.committed_or_errors(names), problems)
+    grouped = with_group or len(names) > 1 or bool(problems)
+    return [OffsetRow(name if grouped else None, p, found.offset) for name, offsets in committed.items() for p, found in offsets.items()]
 
 
 def export_table(rows: Iterable[OffsetRow]) -> list[dict[str, Any]]:

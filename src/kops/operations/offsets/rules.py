@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.offsets.arithmetic import Strategy, ToCurrent
-from kops.core.selection import Selection, is_glob, names_matching, parse_selection, split_partitions
+from kops.core.selection import Selection, is_glob, names_matching, parse_selection, require_patterns, split_partitions
 from kops.core.topics.names import no_topics_text
 from kops.operations.services import Services
 
@@ -67,7 +67,7 @@ def rule_of(text: str, strategy: Strategy, *, regex: bool = False) -> Rule:
         selection = parse_selection(text)
         return Rule(selection.topic, strategy, selection.partitions)
     topic, partitions = split_partitions(text)
-    names_matching([topic], (topic,), regex=regex)  # report an invalid pattern before anything is read
+    require_patterns([topic], regex=regex)
     return Rule(topic, strategy, partitions, pattern=True, regex=regex)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -100,6 +100,22 @@ def format_of_each(services: Services, name: str | None) -> FormatOfEach:
         return BYTES if found is None else forms(found)
 
     return chosen
+
+
+def unnamed_formats(services: Services, samples: Mapping[str, bytes]) -> list[str]:
+    """Return a sentence per part of a record that begins with the id of one of the registry's schemas and was shown as bytes.
+
+    :param samples: a key and a value of which the format was not named, by ``key`` and ``value``
+    """
+    found, registered = [], registered_format(services)
+    for part, data in samples.items():
+        try:
+            name = registered(data) if registered is not None and data[0] == 0 else None
+        except KopsError:  # a registry at fault: what is in it is not known, and was not asked for
+            name = None
+        if name is not None:
+            found.append(f"{part}s begin with the id of a schema of the registry: --{part} {name} decodes them, for filters too")
+    return found
 
 
 def _written(registry: SchemaRegistry, wanted: str) -> RegisteredSchema:

@@ -14,7 +14,7 @@ from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.progress import NoProgress, Progress
 from kops.core.rights import Right
 from kops.core.stops import STOPS, kept_stops
-from kops.core.topics.names import is_kafkas_own
+from kops.core.topics.names import is_kafkas_own, require_names
 from kops.operations.protocol.mutation import FinalMutation
 from kops.operations.records.input import Entry
 from kops.operations.services import Services
@@ -68,6 +68,7 @@ def plan_produce(services: Services, topic: str, outgoing: ProduceRequest) -> Pl
     """
     if is_kafkas_own(topic):
         raise Refused(f"{topic} belongs to the brokers", hint="kops never produces to it")
+    require_names([topic])
     found = _described(services, topic)
     _refuse_without_right(services, topic)
     return Plan(

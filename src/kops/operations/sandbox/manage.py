@@ -15,7 +15,7 @@ from kops.gateways.machine.jars import CONNECT_VERSION, KAFKA_VERSION, connect_s
 from kops.gateways.machine.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
-from kops.sandbox.model import PLAINTEXT, Sandbox, load
+from kops.sandbox.model import PLAINTEXT, STANDALONE, Sandbox, load
 from kops.sandbox.parts import Part, PartStatus
 
 DEFAULT_NAME = "sandbox"
@@ -30,6 +30,7 @@ def bring_up(
     security: str | None = None,
     new_ports: bool = False,
     connect_workers: int = 0,
+    connect: str | None = None,
     registry: bool = False,
     plugins: Sequence[Path] = (),
     jars_directory: Path | None = None,
@@ -39,6 +40,7 @@ def bring_up(
     :param brokers: of a new sandbox, default 1; an existing one cannot change it, nor the next two
     :param new_ports: give a stopped sandbox other ports
     :param connect_workers: minimum number; existing ones are kept
+    :param connect: how Connect runs: distributed (default) or standalone; an existing one cannot change it
     :param registry: add a schema registry; an existing one is kept
     :param plugins: directories of Connect plugin directories, in addition to the cache
     :param jars_directory: used instead of the cache
@@ -46,11 +48,15 @@ def bring_up(
     :raises Refused: when a port is in use, or the context belongs to another cluster
     :raises MissingRequirement: without Java, or with neither jars nor network
     """
-    wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
+    wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security, "--connect": connect}
     directory = folder(services, name)
     found = load(directory)
     if found is not None:
         _refuse_other_settings(found, wanted)
+    if connect_workers > 1 and STANDALONE in (connect, found.connect if found else None):
+        raise UsageProblem(
+            "a standalone Connect is one worker", hint="leave --workers out, or use another --name with --connect distributed"
+        )
     _refuse_foreign_context(services, name, found)
     version = found.kafka_version if found else kafka_version or KAFKA_VERSION
     if newer := untested(version):
@@ -65,7 +71,7 @@ def bring_up(
     cache = services.directories.cache
     own = [plugin_folder(cache, FILE_STREAM).parent, plugins_directory(cache)] if connect_workers else []
     paths = [str(folder.resolve()) for folder in (*own, *plugins)]
-    found = cluster.add(found, connect_workers=connect_workers, registry=registry, plugin_path=paths)
+    found = cluster.add(found, connect_workers=connect_workers, connect=connect or "", registry=registry, plugin_path=paths)
     _register(services, found)
     cluster.up(found, programs, progress=services.progress)
     return cluster.status(found)
@@ -159,6 +165,7 @@ def as_json(status: cluster.Status) -> dict[str, Any]:
         "name": sandbox.name,
         "state": status.state,
         "bootstrap_servers": sandbox.bootstrap_servers,
+        "connect": sandbox.connect if sandbox.workers else None,
         "connect_url": sandbox.connect_urls[0] if sandbox.workers else None,
         "connect_urls": list(sandbox.connect_urls),
         "registry_url": sandbox.registry_url,
@@ -180,8 +187,9 @@ def _part_json(each: PartStatus) -> dict[str, Any]:
 
 def _refuse_other_settings(found: Sandbox, wanted: Mapping[str, int | str | None]) -> None:
     actual = {"--brokers": len(found.nodes), "--kafka-version": found.kafka_version, "--security": found.security}
+    actual |= {"--connect": found.connect} if found.workers else {}
     for option, value in wanted.items():
-        if value is not None and value != actual[option]:
+        if value is not None and value != actual.get(option, value):
             raise UsageProblem(
                 f"sandbox {found.name} was created with {option} {actual[option]}, and cannot have {option} {value}",
                 hint=f"use another --name, or delete it first: kops sandbox down{_named(found.name)} --delete",

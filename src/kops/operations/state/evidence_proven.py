@@ -130,7 +130,7 @@ def _now(services: Services) -> str:
 def _path(services: Services, state_file: StateFile, store: Store) -> Path:
     """Return the file with the proof of a store: one per cluster, application, store, state file and reducer."""
     digest = hashlib.sha256(json.dumps([services.kafka.cluster().cluster_id, state_file.application, store.name]).encode())
-    digest.update(Path(state_file.path).read_bytes())
+    digest.update(state_file.digest.encode())
     if store.aggregate.kind == REDUCER:
         digest.update(_code(store.aggregate.expression))
     return services.directories.state / FOLDER / f"{digest.hexdigest()}.json"

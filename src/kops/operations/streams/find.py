@@ -13,7 +13,7 @@ from kops.core.streams.models import CLASSIC, STREAMS, Application
 from kops.core.streams.topics import is_internal_name, owner_of
 from kops.formats.groups.consumer_offsets import TOPIC, partition_of_group
 from kops.formats.groups.streams_groups import application_of, key_prefixes
-from kops.operations.groups.matching import find_group, similar
+from kops.operations.groups.matching import find_group, similar, why_incomplete
 from kops.operations.services import Services
 
 ASSIGNOR = "stream"
@@ -55,14 +55,17 @@ class FoundApplication:
     known_by: str
 
 
-def find_applications(services: Services) -> tuple[list[FoundApplication], list[str]]:
+def find_applications(services: Services, problems: dict[str, KopsError]) -> tuple[list[FoundApplication], list[str]]:
     """Return all applications, by name, and internal topics without an application.
 
+    :param problems: receives the groups of which it is not known whether they are applications, and why groups may be missing
     :raises KopsError: when groups or topics cannot be listed
     """
-    listed = {group.group_id: group for group in services.kafka.groups.listed()}
+    listed = {group.group_id: group for group in services.kafka.groups.listed(partial=True)}
+    if missing := why_incomplete(services):
+        problems[TOPIC] = missing
     internal = [name for name in services.kafka.topics.names() if is_internal_name(name)]
-    known_by = _known_by(services, listed.values(), internal)
+    known_by = _known_by(services, listed.values(), internal, problems)
     owned: dict[str, list[str]] = {name: [] for name in known_by}
     orphans: list[str] = []
     for topic in internal:
@@ -79,8 +82,11 @@ def find_applications(services: Services) -> tuple[list[FoundApplication], list[
     return found, orphans
 
 
-def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[str]) -> dict[str, str]:
-    """Return for each group that is an application's what shows that it is."""
+def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[str], problems: dict[str, KopsError]) -> dict[str, str]:
+    """Return for each group that is an application's what shows that it is.
+
+    :param problems: receives why that is not known of a group
+    """
     known: dict[str, str] = {}
     alive: list[str] = []
     empty: list[str] = []
@@ -90,14 +96,18 @@ def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[st
         elif group.type == CLASSIC:
             (empty if group.state == "EMPTY" else alive).append(group.group_id)
     for name, answer in services.kafka.groups.describe_or_errors(alive).items():
-        if isinstance(answer, Group) and answer.protocol == ASSIGNOR:
+        if isinstance(answer, KopsError):
+            problems[name] = answer
+        elif answer.protocol == ASSIGNOR:
             known[name] = "assignor"
     candidates = {*known, *empty}
     owners = {owner_of(topic, candidates) for topic in internal}
     unsure = [name for name in empty if name not in owners]
     known |= {name: "internal topics" for name in empty if name in owners}
     for name, offsets in services.kafka.groups.committed_or_errors(unsure).items():
-        if not isinstance(offsets, KopsError) and any(is_streams_metadata(one.metadata) for one in offsets.values()):
+        if isinstance(offsets, KopsError):
+            problems[name] = offsets
+        elif any(is_streams_metadata(one.metadata) for one in offsets.values()):
             known[name] = "metadata"
     return known
 

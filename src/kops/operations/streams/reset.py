@@ -84,9 +84,12 @@ def plan_reset(
     :raises Refused: when a topic does not exist, and when one that is its own by name may be another application's
     :raises NotFound: when there is no such application
     """
+    milliseconds = None if wanted.wait_empty is None else parse_duration(wanted.wait_empty)
+    if choice.from_file is None:
+        strategy_of(choice, services.now())  # reports what is wrong with it before anything is asked
     ran = find_application(services, name).instances
-    if wanted.wait_empty is not None:
-        wait_until_empty(services, name, parse_duration(wanted.wait_empty))
+    if milliseconds is not None:
+        wait_until_empty(services, name, milliseconds)
     group = group_or_none(services, name)
     if group is not None:
         refuse_active(group)

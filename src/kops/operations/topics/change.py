@@ -97,6 +97,13 @@ class ChangeTopics(Mutation[Changes]):
 
         :raises Refused: when only partitions were added, or there is nothing to undo
         """
+        undo = self.inverse(services, plan, results)
+        if undo is None:
+            raise _nothing_to_undo(planned_of(plan).changes.without(not_done(results)))
+        return undo
+
+    def inverse(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> Plan[Changes] | None:
+        """Return the plan of ``invert``; None if there is nothing to undo."""
         planned = planned_of(plan)
         changes = planned.changes.without(not_done(results))
         found = services.kafka.topics.existing(changes.names)
@@ -116,13 +123,13 @@ class ChangeTopics(Mutation[Changes]):
             delete=tuple(name for name in changes.created if name in found),
         )
         if not back:
-            raise _nothing_to_undo(changes)
+            return None
         strayed = {name: _changed_since(settings[name], changes.alter[name], before[name]) for name in same}
         warnings = [f"{', '.join(changes.grow)}: the partitions that were added stay"] if changes.grow else []
         warnings += [*_left_alone([name for name in changes.alter if name in others]), *_lost_records(lost)]
         undo = plan_changes(services, back, operation=_INVERSE.get(plan.operation, CHANGE), found=found, warnings=warnings)
         losses = [f"{name} was changed since: {', '.join(now)}" for name, now in strayed.items() if now]
-        return replace(undo, losses=(*losses, *_written_to(services, [found[topic.name] for topic in unsure])))
+        return replace(undo, losses=(*losses, *written_to(services, [found[topic.name] for topic in unsure])))
 
     def messages(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         done = {result.target for result in results if result.status is Status.DONE}
@@ -217,7 +224,7 @@ def _refuse_created_by_others(
         raise Refused(what, hint="`kops topics delete` deletes what is there now")
 
 
-def _written_to(services: Services, created: Sequence[Topic]) -> list[str]:
+def written_to(services: Services, created: Sequence[Topic]) -> list[str]:
     """Describe what was written to topics since they were created."""
     ends = services.kafka.offsets.bounds(place for topic in created for place in topic.places) if created else {}
     counts = {topic.name: sum(ends[place].log_end_offset for place in topic.places) for topic in created}

@@ -8,10 +8,9 @@ from typing import Any
 
 from kops.core.errors import KopsError
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
-from kops.core.selection import Selection, is_glob, names_matching, parse_selection, partitions_selected
+from kops.core.selection import Selection, is_glob, names_matching, parse_selection, partitions_selected, require_patterns
 from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION
 from kops.operations.services import Services
-from kops.operations.topics.sizes import replica_sizes, size_of
 
 LONG_SETTINGS = {POLICY: "cleanup_policy", RETENTION: "retention_ms", MIN_IN_SYNC: "min_insync_replicas"}
 """The columns that ``list --long`` adds, by the name of the setting."""
@@ -28,6 +27,7 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False, 
 
     :raises NotFound: for a plain name that does not exist
     """
+    require_patterns(patterns, regex=regex)
     topics = services.kafka.topics
     if patterns and not regex and not any(is_glob(pattern) for pattern in patterns):
         return topics.describe(patterns)  # one request instead of two, and similar names in the error
@@ -78,6 +78,8 @@ def list_topics(services: Services, found: Iterable[Topic], *, long: bool = Fals
     topics = list(found)
     rows, problems = [list_row(topic) for topic in topics], list[str]()
     if long or sort in MEASURED:
+        from kops.operations.topics.sizes import replica_sizes, size_of
+
         settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
         sizes, problems = replica_sizes(services, topics)
         bounds = services.kafka.offsets.bounds_or_errors(place for topic in topics for place in topic.places)
@@ -87,11 +89,23 @@ def list_topics(services: Services, found: Iterable[Topic], *, long: bool = Fals
             | {"size_bytes": size_of(topic, sizes, whole=False)["size_bytes"], "offsets": _offsets(topic, bounds)}
             for row, topic in zip(rows, topics, strict=True)
         ]
-        problems += [f"{at}: {one.message}" for at, one in bounds.items() if isinstance(one, KopsError)]
+        problems += _unknown_offsets(bounds)
     key = SORTS[sort]
+    rows.sort(key=lambda row: row["name"])
     if sort != "name":
         rows.sort(key=lambda row: -1 if row[key] is None else row[key], reverse=True)
     return Listing(rows, problems)
+
+
+def _unknown_offsets(bounds: Mapping[TopicPartition, Bounds | KopsError]) -> list[str]:
+    """Return a sentence for each reason why offsets are not known: a dead broker may lead thousands of partitions."""
+    from kops.core.findings import names_text
+
+    places: dict[str, list[TopicPartition]] = {}
+    for at, one in bounds.items():
+        if isinstance(one, KopsError):
+            places.setdefault(one.message, []).append(at)
+    return [f"{names_text(some)}: {message}" for message, some in places.items()]
 
 
 def _offsets(topic: Topic, bounds: Mapping[TopicPartition, Bounds | KopsError]) -> int | None:

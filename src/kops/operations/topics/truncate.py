@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from kops.config.files import parse_json, read_text
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
+from kops.core.findings import counted
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
@@ -242,7 +243,7 @@ def _summary(named: str, topics: Sequence[str], deleted: Mapping[TopicPartition,
         return f"no records go from {named}"
     touched = sum(1 for count in deleted.values() if count)
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
-    return f"delete {sum(deleted.values()):,} records of {what} ({touched} partition{'s' if touched > 1 else ''})"
+    return f"delete {counted(sum(deleted.values()), 'record')} of {what} ({counted(touched, 'partition')})"
 
 
 def _needs_json(needs: Needs) -> dict[str, Any]:

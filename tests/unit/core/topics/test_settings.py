@@ -126,6 +126,14 @@ def test_units_only_where_kafka_wants_times_and_bytes_and_within_its_bounds(name
         canonical(name, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "range_"), [("3GiB", "at most 2147483647"), ("1KB", "at least 1048576"), ("-1", "at least 1048576"), ("2147483648", "at most")]
+)
+def test_the_bound_that_a_number_is_beyond_is_named(text, range_):
+    with pytest.raises(UsageProblem, match=f"segment.bytes={text} is not valid: it must be {range_}"):
+        canonical("segment.bytes", text)
+
+
 def test_defaults_come_from_the_first_broker_setting_that_is_set():
     assert broker_defaults({"log.retention.ms": None, "log.retention.hours": "2"}) == {"retention.ms": "7200000"}
     assert broker_defaults({"log.retention.ms": "5", "log.retention.hours": "2"}) == {"retention.ms": "5"}

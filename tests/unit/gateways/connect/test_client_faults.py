@@ -37,6 +37,13 @@ def test_rebalance_is_retried_and_reported_once(faulty_worker, connect):
     assert "Connect is rebalancing: Cannot complete request momentarily" in said
 
 
+def test_a_rebalance_that_is_due_is_retried(faulty_worker, connect):
+    due = {"error_code": 500, "message": "Request cannot be completed because a rebalance is expected"}
+    worker = faulty_worker(Answer(500, due), Answer(200, {}))
+    connect(worker).put("c", {})
+    assert len(worker.asked) == 2
+
+
 def test_endless_rebalance_fails(faulty_worker, connect):
     worker = faulty_worker(Answer(409, REBALANCING))
     with pytest.raises(StateMoved, match="Connect is rebalancing") as refused:

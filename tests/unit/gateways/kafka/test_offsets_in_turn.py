@@ -36,7 +36,7 @@ class Admin:
 def asked():
     client = Client(Connection(bootstrap_servers=("127.0.0.1:1",)))
     client.__dict__["admin"] = admin = Admin()
-    client.presence = SimpleNamespace(down=dict)
+    client.presence = SimpleNamespace(down=dict, doubt=lambda: None)
     return client, admin
 
 

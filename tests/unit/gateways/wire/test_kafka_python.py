@@ -3,10 +3,12 @@
 import ast
 import inspect
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from kafka import KafkaAdminClient
 from kafka.cluster import ClusterMetadata
+from kafka.errors import NodeNotReadyError
 from kafka.net import compat
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.broker_version_data import BrokerVersionData
@@ -114,6 +116,18 @@ def test_admin_client_has_its_connections_and_finds_coordinators():
     assert "self.broker_version_data = " in inspect.getsource(KafkaConnectionManager.__init__)
     assert isinstance(BrokerVersionData((4, 0)).broker_version_str, str)
     assert kafka_python.release_by_requests(BrokerVersionData((3, 9)).api_versions) == "3.9"
+
+
+def test_nothing_goes_to_brokers_that_are_avoided():
+    assert "self._backoff = dict()" in inspect.getsource(KafkaConnectionManager.__init__)
+    manager = object.__new__(KafkaConnectionManager)
+    manager._backoff, manager._conns, manager._auth_failures = {}, {}, {}
+    manager.config = {"socket_connection_setup_timeout_ms": 10_000}
+    manager.cluster = SimpleNamespace(brokers=lambda: [SimpleNamespace(node_id=number) for number in (1, 2, 3)])
+    kafka_python.avoid(SimpleNamespace(_manager=manager), [1, 2], 3600)
+    assert {manager.least_loaded_node() for _ in range(50)} == {3}
+    with pytest.raises(NodeNotReadyError):
+        manager.get_connection(1)
 
 
 def test_metadata_keeps_coordinators_in_a_dictionary():

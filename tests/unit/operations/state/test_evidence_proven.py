@@ -10,21 +10,23 @@ from kops.core.statefile import parse_state_file
 from kops.operations.state.evidence_proven import contradiction, remember, remember_difference, remembered
 
 
+def parsed(value):
+    """Return a state file whose store has values of a format."""
+    body = {"application": "app", "stores": {"s": {"from": {"topic": "in", "key": "string", "value": value}}}}
+    return parse_state_file("state.yaml", body)
+
+
 @pytest.fixture
 def known(tmp_path):
     """Return the services, a state file and its store; and let the clock show a day of November."""
-    file = tmp_path / "state.yaml"
-    file.write_text("one")
-    state_file = parse_state_file(
-        str(file), {"application": "app", "stores": {"s": {"from": {"topic": "in", "key": "string", "value": "long"}}}}
-    )
+    state_file = parsed("long")
     (store,) = state_file.stores
     services = SimpleNamespace(
         directories=SimpleNamespace(state=tmp_path),
         kafka=SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id="here")),
         now=lambda: datetime(2026, 11, 20, tzinfo=timezone.utc),
     )
-    return SimpleNamespace(services=services, state_file=state_file, store=store, of_now=(services, state_file, store), file=file)
+    return SimpleNamespace(services=services, state_file=state_file, store=store, of_now=(services, state_file, store))
 
 
 def test_what_was_found_last_counts_whatever_the_clock_says(known):
@@ -47,12 +49,13 @@ def test_a_comparison_with_an_older_snapshot_settles_no_contradiction(known):
 
 def test_another_state_file_is_not_contradicted(known):
     remember_difference(*known.of_now, {0: 1}, 5)
-    known.file.write_text("corrected")
-    assert contradiction(*known.of_now) is None
+    services, _, store = known.of_now
+    assert contradiction(services, parsed("string"), store) is None
+    assert contradiction(services, parsed("long"), store) is not None
 
 
 def test_a_proof_of_an_older_snapshot_does_not_replace_a_newer_one(known):
-    services, state_file, store, file = *known.of_now, known.file
+    services, state_file, store = known.of_now
     offsets = {TopicPartition("in", 0): 7, TopicPartition("other", 0): 9}
     older = remember(services, state_file, store, 5, offsets, at="2026-11-01T00:00:00.000Z")
     assert (older.text, dict(older.offsets)) == ("proven on 2026-11-01 over 5 keys", {"in:0": 7})
@@ -60,5 +63,4 @@ def test_a_proof_of_an_older_snapshot_does_not_replace_a_newer_one(known):
     assert newer.text == "proven on 2026-11-20 over 8 keys"
     assert remember(services, state_file, store, 5, offsets, at="2026-11-01T00:00:00.000Z") == newer
     assert remembered(services, state_file, store) == newer
-    file.write_text("another")
-    assert remembered(services, state_file, store) is None
+    assert remembered(services, parsed("string"), store) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,23 +40,20 @@ class Groups(CommittedOffsets):
         """
         if not can_express(self._client.connection):
             return sorted(self._listed_by_librdkafka(), key=lambda group: group.group_id)
-        self._wire.connect()
-        if down := self._wire.down_for_good():
-            found = self._listed_by_brokers(down, partial=partial)
-        elif not partial and (moving := self._client.presence.replaced()):
+        answers = self._listed_by(self._wire.brokers())
+        if any(isinstance(answer, KopsError) for answer in answers.values()):
+            if (down := self._wire.down_for_good()) and not partial:
+                raise BrokerDown(f"could not list the groups: {'; '.join(down.values())}", hint=DOWN_HINT)
+            answers = self._listed_by(self._client.presence.up())
+        if not partial and (moving := self._client.presence.replaced()):
             why = f"{'; '.join(moving.values())}, and others are taking over its groups"
             raise BrokerDown(f"could not list all groups: {why}", hint="run the command again in a moment")
-        else:
-            found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups(), patient=True)]
-        return sorted(found, key=lambda group: group.group_id)
+        return sorted((listed_group(one) for some in all_good(answers).values() for one in some), key=lambda group: group.group_id)
 
-    def _listed_by_brokers(self, down: Mapping[int, str], *, partial: bool) -> list[Group]:
-        if not partial:
-            raise BrokerDown(f"could not list the groups: {'; '.join(down.values())}", hint=DOWN_HINT)
-        answers = self._wire.brokers_or_errors(
-            self._client.presence.up(), "list the groups of broker", lambda admin, broker: admin.list_groups(broker_ids=[broker])
+    def _listed_by(self, brokers: Iterable[int]) -> dict[int, list[Any] | KopsError]:
+        return self._wire.brokers_or_errors(
+            brokers, "list the groups of broker", lambda admin, broker: admin.list_groups(broker_ids=[broker])
         )
-        return [listed_group(one) for some in all_good(answers).values() for one in some]
 
     def describe(self, group_ids: Iterable[str]) -> dict[str, Group]:
         """Return groups with members and coordinator.

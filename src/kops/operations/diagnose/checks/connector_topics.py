@@ -4,44 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kops.core.connect.topics import UsedTopics, missing_topic_findings, used_topics
+from kops.core.connect.topics import Lack, lack_findings, used_topics
 from kops.core.errors import OperationFailed
 from kops.core.findings import Finding
-from kops.core.models import value_of
-from kops.operations.diagnose.check import CONNECTOR, Check, NotAsked
+from kops.operations.connect.topics import TopicLook
+from kops.operations.diagnose.check import CONNECTOR, Check
 from kops.operations.diagnose.incident import Incident
 
 
-def _look(incident: Incident) -> Mapping[str, UsedTopics]:
+def _look(incident: Incident) -> Mapping[str, tuple[Lack, ...]]:
     incident.require_connect()
     if not incident.connectors:
         return {}
-    brokers = incident.cluster.brokers
-    settings = incident.services.kafka.topics.broker_settings(brokers[0].id) if brokers else {}
-    if value_of(settings, "auto.create.topics.enable") == "true":
-        raise NotAsked("the brokers create missing topics (auto.create.topics.enable)")
-    found: dict[str, UsedTopics] = {}
+    look, found = TopicLook(incident.services, incident.topic_names), {}
     for name, connector in incident.connectors.items():
         seen = incident.services.connect.topics(name) if connector.type == "source" else ()
-        used = used_topics(connector, seen)
-        if used.writes is None:
-            incident.gaps.note(f"topics of connector {name}", OperationFailed("only its plugin knows where it writes, and it has not yet"))
-        else:
-            found[name] = used
+        lacks = look.lacks(name, used_topics(connector.type, connector.config, seen))
+        if lacks or name not in look.gaps:
+            found[name] = lacks
+    if look.problem is not None:
+        raise look.problem
+    for name, reason in look.gaps.items():
+        incident.gaps.note(f"topics of connector {name}", OperationFailed(reason))
     return found
 
 
-def _find(seen: Mapping[str, UsedTopics], incident: Incident) -> Iterable[Finding]:
-    brokers, existing = len(incident.cluster.brokers), incident.topic_names
-    for name, used in seen.items():
-        yield from missing_topic_findings(incident.connectors[name], used, existing, brokers=brokers)
+def _find(seen: Mapping[str, tuple[Lack, ...]], incident: Incident) -> Iterable[Finding]:
+    for name, lacks in seen.items():
+        yield from lack_findings(incident.connectors[name], lacks, brokers=len(incident.cluster.brokers))
 
 
 CHECK = Check(
     "topics",
     CONNECTOR,
     ("connector_topic_missing", "dead_letter_topic_missing"),
-    "an address of Connect; DESCRIBE_CONFIGS on the cluster",
+    "an address of Connect; DESCRIBE_CONFIGS on the cluster, to know whether the brokers create topics",
     _look,
     _find,
 )

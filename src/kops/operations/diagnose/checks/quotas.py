@@ -39,8 +39,7 @@ def _look(incident: Incident) -> Mapping[str, list[_Limited]]:
     quotas = [one for one in incident.services.kafka.details.client_quotas() if RATE in one.values]
     found: dict[str, list[_Limited]] = {name: [] for name in incident.groups}
     for name, look in incident.groups.items():
-        behind = [one for one in look.partitions if one.behind and one.owner is not None]
-        clients = {one.owner for one in behind if one.owner is not None}
+        clients = {one.owner for one in look.partitions if one.owner is not None and (one.behind or one.unknown)}
         limited = {client: quota for client in clients if (quota := _quota_of(client, quotas)) is not None}
         if limited:
             rates = _rates(incident, look, set(limited))

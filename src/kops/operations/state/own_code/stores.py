@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from kops.core.errors import Refused, UsageProblem
@@ -70,6 +71,7 @@ def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tup
             guarantee=GUARANTEES[str(effective.get("processing.guarantee")).startswith(_AT_ONCE)],
             isolation=isolation_of(committed=committed),
             says_isolation=True,
+            digest=hashlib.sha256(repr(capture).encode()).hexdigest(),
         ),
         unfit,
     )
