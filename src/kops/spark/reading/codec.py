@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kops.core.statefile import Form
-from kops.spark.reading.json_columns import CORRUPT, from_json, not_held
+from kops.spark.reading.json_columns import CORRUPT, from_json, let, not_held
 from kops.spark.reading.registered import IS_WRONG, READ, has_known_id, needs_python
 
 WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
@@ -62,7 +62,7 @@ class Decoding:
             return wrong
         suspicious, reason = self.not_held
         place = f"'the {name} of ', topic, ':', partition, ' at offset ', offset, ' has no place in a column: '"
-        failing = f"if(({reason}) is null, {wrong}, raise_error(concat({place}, {reason})) is null)"
+        failing = let("why", reason, f"if(why is null, {wrong}, raise_error(concat({place}, why)) is null)")
         return f"if({suspicious} or {wrong}, {failing}, false)"  # so that of most texts nothing is read twice
 
 

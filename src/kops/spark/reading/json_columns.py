@@ -18,20 +18,24 @@ _NUMBER = "-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _DECIMAL_TEXT = "[-+]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][-+]?[0-9]+)?"
 _TOKENS = r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|(-?[0-9][-+.0-9eE]*+)'
 """Texts, which are left alone, and numbers. Possessive, so that Java needs no stack for them."""
-_HUGE = "[0-9][eE][-+]?[0-9]{3}"
-_MANTISSA = "(?=[0-9.]{17})[0-9]*[.]|[0-9]{16}[eE]"
+_BEGINS = r'(?:^|[:,\[\s])["\x27]?\s*[-+]?'
+"""What stands before a number, or before a text that is one: so that digits inside texts, as those of UUIDs, are not taken for numbers."""
+_HUGE = "[0-9.]+[eE][-+]?[0-9]{3}"
+_MANTISSA = "(?=[0-9.]{17})[0-9]*[.]|[0-9.]{16}[eE]"
 """What only a double of more than 15 digits can have been made of."""
 _MAY_DIFFER = {
-    "double": f"[0-9]{{17}}|9[0-9]{{15}}|{_MANTISSA}|{_HUGE}",  # below 9 * 10^15 a double holds every integer
-    "float": "[0-9.]{7}|[0-9][eE]",
-    "tinyint": "[0-9]{3}",
-    "timestamp": "[.][0-9]{7}|[0-9]{13}|[0-9][eE]",
+    "double": f"{_BEGINS}(?:[0-9.]{{17}}|9[0-9]{{15}}|[0-9.]{{16}}[eE]|{_HUGE})",  # below 9 * 10^15 a double holds every integer
+    "float": f"{_BEGINS}(?:[0-9.]{{7}}|[0-9.]+[eE])",
+    "tinyint": f"{_BEGINS}[0-9]{{3}}",
+    "timestamp": f"[.][0-9]{{7}}|{_BEGINS}(?:[0-9]{{13}}|[0-9.]+[eE])",
     "timestamp_ntz": "[.][0-9]{7}",
     "date": "[0-9][T ]",
-    "string": f"{_MANTISSA}|{_HUGE}",
-    "variant": f"{_MANTISSA}|[0-9]{{39}}|[0-9][eE]",
+    "string": f"{_BEGINS}(?:{_MANTISSA}|{_HUGE})",
+    "variant": f"{_BEGINS}(?:{_MANTISSA}|[0-9]{{39}}|[0-9.]+[eE])",
 }
 """By the type of a column: what a text contains in which a value may differ; what other types cannot hold, ``from_json`` refuses."""
+_SIGN = {"double": "[0-9.]{16}|[0-9][eE]", "string": "[0-9.]{16}|[0-9][eE]"}
+"""What a text must have besides, which is found in a fourth of the time: most texts have none."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 _JSON = ("string", "variant")
@@ -66,10 +70,9 @@ def not_held(text: str, schema: str) -> tuple[str, str] | None:
         return None
     read = f"from_json({_marked(text)}, '{fields.removesuffix('>')}, `{CORRUPT}`: string>', {_OPTIONS})"
     kinds = _kinds(kind)
-    lost = _let("of", f"filter({_parts_of(kind, 'texts')}, part -> part.n is not null and not {_fits(kinds)})", _said("get(of, 0)"))
-    suspect = "|".join(dict.fromkeys(each for name in kinds for each in _suspect(name)))
-    suspicious = f"coalesce({text} rlike r'(?=[0-9.])(?:{suspect})', false)" if suspect else "false"
-    return suspicious, _let("texts", read, f"if(texts.{CORRUPT} is null, {lost}, null)")
+    lost = let("of", f"filter({_parts_of(kind, 'texts')}, part -> part.n is not null and not {_fits(kinds)})", _said("get(of, 0)"))
+    suspect = " or ".join(dict.fromkeys(_suspicious(text, name) for name in kinds))
+    return f"coalesce({suspect}, false)", let("texts", read, f"if(texts.{CORRUPT} is null, {lost}, null)")
 
 
 def _texts(kind: Any) -> str | None:
@@ -95,11 +98,12 @@ def _kinds(kind: Any) -> list[str]:
     return [] if _texts(kind) is None else [str(kind.simpleString())]
 
 
-def _suspect(kind: str) -> list[str]:
+def _suspicious(text: str, kind: str) -> str:
     if kind.startswith("decimal"):
         scale = int(kind.rstrip(")").rpartition(",")[2])
-        return [f"[.][0-9]{{{scale + 1}}}", "[0-9][eE]"]
-    return [_MAY_DIFFER[kind]] if kind in _MAY_DIFFER else []
+        return f"{text} rlike r'{_BEGINS}(?:[0-9,]*[.][0-9]{{{scale + 1}}}|[0-9.,]+[eE])'"
+    tests = [f"{text} rlike r'{pattern}'" for pattern in (_SIGN.get(kind), _MAY_DIFFER.get(kind)) if pattern]
+    return f"({' and '.join(tests) or 'false'})"
 
 
 def _marked(text: str) -> str:
@@ -161,15 +165,16 @@ def _fits_one(kind: str) -> str:
     if kind in _JSON:  # what is neither an integer nor, in a variant, a decimal is read as a double
         whole = "^-?[0-9]+$" if kind == "string" else "^-?(?=[0-9.]{1,39}$)(?![0-9]{39})[0-9.]+$"
         return f"({n} rlike r'{whole}' or {_fits_one('double')})"
-    real = f"cast({n} as {kind})"
-    exact = _digits(f"if(abs({real}) < double('Infinity'), java_method('scala.math.BigDecimal', 'exact', cast({real} as double)), null)")
-    size = f"length({_digits(n)})"
-    scaled = f"cast(concat(left({exact}, {size}), '.', substr({exact}, {size} + 1)) as decimal(38,10))"
-    close = f"abs({scaled} - cast({_digits(n)} as decimal(28,0))) <= {_units(real)}"
-    return (
-        f"({n} rlike '^-?[0-9.]{{1,{15 if kind == 'double' else 6}}}$' or {_digits(n)} = {_digits(f'cast({real} as string)')}"
-        f" or coalesce({close} or {exact} = {_digits(n)}, false))"
-    )
+    return f"({n} rlike '^-?[0-9.]{{1,{15 if kind == 'double' else 6}}}$' or {let('real', f'cast({n} as {kind})', _is_written_so(n))})"
+
+
+def _is_written_so(n: str) -> str:
+    """Return SQL of whether ``real`` is a number to as many digits as it is written with."""
+    exact = _digits("if(abs(real) < double('Infinity'), java_method('scala.math.BigDecimal', 'exact', cast(real as double)), null)")
+    scaled = "cast(concat(left(exact, length(n)), '.', substr(exact, length(n) + 1)) as decimal(38,10))"
+    close = f"abs({scaled} - cast(n as decimal(28,0))) <= {_units('real')}"
+    held = let("exact", exact, f"coalesce({close} or exact = n, false)")
+    return let("n", _digits(n), f"n = {_digits('cast(real as string)')} or {held}")
 
 
 def _units(real: str) -> str:
@@ -192,6 +197,6 @@ def _said(part: str) -> str:
     return f"concat({part}.path, ': ', {shown}, ' does not fit into ', {part}.kind, '; {_ADVICE}')"
 
 
-def _let(name: str, value: str, body: str) -> str:
-    """Return SQL that computes a value once."""
+def let(name: str, value: str, body: str) -> str:
+    """Return SQL of ``body``, in which ``name`` is a value that is computed once."""
     return f"get(transform(array({value}), {name} -> {body}), 0)"
