@@ -125,7 +125,11 @@ def test_what_verify_has_proven_is_remembered_for_this_state_file_only(scene, tm
     plan = scene.kops("right", "rebuild", "--dry-run").ok()
     assert f" over {KEYS} keys" in plan.err
     changed = tmp_path / "changed.yaml"
-    changed.write_text(Path(scene.twins["right"].state_file).read_text().replace("value.", "value. ") + "\n")
+    text = Path(scene.twins["right"].state_file).read_text()
+    changed.write_text(f"# the same but for this line\n{text}")
+    plan = scene.kops("right", "rebuild", "--dry-run", file=str(changed)).ok()
+    assert f" over {KEYS} keys" in plan.err
+    changed.write_text(json.dumps({**json.loads(text), "streams": {"version": "4.0"}}))
     plan = scene.kops("right", "rebuild", "--dry-run", file=str(changed)).ok()
     assert "never proven" in plan.err
 

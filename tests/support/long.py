@@ -6,6 +6,18 @@
 from fnmatch import fnmatchcase
 
 LONG = (
+    # Minutes together, of what others show in less: kills of each verb (test_killed_verbs), programs (test_own_code_rebuild, test_captcha).
+    "broker/test_core_install.py::test_the_state_extra_is_all_that_spark_needs",
+    "broker/test_incidents_causes.py::test_members_that_die_without_leaving_are_waited_for",
+    "examples/test_captcha.py::test_unanswered_requests_stay?*",
+    "spark/test_whole_partitions.py::test_tasks_stage_what_spark_does?hopping-last?",
+    "streams/test_killed.py::test_rebuild_ended_while_it_writes_is_completed_later?9-at_least_once-crashed-rebuild?",
+    "streams/test_own_code_kinds.py::test_stores_of_each_kind_come_back",
+    "streams/test_own_code_verbs.py::test_a_state_file_is_checked_against_the_program",
+    "streams/test_registry_rebuild.py::*",
+    "streams/test_shadow.py::test_a_shadow_brings_the_state_back_and_leaves_nothing",
+    "streams/test_state_moves_refused.py::test_repartition_killed_while_it_writes_is_finished_undone_and_confirmed*",
+    "streams/test_tables_oracle.py::test_read_in_the_order_of_time_all_is_equal?inner?",
     # A program that no state file can say; test_captcha rebuilds one by its own program too.
     "examples/test_own_code.py::*",
     # Servers of Spark besides this machine's own: two workers that share the work, and Spark Connect, which takes two minutes.
