@@ -32,9 +32,9 @@ def remove(connect_workers, broker):
 
 
 def listed_everywhere(workers, name):
-    """Whether each worker lists a connector: one hears of what another created only after a while. Connect trims names."""
+    """Whether each worker lists a connector with its state: one hears of what another created only after a while. Connect trims names."""
     kept = name.strip("".join(map(chr, range(33))))
-    return all(kept in requests.get(f"{url}/connectors", timeout=HANG_SECONDS).json() for url in workers.urls)
+    return all(kept in requests.get(f"{url}/connectors?expand=status", timeout=HANG_SECONDS).json() for url in workers.urls)
 
 
 @pytest.mark.parametrize("pattern", NAMES, ids=ascii)

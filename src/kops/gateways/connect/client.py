@@ -62,6 +62,11 @@ class Connect:
             )
         return tuple(_connector(url, "/connectors", name, item) for name, item in sorted(body.items()))
 
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all connectors, those without a state too."""
+        _, body = self._workers.ask("GET", "/connectors")
+        return tuple(name for name in body if isinstance(name, str)) if isinstance(body, list) else ()
+
     def connector(self, name: str) -> Connector:
         url, status = self._ask("GET", name, "/status")
         _, info = self._ask("GET", name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kops.core.connect.models import Connector
-from kops.core.errors import NotFound, UsageProblem
+from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.core.selection import names_matching
 from kops.operations.services import Services
 
@@ -19,9 +19,19 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False) 
     """Return the connectors that match names and globs, or all if no pattern is given; one request.
 
     :raises NotFound: for a plain name that does not exist
+    :raises OperationFailed: for one that exists, and whose state Connect does not say yet
     """
     found = by_name(services)
-    return [found[name] for name in matching(patterns, found, "connector", "kops connect list", regex=regex)]
+    try:
+        return [found[name] for name in matching(patterns, found, "connector", "kops connect list", regex=regex)]
+    except NotFound as missing:
+        # Connect leaves those out of the list with states whose first state no worker has read yet (ConnectorsResource.listConnectors).
+        stateless = sorted(set(patterns).intersection(services.connect.names()).difference(found))
+        if not stateless:
+            raise
+        raise OperationFailed(
+            f"Connect does not say the state of connector {stateless[0]} yet", hint="it was created a moment ago: retry"
+        ) from missing
 
 
 def matching(patterns: Sequence[str], names: Iterable[str], what: str, command: str, *, regex: bool = False) -> list[str]:

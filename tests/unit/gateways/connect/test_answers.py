@@ -89,3 +89,11 @@ def test_a_connector_without_an_answer_hides_no_other(faulty_worker, run_kops, m
     monkeypatch.setenv("KOPS_CONNECT_URLS", faulty_worker(Answer(200, found), failure).url)
     alone = run_kops("connect", "offsets", "show", "b")
     assert (alone.code, "Failed to fetch offsets: x" in alone.err) == (1, True)
+
+
+def test_a_connector_without_a_state_is_not_called_missing(ask):
+    """Connect leaves it out of the list with states until a worker has read its first one."""
+    refused = ask([SINK, ["new", "s"]], "pause", "new", "--yes")
+    assert (refused.code, "Connect does not say the state of connector new yet" in refused.err) == (1, True)
+    absent = ask([SINK, ["s"]], "pause", "new", "--yes")
+    assert (absent.code, "new" in absent.err, "does not say" in absent.err) == (1, True, False)
