@@ -256,6 +256,17 @@ def test_what_a_share_group_has_not_processed_is_reported(diagnose, broker, clus
     assert {"subject": "group", "check": "share group offsets", "count": 1} in body["looked_at"]["checks"]
 
 
+def test_a_named_share_group_that_has_fetched_nothing_is_not_found_healthy(run_kops, broker, group, unique):
+    from confluent_kafka import ShareConsumer
+
+    consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    consumer.subscribe([unique("absent")])
+    wait_for("the group", lambda: consumer.poll(0.2) or group in run_kops("groups", "list", "-B", broker.bootstrap_servers).out)
+    consumer.close()
+    shown = run_kops("diagnose", group, "--sample", "0s", "-B", broker.bootstrap_servers)
+    assert (shown.code, f"lag of group {group}" in shown.out, "no start offset yet" in shown.out) == (6, True, True), shown.out
+
+
 def test_a_consumer_that_commits_nothing_may_keep_its_offsets_elsewhere(diagnose, broker, cluster, group, topic, monkeypatch):
     from datetime import timedelta
 

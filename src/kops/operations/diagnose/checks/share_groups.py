@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, OperationFailed
 from kops.core.findings import Finding, Severity, command, counted, partitions_text
 from kops.core.groups.lag import age_text
 from kops.core.groups.look import BEHIND_MS
@@ -46,7 +46,17 @@ def _look(incident: Incident) -> Mapping[str, _ShareLook]:
             incident.gaps.note(f"group {name}", problem)
         elif isinstance(answer, dict) and isinstance(group, Group):
             found[name] = _measured(incident, group, answer)
+            if (unknown := _not_started(answer)) and not incident.scope.whole:
+                incident.gaps.note(f"lag of group {name}", OperationFailed(unknown))
     return _moved(incident, found, first)
+
+
+def _not_started(offsets: Mapping[TopicPartition, ShareOffset]) -> str:
+    """Return why the lag of a share group is not known; empty if it is."""
+    unknown = [place for place, one in offsets.items() if one.start is None]
+    if unknown:
+        return f"no start offset yet for {partitions_text(unknown)}"
+    return "" if offsets else "no start offset yet: nothing shows what it reads"
 
 
 def _measured(incident: Incident, group: Group, offsets: Mapping[TopicPartition, ShareOffset]) -> _ShareLook:
