@@ -178,6 +178,14 @@ def test_compacted_topics_expire_nothing(lag, group, topic, cluster):
     assert lag(group, "--within", "1h", "-o", "json").ok().json[0]["expires"] is None
 
 
+def test_the_sum_says_where_the_age_is_not_known(lag, group, topic, cluster):
+    name = topic("t", partitions=2, config={"message.timestamp.after.max.ms": str(2**63 - 1)})
+    cluster.produce(name, [Record(None, b"x", now() - HOUR, partition=0), Record(None, b"x", now() + 1000 * HOUR, partition=1)])
+    cluster.commit(group, {(name, 0): 0, (name, 1): 0})
+    shown = lag(group).ok()
+    assert re.search(r"lag 2, 1h(\d+m)? behind \(not known for 1 partition\)", shown.err), shown.err
+
+
 def test_limits_end_with_1_and_name_what_exceeds_them(lag, group, topic, cluster):
     name = topic("t", partitions=2)
     cluster.produce(name, [Record(None, b"x", now() - HOUR, partition=at % 2) for at in range(10)])

@@ -247,7 +247,7 @@ class Sums:
 
     def __init__(self) -> None:
         self.groups: set[str] = set()
-        self.partitions = self.lag = self.without_commit = self.past_end = 0
+        self.partitions = self.lag = self.without_commit = self.past_end = self.untimed = 0
         self.largest_lag: int | None = None
         self.time_lag_ms: int | None = None
 
@@ -264,7 +264,10 @@ class Sums:
                 committed is not None and end is not None and committed > end
                 for committed, end in zip(block.column("committed"), block.column("log_end_offset"), strict=True)
             )
-        self.time_lag_ms = _largest(self.time_lag_ms, [time for time in block.column("time_lag_ms") if time is not None])
+        times = block.column("time_lag_ms")
+        self.time_lag_ms = _largest(self.time_lag_ms, [time for time in times if time is not None])
+        if None in times:
+            self.untimed += sum(bool(lag) and time is None for lag, time in zip(block.column("lag"), times, strict=True))
 
     def as_row(self) -> Row:
         """Return the sums; ``time_lag_ms`` is the largest known one."""
@@ -279,7 +282,8 @@ class Sums:
 
     def sentence(self) -> str:
         without = f", {self.without_commit} without a commit" if self.without_commit else ""
-        behind = f", {age_text(self.time_lag_ms)} behind" if self.time_lag_ms else ""
+        unknown = f" (not known for {counted(self.untimed, 'partition')})" if self.untimed else ""
+        behind = f", {age_text(self.time_lag_ms)} behind{unknown}" if self.time_lag_ms else ""
         past = (
             f", {self.past_end} committed past the end (data was lost, or the topic recreated: see `kops diagnose`)"
             if self.past_end
