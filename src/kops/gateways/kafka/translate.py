@@ -132,7 +132,7 @@ def is_authentication(error: Any) -> bool:
 
 def is_tls(error: Any) -> bool:
     """Whether librdkafka reports that TLS failed."""
-    return bool(error.name() == "_SSL")
+    return bool(error.name() == OF_TLS)
 
 
 def translate(error: Any, doing: str, brokers: Sequence[str] = ()) -> KopsError:
