@@ -67,7 +67,7 @@ test: jars ## Run every check, on real parts
 	wait $$checks || { echo 'failed: types, unit, style or layers, see above'; exit 1; }; exit $$real
 
 test-long: $(if $(ONLY),jars) ## Run every check with its long variants (hours; ONLY=1: without what `make test` runs; PART=1/4: a fourth of it)
-	@KOPS_TEST_LONG=$(if $(ONLY),only,1) KOPS_TEST_PART=$(PART) $(MAKE) --no-print-directory $(if $(ONLY),real,test)
+	@PYTEST_TIMEOUT=14400 KOPS_TEST_LONG=$(if $(ONLY),only,1) KOPS_TEST_PART=$(PART) $(MAKE) --no-print-directory $(if $(ONLY),real,test)
 	$(if $(filter-out 1/%,$(PART)),,for version in 4.3.1 3.9.1 3.6.2; do KOPS_TEST_KAFKA_VERSION=$$version $(BIN)/python -m pytest tests/broker || exit 1; done)
 	$(if $(filter-out 2/%,$(PART)),,$(MAKE) --no-print-directory test-older-spark)
 
