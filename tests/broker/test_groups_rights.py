@@ -148,6 +148,20 @@ def test_with_every_right_it_is_whole(as_user):
     assert all(row["time_lag_ms"] is not None for row in rows)
 
 
+def test_settings_that_may_not_be_seen_hide_no_others(as_user):
+    config = (ResourceType.TOPIC, SEEN, AclOperation.DESCRIBE_CONFIGS)
+    kops = as_user(TOPIC, config, (ResourceType.TOPIC, HIDDEN, DESCRIBE))
+    listed = kops("topics", "list", "--long", "-o", "json")
+    rows = {row["name"]: row["retention_ms"] for row in listed.json}
+    lacking = f"lacks DESCRIBE_CONFIGS on topic {HIDDEN}"
+    assert (listed.code, rows, lacking in listed.err) == (6, {SEEN: -1, HIDDEN: None}, True), listed.err
+    described = kops("topics", "describe", "*", "--brief", "-o", "json")
+    settings = {body["name"]: body["settings"] is None for body in described.json}
+    assert (described.code, settings, lacking in described.err) == (6, {SEEN: False, HIDDEN: True}, True), described.err
+    health = kops("cluster", "health", "-o", "json")
+    assert f"settings of {HIDDEN}" in {gap["check"] for gap in health.json["not_checked"]}, health.out
+
+
 def test_changes_name_the_right_too(as_user, secured):
     kops = as_user(BILLING, TOPIC, (ResourceType.TOPIC, HIDDEN, DESCRIBE))
     deleted = kops("groups", "delete", "billing", "--confirm", "billing")

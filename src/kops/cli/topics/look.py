@@ -144,8 +144,9 @@ def show_topic(session: Session, body: dict[str, Any]) -> None:
     sizes = {(row["partition"], row["broker"]): row["size_bytes"] for row in body.get("replica_sizes", ())}
     rows = [{**row, "size": size_text(sizes.get((row["partition"], row["leader"])))} for row in body["partitions"]]
     session.render(rows, (*PARTITION_COLUMNS, *(["size"] if sizes else [])))
-    shown = {setting["name"] for setting in body["settings"]}
-    settings = [*body["settings"], *(setting for setting in body["compaction"] if setting["name"] not in shown)]
+    own = body["settings"] or []
+    shown = {setting["name"] for setting in own}
+    settings = [*own, *(setting for setting in body["compaction"] or () if setting["name"] not in shown)]
     if settings:
         session.render(list(map(readable, settings)), SETTING_COLUMNS, whole=True)
     if body.get("readers"):

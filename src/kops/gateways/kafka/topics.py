@@ -107,30 +107,30 @@ class Topics:
         :param missing_ok: leave out a topic that does not exist, or was deleted since it was listed
         :raises NotFound: when a topic does not exist
         """
+        found = self.settings_or_errors(names)
+        return all_good({name: one for name, one in found.items() if not (missing_ok and isinstance(one, NotFound))})
+
+    def settings_or_errors(self, names: Iterable[str]) -> dict[str, dict[str, Setting] | KopsError]:
+        """Return the effective settings of each topic, or why they are not known: each topic has rights of its own."""
         from confluent_kafka.admin import ConfigResource, ResourceType
 
-        wanted = list(dict.fromkeys(names))
-        resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
-        return self._describe_configs(resources, "describe the settings of topic", missing_ok=missing_ok)
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in dict.fromkeys(names)]
+        return self._describe_configs(resources, "describe the settings of topic")
 
     def broker_settings(self, broker_id: int) -> dict[str, Setting]:
         """Return the settings of one broker, from which new topics get their defaults."""
         from confluent_kafka.admin import ConfigResource, ResourceType
 
         resource = ConfigResource(ResourceType.BROKER, str(broker_id))
-        return self._describe_configs([resource], "describe the settings of broker")[str(broker_id)]
+        return all_good(self._describe_configs([resource], "describe the settings of broker"))[str(broker_id)]
 
-    def _describe_configs(self, resources: Sequence[Any], doing: str, *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
+    def _describe_configs(self, resources: Sequence[Any], doing: str) -> dict[str, dict[str, Setting] | KopsError]:
         batches = [resources[start : start + SETTINGS_BATCH] for start in range(0, len(resources), SETTINGS_BATCH)]
-        found = {}
+        found: dict[str, dict[str, Setting] | KopsError] = {}
         requests = self._client.steered(partial(_ask_for_settings, batches, self._client.timeout))
         for resource, future in requests.items():
             answer = self._client.outcome(future, f"{doing} {resource.name}")
-            if isinstance(answer, KopsError):
-                if missing_ok and isinstance(answer, NotFound):
-                    continue
-                raise answer
-            found[resource.name] = {entry.name: _setting(entry) for entry in answer.values()}
+            found[resource.name] = answer if isinstance(answer, KopsError) else {entry.name: _setting(entry) for entry in answer.values()}
         return found
 
     def _nearest(self, missing: Sequence[str]) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kops.core.cluster.models import LogDir, Release
 from kops.core.cluster.observed import ObservedCluster, is_under_replicated
-from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, TimedOut, Unreachable
-from kops.core.models import Topic, TopicPartition
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, NotFound, TimedOut, Unreachable
+from kops.core.findings import names_text
+from kops.core.models import Setting, Topic, TopicPartition
 from kops.operations.services import Services
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
     seen = ObservedCluster(
         topics,
         cluster.brokers,
-        settings=gaps.ask("topic settings", lambda: kafka.topics.settings([one.name for one in topics], missing_ok=True)) or {},
+        settings=_settings(services, topics, gaps),
         registered=gaps.ask("registered brokers", kafka.details.registered_brokers) or (),
         quorum=gaps.ask("quorum", kafka.details.quorum),
     )
@@ -87,6 +88,15 @@ def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Top
     except AuthorizationFailed:
         answers = [gaps.ask(f"topic {name}", lambda name=name: topics.existing([name])) for name in names]  # type: ignore[misc]
         return tuple(topic for found in answers if found for topic in found.values())
+
+
+def _settings(services: Services, topics: Iterable[Topic], gaps: Gaps) -> dict[str, dict[str, Setting]]:
+    """Return the settings of the topics that may be seen; the others leave a gap."""
+    answers = gaps.ask("topic settings", lambda: services.kafka.topics.settings_or_errors(one.name for one in topics)) or {}
+    hidden = {name: one for name, one in answers.items() if isinstance(one, KopsError) and not isinstance(one, NotFound)}
+    if hidden:
+        gaps.note(f"settings of {names_text(hidden)}", next(iter(hidden.values())))
+    return {name: one for name, one in answers.items() if not isinstance(one, KopsError)}
 
 
 def _with_details(services: Services, seen: ObservedCluster, gaps: Gaps) -> ObservedCluster:

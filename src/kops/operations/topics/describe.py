@@ -10,7 +10,7 @@ from kops.core.streams.topics import owner_of
 from kops.core.topics.settings import POLICY
 from kops.operations.services import Services
 from kops.operations.topics.impact import Readers, readers_of
-from kops.operations.topics.listing import list_row
+from kops.operations.topics.listing import known_settings, list_row
 from kops.operations.topics.sizes import replica_sizes, size_of
 
 COMPACTION = (
@@ -28,23 +28,23 @@ COMPACTION = (
 def describe_bodies(
     services: Services, found: Iterable[Topic], *, all_settings: bool = False, brief: bool = False
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return complete descriptions of topics, and what could not be read.
+    """Return complete descriptions of topics, and what could not be read. The settings of a topic are None if they may not be seen.
 
     :param all_settings: include Kafka's defaults
     :param brief: without sizes and readers, which need requests to every broker and about every group
     """
     topics = list(found)
-    settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
+    settings, hidden = known_settings(services, topics)
     there = [topic for topic in topics if topic.name in settings]
     if brief:
-        return [_body(topic, settings[topic.name], all_settings) for topic in there], []
+        return [_body(topic, settings[topic.name], all_settings) for topic in there], hidden
     sizes, problems = replica_sizes(services, there)
     readers = readers_of(services, [topic.name for topic in there]) if there else Readers({}, {})
     bodies = [
         _body(topic, settings[topic.name], all_settings) | size_of(topic, sizes, whole=not problems) | _readers(topic.name, readers)
         for topic in there
     ]
-    return bodies, [*problems, *([f"not every group could be asked: {readers.unseen}"] if readers.unseen else [])]
+    return bodies, [*hidden, *problems, *([f"not every group could be asked: {readers.unseen}"] if readers.unseen else [])]
 
 
 def _readers(name: str, readers: Readers) -> dict[str, Any]:
@@ -55,8 +55,8 @@ def _readers(name: str, readers: Readers) -> dict[str, Any]:
     }
 
 
-def _body(topic: Topic, settings: dict[str, Setting], all_settings: bool) -> dict[str, Any]:
-    shown = [setting for _, setting in sorted(settings.items()) if all_settings or setting.source != "default"]
+def _body(topic: Topic, settings: dict[str, Setting] | None, all_settings: bool) -> dict[str, Any]:
+    shown = [setting for _, setting in sorted((settings or {}).items()) if all_settings or setting.source != "default"]
     row = list_row(topic)
     return {
         "name": topic.name,
@@ -74,8 +74,8 @@ def _body(topic: Topic, settings: dict[str, Setting], all_settings: bool) -> dic
             }
             for partition in topic.partitions
         ],
-        "settings": [_setting(setting) for setting in shown],
-        "compaction": _compaction(settings),
+        "settings": None if settings is None else [_setting(setting) for setting in shown],
+        "compaction": None if settings is None else _compaction(settings),
     }
 
 

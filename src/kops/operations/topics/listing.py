@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, NotFound
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, partitions_selected, require_patterns
 from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION
@@ -80,8 +80,8 @@ def list_topics(services: Services, found: Iterable[Topic], *, long: bool = Fals
     if long or sort in MEASURED:
         from kops.operations.topics.sizes import replica_sizes, size_of
 
-        settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
-        sizes, problems = replica_sizes(services, topics)
+        settings, hidden = known_settings(services, topics)
+        sizes, unmeasured = replica_sizes(services, topics)
         bounds = services.kafka.offsets.bounds_or_errors(place for topic in topics for place in topic.places)
         rows = [
             row
@@ -89,12 +89,26 @@ def list_topics(services: Services, found: Iterable[Topic], *, long: bool = Fals
             | {"size_bytes": size_of(topic, sizes, whole=False)["size_bytes"], "offsets": _offsets(topic, bounds)}
             for row, topic in zip(rows, topics, strict=True)
         ]
-        problems += _unknown_offsets(bounds)
+        problems = [*hidden, *unmeasured, *_unknown_offsets(bounds)]
     key = SORTS[sort]
     rows.sort(key=lambda row: row["name"])
     if sort != "name":
         rows.sort(key=lambda row: -1 if row[key] is None else row[key], reverse=True)
     return Listing(rows, problems)
+
+
+def known_settings(services: Services, topics: Iterable[Topic]) -> tuple[dict[str, dict[str, Setting] | None], list[str]]:
+    """Return the settings of topics, without topics deleted since; None for those that may not be seen, and a sentence for each reason."""
+    from kops.core.findings import names_text
+
+    answers = services.kafka.topics.settings_or_errors(topic.name for topic in topics)
+    found = {name: None if isinstance(one, KopsError) else one for name, one in answers.items() if not isinstance(one, NotFound)}
+    hidden: dict[type[KopsError], list[str]] = {}
+    for name in found:
+        if isinstance(answer := answers[name], KopsError):
+            hidden.setdefault(type(answer), []).append(name)
+    reasons = [f"{answers[first]}{f'; nor for {names_text(others)}' if others else ''}" for first, *others in hidden.values()]
+    return found, reasons
 
 
 def _unknown_offsets(bounds: Mapping[TopicPartition, Bounds | KopsError]) -> list[str]:
@@ -128,6 +142,6 @@ def list_row(topic: Topic) -> dict[str, Any]:
 
 def _long_columns(settings: Mapping[str, Setting] | None) -> dict[str, Any]:
     if settings is None:
-        return {}
+        return dict.fromkeys(LONG_SETTINGS.values())
     values = {name: settings[name].value if name in settings else None for name in LONG_SETTINGS}
     return {LONG_SETTINGS[name]: int(value) if value and value.lstrip("-").isdigit() else value for name, value in values.items()}
