@@ -225,5 +225,5 @@ def test_a_share_group_has_no_lag_and_is_no_trouble(diagnose, broker, topic, gro
     consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     with member(broker.bootstrap_servers, group, topic("s"), consumer=consumer):
         kafka = Kafka(Connection((broker.bootstrap_servers,)))
-        wait_for("the share group", lambda: [one for one in kafka.groups.listed() if one.group_id == group])
+        wait_for("the share group's partitions", lambda: kafka.groups.share_offsets([group]).get(group))
         assert about(diagnose(group, code=0), group) == {}

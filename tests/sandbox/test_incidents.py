@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from support.streams_apps import Cluster
+from support.streams_apps import Cluster, wait_for
 from support.suggested import assert_taken
 
 pytestmark = pytest.mark.broker
@@ -31,7 +31,10 @@ def diagnose(run_kops, three):
 
 
 def partition(three, topic):
-    return AdminClient(three.client).list_topics(topic, timeout=60).topics[topic].partitions[0]
+    admin, found = AdminClient(three.client), {}
+    # The broker that is asked may not have read yet that the topic was created.
+    wait_for("the partition", lambda: found.update(admin.list_topics(topic, timeout=60).topics[topic].partitions) or found)
+    return found[0]
 
 
 def produce(three, topic, count, acks="1"):

@@ -47,6 +47,9 @@ LATE = "_TRANSPORT"
 AGAIN_SECONDS = 5.0
 """A read that is not answered within this time is sent again over new connections; once those exist, later reads use both at once."""
 
+KEPT = 4
+"""Clients that were left, whose requests may still be waited for."""
+
 _QUIET = logging.getLogger("kops.librdkafka")
 
 
@@ -171,6 +174,7 @@ class Client:
                     future, second = second, None
                     continue
                 if waited > limit:
+                    self._leave()
                     raise self._timed_out(doing, limit) from None
                 if waited > refresh_after:
                     refresh_after *= 2
@@ -186,7 +190,10 @@ class Client:
                 if second is not None:
                     future, second = second, None
                     continue
-                raise self._failed(error.args[0], doing) from error
+                failure = self._failed(error.args[0], doing)
+                if is_lost(error.args[0]):
+                    self._leave()
+                raise failure from error
             else:
                 self._trouble = None
                 return result
@@ -360,6 +367,16 @@ class Client:
             self._trouble = None
             self._looking = self._new_admin()
             self._looking.describe_cluster(request_timeout=self.timeout)
+
+    def _leave(self) -> None:
+        """Let later requests begin with the addresses of the connection.
+
+        After metadata without a broker, as all are fenced for a moment when a cluster returns, librdkafka has none to ask, for good:
+        https://github.com/confluentinc/librdkafka/issues/5301.
+        """
+        left = [client for client in (self.__dict__.pop("admin", None), self._fresh) if client is not None]
+        self._earlier = [*self._earlier, *left][-KEPT:]
+        self._fresh, self._reading, self._given = None, None, []
 
     def _doubt_trouble(self, future: Future[Any]) -> None:
         """Forget what was reported before this wait, and start a new client, which reports it again if it still holds.

@@ -46,14 +46,15 @@ def _look(incident: Incident) -> Mapping[str, _ShareLook]:
             incident.gaps.note(f"group {name}", problem)
         elif isinstance(answer, dict) and isinstance(group, Group):
             found[name] = _measured(incident, group, answer)
-            if (unknown := _not_started(answer)) and not incident.scope.whole:
+            if (unknown := _not_started(incident, answer)) and not incident.scope.whole:
                 incident.gaps.note(f"lag of group {name}", OperationFailed(unknown))
     return _moved(incident, found, first)
 
 
-def _not_started(offsets: Mapping[TopicPartition, ShareOffset]) -> str:
-    """Return why the lag of a share group is not known; empty if it is."""
-    unknown = [place for place, one in offsets.items() if one.start is None]
+def _not_started(incident: Incident, offsets: Mapping[TopicPartition, ShareOffset]) -> str:
+    """Return why the lag of a share group is not known; empty if it is, as where there are no records to be behind."""
+    bounds = incident.services.kafka.offsets.bounds_or_errors([place for place, one in offsets.items() if one.start is None])
+    unknown = [place for place, one in bounds.items() if isinstance(one, KopsError) or one.log_start_offset < one.log_end_offset]
     if unknown:
         return f"no start offset yet for {partitions_text(unknown)}"
     return "" if offsets else "no start offset yet: nothing shows what it reads"
