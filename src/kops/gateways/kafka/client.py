@@ -174,7 +174,6 @@ class Client:
                     future, second = second, None
                     continue
                 if waited > limit:
-                    self._leave()
                     raise self._timed_out(doing, limit) from None
                 if waited > refresh_after:
                     refresh_after *= 2
@@ -190,10 +189,7 @@ class Client:
                 if second is not None:
                     future, second = second, None
                     continue
-                failure = self._failed(error.args[0], doing)
-                if is_lost(error.args[0]):
-                    self._leave()
-                raise failure from error
+                raise self._failed(error.args[0], doing) from error
             else:
                 self._trouble = None
                 return result
@@ -405,6 +401,8 @@ class Client:
         :raises KopsError: the connection error
         """
         self._hear()
+        if is_lost(error):
+            self._leave()
         if is_answer(error):
             self._trouble = None
         self._raise_trouble(doing)
@@ -415,6 +413,7 @@ class Client:
             self._trouble = (time.monotonic(), error)
 
     def _timed_out(self, doing: str, seconds: float) -> KopsError:
+        self._leave()
         if self._trouble is not None:
             return self._translated(self._trouble[1], doing)
         return TimedOut(f"could not {doing} within {seconds:g} s", hint="raise --timeout, or see whether the brokers are overloaded")

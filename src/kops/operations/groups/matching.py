@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from kops.core.errors import (
-    AuthorizationFailed,
     BrokerDown,
     GroupActive,
     KopsError,
@@ -31,11 +30,6 @@ WITH_OFFSETS = ("classic", "consumer", "streams")
 
 WITH_KNOWN_MEMBERS = ("classic", "consumer")
 """Members of other types are known only if kafka-python can connect and the broker reports them."""
-
-_SETTLING_SECONDS = 5.0
-"""How long a missing group is looked up again while replicas of ``__consumer_offsets`` are out of sync."""
-
-_AGAIN_SECONDS = 0.2
 
 STATES = (
     "EMPTY",
@@ -115,12 +109,12 @@ def matching_listed(
     :raises NotFound: for a plain name that does not exist
     :raises AuthorizationFailed: for a plain name of a group that may not be described
     :raises BrokerDown: for a plain name of a group whose coordinator is down
+    :raises TimedOut: for one whose coordinator has not taken over yet
     """
     require_patterns(patterns, regex=regex)
     known = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if may_match(group.group_id, patterns)}
     if problems is not None and any(regex or is_glob(name) for name in patterns) and (missing_some := why_incomplete(services)):
         problems[KEPT_IN] = missing_some
-    deadline = time.monotonic() + _SETTLING_SECONDS
     while True:
         try:
             return {name: known[name] for name in names_matching(patterns, known, regex=regex, what="group")}
@@ -129,17 +123,15 @@ def matching_listed(
             answer = services.kafka.groups.describe_or_errors([name])[name]
             if isinstance(answer, BrokerDown):
                 answer = BrokerDown(f"group {name} is not known: {answer.message}", hint=answer.hint, group=name)
-            if isinstance(answer, (BrokerDown, AuthorizationFailed)):  # brokers list only groups that the principal may describe
-                if problems is None or len(patterns) == 1:
-                    raise answer from missing
+            if not isinstance(answer, KopsError):
+                known[name] = answer  # its coordinator was moving to another broker while the groups were listed
+            elif isinstance(answer, NotFound):
+                raise _with_similar(missing, list(known)) from missing
+            elif problems is None or len(patterns) == 1:
+                raise answer from missing
+            else:  # such as one that may not be described: brokers leave it out of their list
                 problems[name] = answer
                 patterns = [pattern for pattern in patterns if pattern != name]
-            elif not isinstance(answer, KopsError):
-                known[name] = answer  # its coordinator was moving to another broker while the groups were listed
-            elif time.monotonic() > deadline or not is_settling(services):
-                raise _with_similar(missing, list(known)) from missing
-            else:
-                time.sleep(_AGAIN_SECONDS)
 
 
 def find_group(services: Services, group_id: str) -> Group:
@@ -314,14 +306,6 @@ def why_incomplete(services: Services) -> KopsError | None:
         f"groups are missing: {len(leaders)} of {counted(len(partitions), 'partition')} of {KEPT_IN} {led}",
         hint="`kops cluster health` shows which brokers are down",
     )
-
-
-def is_settling(services: Services) -> bool:
-    """Whether replicas of ``__consumer_offsets`` are out of sync.
-
-    A coordinator that has just taken over knows only what it knows to be replicated, and reports older groups as DEAD for a moment.
-    """
-    return any(len(partition.in_sync_replicas) < len(partition.replicas) for partition in _partitions(services))
 
 
 def _partitions(services: Services) -> tuple[Partition, ...]:

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from kops.config.connection import Connection
-from kops.core.errors import NotFound, Unreachable
+from kops.core.errors import NotFound, TimedOut, Unreachable
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka.client import UNREACHABLE_GRACE_SECONDS, Client
 from support.mock_brokers import mock_brokers
@@ -63,6 +63,27 @@ def test_an_answer_takes_back_what_was_told():
     with pytest.raises(NotFound):
         client.wait(answer, "describe topic payments")
     assert client._trouble is None
+
+
+@pytest.mark.parametrize("ends", ["no answer", "an error of its own"])
+def test_a_client_that_was_not_answered_is_left(ends, monkeypatch):
+    """After metadata without a broker, which a cluster gives that was frozen and returns, librdkafka has none to ask, for good."""
+    client, made = Client(Connection(("127.0.0.1:1",))), []
+    monkeypatch.setattr(client, "_make", lambda *_: made.append(Silent()) or made[-1])
+    left, future = client.admin, Future()
+    if ends != "no answer":
+        future.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+    with pytest.raises(TimedOut):
+        client.wait(future, "describe the cluster", timeout=0)
+    assert client.admin is not left
+
+
+class Silent:
+    def poll(self, _seconds):
+        return 0
+
+    def list_topics(self, timeout):
+        return None
 
 
 class Told:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import BrokerDown, KopsError, answer_or_error
+from kops.core.errors import BrokerDown, KopsError, NotFound, answer_or_error
 from kops.core.groups.lag import Place
 from kops.core.models import Group, ShareOffset, TopicPartition
 from kops.gateways.kafka.admin import can_express
@@ -67,7 +67,16 @@ class Groups(CommittedOffsets):
 
         Share, streams and Connect groups are as listed, without members, if kafka-python or the broker cannot describe them.
         """
-        wanted = sorted(set(group_ids))
+        answers = self._ask_for(sorted(set(group_ids)))
+        if missing := [name for name, answer in answers.items() if isinstance(answer, NotFound)]:
+            from kops.gateways.kafka.groups.taking_over import unsure
+
+            doubts = unsure(self._client, missing)
+            answers |= self._ask_for(missing)
+            answers |= {name: doubt for name, doubt in doubts.items() if isinstance(answers[name], NotFound)}
+        return answers
+
+    def _ask_for(self, wanted: Sequence[str]) -> dict[str, Group | KopsError]:
         if not wanted:
             return {}
         listed = {group.group_id: group for group in self.listed(partial=True)}
