@@ -13,9 +13,9 @@ from kops.core.topics.names import no_topics_text
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
-from kops.operations.state.exactness import SURE, Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
+from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
 from kops.operations.state.input_starts import find_starts, start_since
-from kops.operations.state.lost_records import judge_buffers, lossy_partitions
+from kops.operations.state.lost_records import BufferLog, lossy_partitions, read_buffers
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class StoreFacts:
     :param waiting: offsets of input records that wait in the repartition topic, and do not count yet
     :param held: path of the rows of a snapshot that replaces the changelog; then bounds and settings are those of the snapshot too
     :param output_bounds: of the topic that the application writes the store's table to, if the state file names one
+    :param buffer_bounds: of the changelog of the buffer of ``suppress()`` behind the store, if the state file names one
     """
 
     store: Store
@@ -50,12 +51,18 @@ class StoreFacts:
     base: str | None = None
     damaged: frozenset[int] = frozenset()
     output_bounds: Mapping[int, Bounds] = field(default_factory=dict)
+    buffer_bounds: Mapping[int, Bounds] = field(default_factory=dict)
     held: str | None = None
 
     def without_changelog(self) -> StoreFacts:
         """Return the facts as if the changelog had no records and no damage, so that the whole store differs."""
         nothing = {number: Bounds(0, 0) for number in self.changelog_bounds}
         return replace(self, changelog_bounds=nothing, before=self.changelog_bounds, damaged=frozenset())
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the changelog counts as empty, so that all of the store is staged."""
+        return self.before is not None
 
     @property
     def partitions(self) -> int:
@@ -127,11 +134,11 @@ def read_facts(
     def of(topic: str) -> dict[int, Bounds]:
         return {partition.partition: bounds[partition] for partition in topics.get(topic, ())}
 
-    facts, buffers = [], judge_buffers(services, state_file)
+    facts, buffers = [], read_buffers(services, state_file)
     for store in state_file.stores:
         inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
         starts = find_starts(services, state_file, store, inputs) if since is None else start_since(inputs, since)
-        own_settings = settings.get(store.changelog, {})
+        own_settings, buffer = settings.get(store.changelog, {}), buffers.get(store.name, BufferLog())
         loose = of_changes(state_file, store, [policies[source.topic] for source in store.inputs])
         judged = [
             *(of_input(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic)) for source in store.inputs),
@@ -141,7 +148,7 @@ def read_facts(
             of_library(state_file),
             of_cached_join(state_file, store),
             of_statement(state_file, store, own_settings),
-            buffers.get(store.name, SURE),
+            buffer.exactness,
         ]
         found = StoreFacts(
             store=store,
@@ -153,6 +160,7 @@ def read_facts(
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
             starts=starts.offsets,
             output_bounds=of(store.output) if store.output else {},
+            buffer_bounds=buffer.bounds,
         )
         _refuse_broker_times(state_file, store, settings)
         _refuse_unfit(found, replacing=replacing, from_nothing=since is None)
