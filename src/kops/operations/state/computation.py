@@ -37,6 +37,7 @@ from kops.operations.state.own_code.memory import estimate, memory_for
 from kops.operations.state.own_code.registries import direct_registries
 from kops.operations.state.own_code.snapshot import check_start, refuse_start
 from kops.operations.state.own_code.start import ProgramRun, started_ahead
+from kops.operations.state.own_code.tasks import refuse_lost_repartitions
 from kops.operations.state.shadow import compute_by_shadow
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
@@ -109,6 +110,8 @@ def compute_all(
     base = _opened(services, state_file, options)
     then = open_base(services, state_file, options.compared)
     since = None if base is None else base.offsets
+    if options.program is not None:
+        refuse_lost_repartitions(services, options.program.capture, [store.name for store in state_file.stores])
     facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=since)
     if base is not None:
         facts = [

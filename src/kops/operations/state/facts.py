@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kops.core.errors import ConfigError, Refused
-from kops.core.models import Bounds, TopicPartition, isolation_of
+from kops.core.models import Bounds, Topic, TopicPartition, isolation_of
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
+from kops.core.streams.lost_topics import CHANGELOG_GONE, repartition_gone
 from kops.core.topics.names import no_topics_text
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.services import Services
@@ -201,25 +202,32 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
     for topic, place in wanted.items():
         if topic in described or (replacing and place.endswith(".changelog")):
             continue
+        advice = (
+            CHANGELOG_GONE if place.endswith(".changelog") else repartition_gone(topic, _changelog_partitions(state_file, topic, described))
+        )
         if state_file.is_of_program:  # its names are right: there is none to guess
-            recreates = "--write replace recreates it, and " if place.endswith(".changelog") else ""
-            hint = f"{recreates}Kafka Streams makes its internal topics when the application starts"
             raise ConfigError(
-                f"{state_file.application} needs a topic that is not there: {no_topics_text([topic])}", hint=hint, topic=topic
+                f"{state_file.application} needs a topic that is not there: {no_topics_text([topic])}",
+                hint=advice if place.endswith((".changelog", ".repartition")) else "`kops topics list` shows those that exist",
+                topic=topic,
             )
         hint = nearest(topic, [name for name in services.kafka.topics.names() if name not in wanted])
-        if place.endswith(("changelog", "repartition")):
-            hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
-        if place.endswith("repartition"):
+        if place.endswith((".changelog", ".repartition")):
+            hint += f"{advice}; another name goes into {place}"
+        if place.endswith(".repartition"):
             hint += "; a processor that changes the key itself has none: type: plain with in_place: true"
         if place.endswith(".output"):
             hint += "leave it out if the topic is gone: then it is not evidence"
-        if place.endswith(".changelog"):
-            hint += "; --write replace recreates it"
         raise ConfigError(
             f"{state_file.path}: {place}: {no_topics_text([topic])}", hint=hint or "`kops topics list` shows those that exist", topic=topic
         )
     return {name: topic.places for name, topic in described.items()}
+
+
+def _changelog_partitions(state_file: StateFile, repartition: str, described: Mapping[str, Topic]) -> int | None:
+    """Return how many partitions a changelog has that is filled through a repartition topic: the tasks that read it."""
+    logs = [store.changelog for store in state_file.stores if store.repartition_topic == repartition and store.changelog in described]
+    return len(described[logs[0]].partitions) if logs else None
 
 
 def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
