@@ -46,9 +46,18 @@ def wait_until_stopped(session: Session, application: str, duration: str) -> Non
 
 
 def chosen_stores(
-    session: Session, file: str | None, app: str | None, stores: tuple[str, ...], *, moves: str = "", no_network: bool
+    session: Session,
+    file: str | None,
+    app: str | None,
+    stores: tuple[str, ...],
+    *,
+    moves: str = "",
+    no_network: bool,
+    reused: bool = False,
 ) -> tuple[StateFile, ProgramRun | None]:
     """Return the stores of a state file, or of a captured program together with what runs it.
+
+    :param reused: of a program those are among them whose changelog is a topic that it reads
 
     :param stores: all when empty; of a program all that can be rebuilt, and a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
@@ -59,7 +68,7 @@ def chosen_stores(
     if app is not None:
         from kops.operations.streams.capture import load_capture
 
-        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network)
+        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network, reused=reused)
     if no_network:
         raise click.UsageError("--no-network goes with --app: with a state file no program is run")
     if file is None:
@@ -93,7 +102,14 @@ def movable_stores(
 
 
 def of_capture(
-    session: Session, capture: Capture, path: str, stores: tuple[str, ...], *, moves: str = "", no_network: bool = False
+    session: Session,
+    capture: Capture,
+    path: str,
+    stores: tuple[str, ...],
+    *,
+    moves: str = "",
+    no_network: bool = False,
+    reused: bool = False,
 ) -> tuple[StateFile, ProgramRun]:
     """Return the stores of a capture that was read as ``chosen_stores`` does.
 
@@ -103,7 +119,7 @@ def of_capture(
     from kops.operations.state.own_code.stores import program_state_file, refuse_moving, with_topics
 
     capture = with_topics(session, capture)
-    state_file, unfit = program_state_file(capture, path, stores)
+    state_file, unfit = program_state_file(capture, path, stores, reused=reused)
     if moves:
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
