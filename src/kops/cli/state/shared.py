@@ -54,10 +54,12 @@ def chosen_stores(
     moves: str = "",
     no_network: bool,
     reused: bool = False,
+    runs: bool = True,
 ) -> tuple[StateFile, ProgramRun | None]:
     """Return the stores of a state file, or of a captured program together with what runs it.
 
     :param reused: of a program those are among them whose changelog is a topic that it reads
+    :param runs: the program is run, and its changelogs are not only read
 
     :param stores: all when empty; of a program all that can be rebuilt, and a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
@@ -68,7 +70,7 @@ def chosen_stores(
     if app is not None:
         from kops.operations.streams.capture import load_capture
 
-        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network, reused=reused)
+        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network, reused=reused, runs=runs)
     if no_network:
         raise click.UsageError("--no-network goes with --app: with a state file no program is run")
     if file is None:
@@ -87,7 +89,7 @@ def movable_stores(
         return chosen_stores(session, file, app, stores, no_network=no_network)
     from kops.operations.state.own_code.registries import program_run
     from kops.operations.state.own_code.repartition import refuse_unmovable
-    from kops.operations.state.own_code.stores import program_state_file, with_topics
+    from kops.operations.state.own_code.stores import program_state_file, refuse_older_library, with_topics
     from kops.operations.streams.capture import load_capture
 
     if file is not None:
@@ -95,6 +97,7 @@ def movable_stores(
     if stores:
         raise click.UsageError("with --app all stores of the program move: leave out --store")
     capture = with_topics(session, load_capture(app))
+    refuse_older_library(capture, app)
     state_file, unfit = program_state_file(capture, app, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
@@ -110,14 +113,17 @@ def of_capture(
     moves: str = "",
     no_network: bool = False,
     reused: bool = False,
+    runs: bool = True,
 ) -> tuple[StateFile, ProgramRun]:
     """Return the stores of a capture that was read as ``chosen_stores`` does.
 
     :param path: of the capture, or what else names the program
     """
     from kops.operations.state.own_code.registries import program_run
-    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, with_topics
+    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, refuse_older_library, with_topics
 
+    if runs:
+        refuse_older_library(capture, path)
     capture = with_topics(session, capture)
     state_file, unfit = program_state_file(capture, path, stores, reused=reused)
     if moves:

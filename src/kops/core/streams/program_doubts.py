@@ -320,7 +320,7 @@ def _of_what_waits(capture: Capture, store: Store) -> list[str]:
 
 def _of_flushed_sessions(capture: Capture, store: Store) -> list[str]:
     """Say where a cache gives its records the time of another one: 2.8 does, and 3.3 no longer."""
-    line = _line(capture)
+    line = line_of_library(capture)
     if store.kind != SESSION or store.caching is False or (line and line >= TIMES_OF_SESSIONS):
         return []
     return ["its records have the time of that at which its cache was flushed, and when that was is not known"]
@@ -392,7 +392,8 @@ def _classes(capture: Capture, concerned: Collection[int]) -> frozenset[str]:
     return frozenset(name for name in found if name and not name.startswith(LIBRARY))
 
 
-def _line(capture: Capture) -> tuple[int, ...]:
+def line_of_library(capture: Capture) -> tuple[int, ...]:
+    """Return the line of the library's release, such as (3, 9); empty where its jar does not say."""
     return _release(capture)[:2]
 
 
@@ -403,7 +404,7 @@ def _release(capture: Capture) -> tuple[int, ...]:
 
 
 def _of_version(capture: Capture) -> list[str]:
-    text, line = capture.streams_version or "", _line(capture)
+    text, line = capture.streams_version or "", line_of_library(capture)
     if line >= OLDEST:
         return []
     tried = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
@@ -411,7 +412,7 @@ def _of_version(capture: Capture) -> list[str]:
 
 
 def _of_newer_version(capture: Capture) -> tuple[str, ...]:
-    if _line(capture) <= NEWEST:
+    if line_of_library(capture) <= NEWEST:
         return ()
     newest = ".".join(map(str, NEWEST))
     return (f"programs of Kafka Streams up to {newest} have been run so: this one is of {capture.streams_version}, which is untested",)

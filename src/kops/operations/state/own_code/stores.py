@@ -19,6 +19,7 @@ from kops.core.statefile.sources import LATEST, WALL_CLOCK, Source, Start
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture
 from kops.core.streams.program import reason_against, reuses_source, topics_of, with_pattern_topics
+from kops.core.streams.program_doubts import OLDEST, line_of_library
 from kops.gateways.machine.agent import LAUNCH, require_agent, require_runner
 from kops.operations.services import Services
 
@@ -85,6 +86,20 @@ def with_topics(services: Services, capture: Capture) -> Capture:
     """
     has_patterns = any(isinstance(node, captured.Source) and node.pattern for node in capture.nodes)
     return with_pattern_topics(capture, services.kafka.topics.names()) if has_patterns else capture
+
+
+def refuse_older_library(capture: Capture, path: str) -> None:
+    """Refuse to run a program of a library that is older than those whose tasks the runner knows.
+
+    :param path: of the capture
+    :raises Refused: with its version
+    """
+    line, oldest = line_of_library(capture), ".".join(map(str, OLDEST))
+    if line and line < OLDEST:
+        raise Refused(
+            f"{path} is of a program of Kafka Streams {capture.streams_version}: kops runs those of {oldest} and newer",
+            hint="describe its stores in a state file: kops state init",
+        )
 
 
 def _refuse_command(capture: Capture, path: str) -> None:
