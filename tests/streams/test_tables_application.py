@@ -229,7 +229,7 @@ def test_a_table_that_its_topic_restores_with_bytes_that_cannot_be_decoded_is_no
         ),
     )
     cluster.create(topic, 1, {"cleanup.policy": "compact"})
-    values = {b"sound": [eight], b"mended": [b"abc", eight], b"broken": [eight, b"abc"], b"gone": [eight, b"abc", None]}
+    values = {b"sound": [eight], b"repaired": [b"abc", eight], b"broken": [eight, b"abc"], b"gone": [eight, b"abc", None]}
     made = [Record(key, value, START + at) for key, some in values.items() for at, value in enumerate(some)]
     cluster.produce(topic, made)
     run_to_the_end(cluster.servers, program, tmp_path)
@@ -242,7 +242,7 @@ def test_a_table_that_its_topic_restores_with_bytes_that_cannot_be_decoded_is_no
 
     asked = run_kops("state", "query", *common, "--all", "--from", "input", "--on-error", "skip").ok()
     held = {row["key"]: (row["value"], row["partition"]) for row in asked.json}
-    assert held == {"sound": (8, 0), "mended": (8, 0), "broken": (8, 0)}
+    assert held == {"sound": (8, 0), "repaired": (8, 0), "broken": (8, 0)}
 
     found = run_kops("state", "verify", *common, "--on-error", "skip")
     assert found.code == 1
@@ -257,8 +257,8 @@ def test_a_table_that_its_topic_restores_with_bytes_that_cannot_be_decoded_is_no
     cluster.produce(topic, [Record(b"broken", eight, START + 10)])
     with pytest.raises(AssertionError, match="SerializationException"):
         run_to_the_end(cluster.servers, program, tmp_path)
-    mended = run_kops("state", "verify", *common, "--on-error", "skip", "--at", "end").ok()
-    assert mended.json[0]["status"] == "equal"
+    repaired = run_kops("state", "verify", *common, "--on-error", "skip", "--at", "end").ok()
+    assert repaired.json[0]["status"] == "equal"
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
-from kops.core.models import TopicPartition
+from kops.core.models import TopicPartition, value_of
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION as SESSIONS
 from kops.core.statefile.models import WINDOW as WINDOWS
@@ -42,6 +42,7 @@ _AT_EACH_RECORD = (
 )
 """Settings for how often, by the clock, outer joins and windows that close send results: here it stands still, so they would not."""
 _MOST_WAITING = 200_000
+_LIMIT = "max.message.bytes"
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,18 @@ class ProgramTasks:
 
         settings = {f"partitions.{topic}": str(count) for topic, count in self.partitions.items()}
         now = str(int(self._services.now().timestamp() * 1000))
+        settings |= {f"limit.{topic}": limit for topic, limit in self._limits().items()}
         settings |= {f"config.{name}": "0" for name in _AT_EACH_RECORD}
         settings |= {"wall_clock": now, "state.dir": folder}
         capture, start = program.capture, program_start(program, folder)
         return Run(start, settings, capture.application, topology_facts(capture), tuple(self._global_pieces()), self.varied)
+
+    def _limits(self) -> dict[str, str]:
+        """Return the greatest batch that brokers accept for each internal topic: what is larger, the program's producer is refused."""
+        tasks = [self._tasks[number] for number in self.needed]
+        topics = {topic.name for each in tasks for topic in (*each.repartition_topics, *each.changelogs) if not topic.is_source_topic}
+        settings = self._services.kafka.topics.settings(sorted(topics & self.partitions.keys()))
+        return {topic: limit for topic, found in settings.items() if (limit := value_of(found, _LIMIT, ""))}
 
     def _global_pieces(self) -> Iterator[Piece]:
         from kops.spark.reading.batch_source import Piece
