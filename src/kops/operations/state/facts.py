@@ -15,7 +15,7 @@ from kops.operations.engine.stable import bounds_of_application, own_transaction
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
-from kops.operations.state.input_starts import find_starts, start_since
+from kops.operations.state.input_starts import find_starts, oldest_commits, start_since
 from kops.operations.state.lost_records import BufferLog, lossy_partitions, read_buffers
 
 
@@ -135,10 +135,10 @@ def read_facts(
     def of(topic: str) -> dict[int, Bounds]:
         return {partition.partition: bounds[partition] for partition in topics.get(topic, ())}
 
-    facts, buffers = [], read_buffers(services, state_file)
+    facts, buffers, oldest = [], read_buffers(services, state_file), oldest_commits(services, state_file) if since is None else {}
     for store in state_file.stores:
         inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
-        starts = find_starts(services, state_file, store, inputs) if since is None else start_since(inputs, since)
+        starts = find_starts(services, state_file, store, inputs, oldest) if since is None else start_since(inputs, since)
         own_settings, buffer = settings.get(store.changelog, {}), buffers.get(store.name, BufferLog())
         loose = of_changes(state_file, store, [policies[source.topic] for source in store.inputs])
         judged = [
