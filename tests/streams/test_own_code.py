@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kops.core.murmur2 import partition_for
 from kops.formats import runner_frames as frames
@@ -108,6 +109,45 @@ def test_a_store_in_memory_is_not_told_from_one_in_rocksdb(host):
         rows.append(host.task(0, 0, given, memory=memory)[0])
     assert rows[0] == rows[1]
     assert len({row.value for row in rows[0] if row.key == b"seen"}) > 10
+
+
+PASSES = {"default.production.exception.handler": "com.acme.Passing"}
+
+
+def sizes(row):
+    """Return the most that a record may take, and what it takes in a batch of its own, without compression (kafka-python's encoder)."""
+    key, headers = row.value[:1], [(name, value) for name, value in row.headers]
+    batch = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 20)
+    batch.append(0, row.timestamp, key, row.value, headers)
+    return DefaultRecordBatchBuilder.estimate_size_in_bytes(key, row.value, headers), len(batch.build())
+
+
+@pytest.mark.parametrize("value", [b"a", b"a" * 62, b"a" * 63, b"a" * 9000])
+@pytest.mark.parametrize("headers", [(), (("h\xe9", b"1"), ("none", None))])
+def test_a_record_that_is_too_large_is_refused_to_the_byte(host, value, headers):
+    """By the producer's own limit, or by that of the topic, where compression counts."""
+    row = Row("in", 0, 0, 1_000_000, b"k", value, headers)
+    most, alone = sizes(row)
+    for limits, bounds, refused in (
+        ({"producer.max.request.size": str(most)}, {}, False),
+        ({"producer.max.request.size": str(most - 1)}, {}, True),
+        ({"producer.buffer.memory": str(most - 1)}, {}, True),
+        ({}, {f"limit.{LETTERS}": str(alone)}, False),
+        ({}, {f"limit.{LETTERS}": str(alone - 1)}, True),
+        *(({"producer.compression.type": codec}, {f"limit.{LETTERS}": "500"}, False) for codec in ("gzip", "zstd", "lz4")),
+    ):
+        host.start("repartition", {**ONE_EACH, LETTERS: 1}, {**NO_CACHE, **PASSES, **limits}, **bounds)
+        written, facts = host.task(0, 0, [row])
+        assert ([each.topic for each in written], facts.get(f"refused.{LETTERS}")) == (([], "1") if refused else ([LETTERS], None)), limits
+        assert facts["skipped"] == "0"
+
+
+def test_what_is_refused_ends_a_program_that_does_not_pass_over_it(host):
+    host.start("repartition", {**ONE_EACH, LETTERS: 1}, {**NO_CACHE, "producer.max.request.size": "1000"})
+    with pytest.raises(Failed) as failed:
+        host.task(0, 0, [Row("in", 0, 0, 1_000_000, b"k", b"a" * 2000)])
+    assert failed.value.reported["by"] == "program"
+    assert failed.value.reported["class"] == "org.apache.kafka.common.errors.RecordTooLargeException"
 
 
 def test_a_versioned_store(host):

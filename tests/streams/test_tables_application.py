@@ -205,11 +205,60 @@ def test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written(clu
     verified = run_kops("state", "verify", *common, "-o", "json").ok()
     assert (verified.json[0]["status"], verified.json[0]["keys"]) == ("equal", 7 * PARTITIONS)
     assert f"{topic} itself is its changelog" in verified.err
+    for origin in ("changelog", "input"):
+        asked = run_kops("state", "query", *common, "--all", "--from", origin, "-o", "json").ok().json
+        held = {(row["key"], row["partition"]): row["value"] for row in asked}
+        assert held == {(record.key.decode(), record.partition): record.value.decode() for record in made}, origin  # the last of each
     ends = cluster.ends(topic)
     assert "nothing to do" in run_kops("state", "rebuild", *common, "--yes").ok().err
     run_kops("state", "rebuild", *common, "--at", "end", "--yes").ok()
     assert cluster.ends(topic) == ends
     assert cluster.committed(prefix)[topic, 0] == ends[0][1]
+
+
+def test_a_table_that_its_topic_restores_with_bytes_that_cannot_be_decoded_is_not_equal(cluster, prefix, run_kops, tmp_path):
+    """The application skipped them as it read them, holds them once it has restored the table, and ends when it reads them."""
+    topic, eight = f"{prefix}-in", (8).to_bytes(8, "big")
+    program = TableProgram(
+        ({"name": "t", "topic": topic, "key": "string", "value": "long"},),
+        {"t": {"from": {"topic": topic, "key": "string", "value": "long"}}},
+        application=prefix,
+        config=(
+            ("topology.optimization", "all"),
+            ("default.deserialization.exception.handler", "org.apache.kafka.streams.errors.LogAndContinueExceptionHandler"),
+        ),
+    )
+    cluster.create(topic, 1, {"cleanup.policy": "compact"})
+    values = {b"sound": [eight], b"repaired": [b"abc", eight], b"broken": [eight, b"abc"], b"gone": [eight, b"abc", None]}
+    made = [Record(key, value, START + at) for key, some in values.items() for at, value in enumerate(some)]
+    cluster.produce(topic, made)
+    run_to_the_end(cluster.servers, program, tmp_path)
+    cluster.produce(topic, [Record(b"sound", (9).to_bytes(8, "big"), START + 9)])  # not read yet
+    file = tmp_path / "state.yaml"
+    body = program.state_file()
+    body["streams"]["topology_optimization"] = "all"
+    file.write_text(json.dumps(body), encoding="utf-8")
+    common = (str(file), "-B", cluster.servers, "-o", "json")
+
+    asked = run_kops("state", "query", *common, "--all", "--from", "input", "--on-error", "skip").ok()
+    held = {row["key"]: (row["value"], row["partition"]) for row in asked.json}
+    assert held == {"sound": (8, 0), "repaired": (8, 0), "broken": (8, 0)}
+
+    found = run_kops("state", "verify", *common, "--on-error", "skip")
+    assert found.code == 1
+    (row,) = found.json
+    assert (row["status"], row["exactness"]) == ("different", "C")
+    (at,) = (at for at, record in enumerate(made) if (record.key, record.value) == (b"broken", b"abc"))
+    (reason,) = row["reasons"]
+    assert f"the newest records of 1 keys cannot be decoded ({topic}:0 offset {at})" in reason
+    assert "they do not count" not in found.err
+
+    shutil.rmtree(tmp_path / "state")
+    cluster.produce(topic, [Record(b"broken", eight, START + 10)])
+    with pytest.raises(AssertionError, match="SerializationException"):
+        run_to_the_end(cluster.servers, program, tmp_path)
+    repaired = run_kops("state", "verify", *common, "--on-error", "skip", "--at", "end").ok()
+    assert repaired.json[0]["status"] == "equal"
 
 
 @pytest.mark.long

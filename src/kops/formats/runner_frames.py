@@ -26,7 +26,8 @@ what its task wrote to the topic and partition, from 0; its timestamp is -1 wher
 ====== ========= ======================================================================================================================
 Kind   Body      Meaning
 ====== ========= ======================================================================================================================
-``C``  map       asks: ``partitions.TOPIC`` of each topic that is read or written; ``config.NAME`` over the program's settings;
+``C``  map       asks: ``partitions.TOPIC`` of each topic that is read or written; ``limit.TOPIC``, the largest batch that brokers
+                 accept for it (without: any); ``config.NAME`` over the program's settings;
                  ``wall_clock`` (ms), where the clock stands; ``memory``, whether RocksDB stores are put in memory (true);
                  ``state.dir``, where the others are. Answered with ``H``
 ``G``  batch     records of global topics, before any task
@@ -53,7 +54,8 @@ Kind   Body      Meaning
                  numbers, the network and the environment, and where it asked for a record's offset), ``initial_calls`` (those of
                  constructors and static initializers outside of tasks), ``kept`` (in the same way: fields of the program's functions and
                  processors that changed between its records),
-                 ``dropped.TOPIC`` (records to topics that are not kept), ``heap`` (the most that the JVM's can be, in bytes), ``on_disk``
+                 ``dropped.TOPIC`` (records to topics that are not kept), ``refused.TOPIC`` (records that its producer refused as too large,
+                 and its handler passed over; not among ``skipped``), ``heap`` (the most that the JVM's can be, in bytes), ``on_disk``
                  (stores, and changelogs whose last rows, outgrew the memory, with commas between), ``without_key`` (topics with records
                  whose partition is any), ``unknown_partitions`` (topics that were written with an unknown number of partitions),
                  ``close`` (what closing threw)

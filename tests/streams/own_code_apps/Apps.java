@@ -24,12 +24,14 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
+import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.ProductionExceptionHandler;
 import org.apache.kafka.streams.kstream.Aggregator;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
@@ -115,6 +117,19 @@ public final class Apps {
         in.groupBy((key, value) -> value.substring(0, 1), Grouped.as("letters")).count(Materialized.as("letters"))
             .toStream().mapValues(String::valueOf).to(topics + "out");
         return builder.build();
+    }
+
+    /** Passes over what the brokers, or its producer, refuse. */
+    public static final class Passing implements ProductionExceptionHandler {
+        @Override
+        public ProductionExceptionHandlerResponse handle(final ProducerRecord<byte[], byte[]> record, final Exception problem) {
+            return ProductionExceptionHandlerResponse.CONTINUE;
+        }
+
+        @Override
+        public void configure(final Map<String, ?> settings) {
+            // nothing to set
+        }
     }
 
     /** What no state file says: the last characters of all values; "delete" deletes. */

@@ -32,6 +32,7 @@ import org.apache.kafka.streams.processor.TaskId;
 final class Application {
     final StreamsConfig config;
     final Output.Partitions partitions;
+    private final Map<String, Integer> limits;
     final Time time;
     final boolean inMemory;
     final long commitInterval;
@@ -44,11 +45,19 @@ final class Application {
     private long globalRecords;
 
     private Application(
-            Object builder, StreamsConfig config, Path directory, Output.Partitions partitions, long now, boolean inMemory, long commits) {
+            Object builder,
+            StreamsConfig config,
+            Path directory,
+            Output.Partitions partitions,
+            Map<String, Integer> limits,
+            long now,
+            boolean inMemory,
+            long commits) {
         this.builder = builder;
         this.config = config;
         this.directory = directory;
         this.partitions = partitions;
+        this.limits = limits;
         this.time = new FixedTime(now);
         this.inMemory = inMemory;
         this.commitInterval = commits;
@@ -72,11 +81,14 @@ final class Application {
             ((Map<?, ?>) given).forEach((name, value) -> settings.put((String) name, value));
         }
         Output.Partitions partitions = new Output.Partitions();
+        Map<String, Integer> limits = new HashMap<>();
         request.forEach((name, value) -> {
             if (name.startsWith("config.")) {
                 settings.put(name.substring("config.".length()), value);
             } else if (name.startsWith("partitions.")) {
                 partitions.put(name.substring("partitions.".length()), Integer.parseInt(value));
+            } else if (name.startsWith("limit.")) {
+                limits.put(name.substring("limit.".length()), Integer.parseInt(value));
             }
         });
         long commits = new StreamsConfig(settings).getLong(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG); // its default is that of the guarantee
@@ -96,6 +108,7 @@ final class Application {
                 config,
                 directory,
                 partitions,
+                limits,
                 Long.parseLong(request.getOrDefault("wall_clock", "0")),
                 Boolean.parseBoolean(request.getOrDefault("memory", "true")),
                 commits);
@@ -169,6 +182,11 @@ final class Application {
         Partitioner partitioner = (Partitioner) Versions.make(named instanceof Class ? ((Class<?>) named).getName() : named.toString());
         partitioner.configure(settings);
         return Optional.of(partitioner);
+    }
+
+    /** What the program's producer accepts, for one task. */
+    Limits limits() {
+        return new Limits(config.getProducerConfigs("kops"), limits);
     }
 
     Object taskConfig() {

@@ -24,6 +24,7 @@ import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.utils.Utils;
 
@@ -44,6 +45,7 @@ final class Output extends MockProducer<byte[], byte[]> {
     private final Map<String, Long> dropped = new TreeMap<>();
     private final Set<String> withoutKey = new TreeSet<>();
     private final Optional<Partitioner> partitioner;
+    private final Limits limits;
     private long written;
     private boolean open = true;
 
@@ -51,6 +53,7 @@ final class Output extends MockProducer<byte[], byte[]> {
      * @param kept the topics whose records are rows of the output; null for all
      * @param compacted those of them of which only the last row of each key is one, at the end
      * @param partitioner of the program's producer, where it is not Kafka's default
+     * @param limits of what is accepted; the program's handler of errors gets the rest
      */
     Output(
             Frames frames,
@@ -58,13 +61,15 @@ final class Output extends MockProducer<byte[], byte[]> {
             Memory memory,
             Set<String> kept,
             Set<String> compacted,
-            Optional<Partitioner> partitioner) {
+            Optional<Partitioner> partitioner,
+            Limits limits) {
         this.frames = frames;
         this.partitions = partitions;
         this.memory = memory;
         this.kept = kept == null ? null : new HashSet<>(kept);
         this.compacted = new HashSet<>(compacted);
         this.partitioner = partitioner;
+        this.limits = limits;
     }
 
     @Override
@@ -75,6 +80,11 @@ final class Output extends MockProducer<byte[], byte[]> {
             writers.put(record.topic(), writer);
         }
         int to = record.partition() != null ? record.partition() : writer.partitionOf(record.key(), record.value());
+        Optional<RecordTooLargeException> refusal = open ? limits.refusal(record) : Optional.empty();
+        if (refusal.isPresent()) {
+            callback.onCompletion(Versions.written(new TopicPartition(record.topic(), to)), refusal.get());
+            return null;
+        }
         if (open) {
             if (writer.kept) {
                 long timestamp = record.timestamp() == null ? -1 : record.timestamp();

@@ -41,6 +41,7 @@ final class TaskRun {
     private final Application application;
     private final Memory memory;
     private final Output output;
+    private final Limits limits;
     private final StreamTask task;
     private final Object stateDirectory;
     private final Object metrics;
@@ -99,7 +100,8 @@ final class TaskRun {
         this.metrics = application.metrics();
         long cache = request.containsKey("cache.bytes") ? Long.parseLong(request.get("cache.bytes")) : application.cacheBytes();
         this.memory = application.memory(metrics, id, cache);
-        this.output = new Output(frames, application.partitions, memory, kept, compacted, application.partitioner());
+        this.limits = application.limits();
+        this.output = new Output(frames, application.partitions, memory, kept, compacted, application.partitioner(), limits);
         if (kept != null && isCompacted && !application.passesOn(subtopology)) {
             Caches.leaveOut(topology);
         }
@@ -447,7 +449,8 @@ final class TaskRun {
         facts.put("initial_calls", Calls.initial());
         facts.put("kept", String.join("\n", kept));
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
-        facts.put("skipped", Long.toString(skipped()));
+        facts.put("skipped", Long.toString(Math.max(0, skipped() - limits.count()))); // the library counts these too
+        limits.refused().forEach((topic, count) -> facts.put("refused." + topic, Long.toString(count)));
         output.shut();
         output.write();
         facts.put("records", Long.toString(records));

@@ -58,7 +58,8 @@ def query(
     if no_network and origin != "input":
         raise click.UsageError("--no-network goes with --from input: a changelog is read without the program")
     position = parse_moment(at, origin, session.now())
-    state_file, program = chosen_stores(session, file, app, stores, no_network=no_network)
+    runs = origin == "input"
+    state_file, program = chosen_stores(session, file, app, stores, no_network=no_network, reused=True, runs=runs)
     found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master, program=program)
     session.note(*found.notes)
     show_answers(session, found.rows)

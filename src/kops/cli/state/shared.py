@@ -46,9 +46,20 @@ def wait_until_stopped(session: Session, application: str, duration: str) -> Non
 
 
 def chosen_stores(
-    session: Session, file: str | None, app: str | None, stores: tuple[str, ...], *, moves: str = "", no_network: bool
+    session: Session,
+    file: str | None,
+    app: str | None,
+    stores: tuple[str, ...],
+    *,
+    moves: str = "",
+    no_network: bool,
+    reused: bool = False,
+    runs: bool = True,
 ) -> tuple[StateFile, ProgramRun | None]:
     """Return the stores of a state file, or of a captured program together with what runs it.
+
+    :param reused: of a program those are among them whose changelog is a topic that it reads
+    :param runs: the program is run, and its changelogs are not only read
 
     :param stores: all when empty; of a program all that can be rebuilt, and a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
@@ -59,7 +70,7 @@ def chosen_stores(
     if app is not None:
         from kops.operations.streams.capture import load_capture
 
-        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network)
+        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network, reused=reused, runs=runs)
     if no_network:
         raise click.UsageError("--no-network goes with --app: with a state file no program is run")
     if file is None:
@@ -78,7 +89,7 @@ def movable_stores(
         return chosen_stores(session, file, app, stores, no_network=no_network)
     from kops.operations.state.own_code.registries import program_run
     from kops.operations.state.own_code.repartition import refuse_unmovable
-    from kops.operations.state.own_code.stores import program_state_file, with_topics
+    from kops.operations.state.own_code.stores import program_state_file, refuse_older_library, with_topics
     from kops.operations.streams.capture import load_capture
 
     if file is not None:
@@ -86,6 +97,7 @@ def movable_stores(
     if stores:
         raise click.UsageError("with --app all stores of the program move: leave out --store")
     capture = with_topics(session, load_capture(app))
+    refuse_older_library(capture, app)
     state_file, unfit = program_state_file(capture, app, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
@@ -93,17 +105,27 @@ def movable_stores(
 
 
 def of_capture(
-    session: Session, capture: Capture, path: str, stores: tuple[str, ...], *, moves: str = "", no_network: bool = False
+    session: Session,
+    capture: Capture,
+    path: str,
+    stores: tuple[str, ...],
+    *,
+    moves: str = "",
+    no_network: bool = False,
+    reused: bool = False,
+    runs: bool = True,
 ) -> tuple[StateFile, ProgramRun]:
     """Return the stores of a capture that was read as ``chosen_stores`` does.
 
     :param path: of the capture, or what else names the program
     """
     from kops.operations.state.own_code.registries import program_run
-    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, with_topics
+    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, refuse_older_library, with_topics
 
+    if runs:
+        refuse_older_library(capture, path)
     capture = with_topics(session, capture)
-    state_file, unfit = program_state_file(capture, path, stores)
+    state_file, unfit = program_state_file(capture, path, stores, reused=reused)
     if moves:
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kops.core.streams.capture import Capture, Processor, Sink, Source
+from kops.core.streams.capture import BUFFER, Capture, Processor, Sink, Source, Store
 
 _RESOLVERS = ("ResponseJoinProcessorSupplier", "SubscriptionResolverJoinProcessorSupplier")
 """The suppliers of the processors that take the answers of a foreign-key join: from 3.5 on, and before."""
@@ -181,7 +181,19 @@ def _directly_before(capture: Capture, name: str) -> set[str]:
 
 def _writes(capture: Capture) -> Iterator[tuple[str, str]]:
     """Yield nodes with the stores that they may write."""
+    waiting = {store.name for store in capture.stores if store.kind == BUFFER}
     for node in capture.nodes:
-        if isinstance(node, Processor) and not _READS_ONLY.search(supplier_of(node)):
+        if isinstance(node, Processor):
             for store in node.stores:
-                yield node.name, store
+                if store in waiting or not _reads_only(node):
+                    yield node.name, store
+
+
+def store_writers(capture: Capture, store: Store) -> set[str]:
+    """Return the nodes that may write into a store: of those that use it, the ones that do more than look into it."""
+    readers = {node.name for node in capture.nodes if isinstance(node, Processor) and _reads_only(node)}
+    return set(store.processors or ()) - (set() if store.kind == BUFFER else readers)  # a join with grace buffers its own records
+
+
+def _reads_only(node: Processor) -> bool:
+    return not node.program_class and _READS_ONLY.search(supplier_of(node)) is not None

@@ -211,12 +211,18 @@ def topology_facts(capture: Capture) -> dict[str, str]:
     return found
 
 
+def reuses_source(capture: Capture, store: Store) -> bool:
+    """Return whether a topic that the program reads is the changelog of a store itself (``topology.optimization``)."""
+    found = capture.subtopology_of(store.name)
+    return found is not None and any(topic.name == store.changelog and topic.is_source_topic for topic in found.changelogs)
+
+
 def reason_against(capture: Capture, store: Store) -> str:
     """Return why the changelog of a store cannot be rebuilt by its program; empty when it can."""
     found = capture.subtopology_of(store.name)
     if store.changelog is None or found is None:
         return "it has no changelog"
-    if any(topic.name == store.changelog and topic.is_source_topic for topic in found.changelogs):
+    if reuses_source(capture, store):
         return f"{store.changelog}, which the program reads, is its changelog itself"
     if store.kind == VERSIONED and store.history_retention_ms is None:
         return "how long it keeps versions could not be read"

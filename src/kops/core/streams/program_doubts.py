@@ -22,7 +22,15 @@ from kops.core.streams.capture import (
     Source,
     Store,
 )
-from kops.core.streams.foreign_keys import is_of_tables, left_joins, mixes_up_foreign_keys, question_topics, ranks_of, supplier_of
+from kops.core.streams.foreign_keys import (
+    is_of_tables,
+    left_joins,
+    mixes_up_foreign_keys,
+    question_topics,
+    ranks_of,
+    store_writers,
+    supplier_of,
+)
 from kops.core.streams.program import count_of, nodes_of, tasks_of, topics_of, writers
 
 TIMES_OF_SESSIONS = (3, 3)
@@ -101,7 +109,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int], 
             *_of_partitioners(capture, concerned),
             *_of_stores(capture, store, deciding),
             *_of_rocksdb(capture, store, deciding),
-            *_of_global_stores(capture, concerned),
+            *_of_global_stores(capture, deciding),
             *_of_patterns(capture, concerned),
             *_of_numbered_records(store),
             *_of_what_waits(capture, store),
@@ -149,10 +157,10 @@ def topics_in_any_partition(capture: Capture) -> set[str]:
 def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:
     """Return the nodes that may decide what a store holds, and those of them that send records to others of them.
 
-    A node decides it if it uses the store, or a store that another deciding node uses, or sends records to a deciding node.
+    A node decides it if it may write into the store, or into one that another deciding node uses, or sends records to a deciding node.
     """
     nodes = {node.name: node for node in capture.nodes}
-    found, sending, left = set[str](), set[str](), set(store.processors or ())
+    found, sending, left = set[str](), set[str](), store_writers(capture, store)
     while left:
         name = left.pop()
         node = nodes.get(name)
@@ -162,7 +170,7 @@ def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:
         before = set(_sinks_into(capture, node.topics) if isinstance(node, Source) else node.predecessors)
         sending |= before
         left |= before
-        left |= {user for each in capture.stores if name in (each.processors or ()) for user in each.processors or ()}
+        left |= {writer for each in capture.stores if name in (each.processors or ()) for writer in store_writers(capture, each)}
     return found, sending
 
 
@@ -268,10 +276,10 @@ def _of_stores(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
     ]
 
 
-def _of_global_stores(capture: Capture, concerned: Sequence[int]) -> list[str]:
-    """Name the global stores where a processor may read them: one that joins a global table, or one of the program's own."""
+def _of_global_stores(capture: Capture, deciding: Collection[str]) -> list[str]:
+    """Name the global stores where a processor that decides may read them: one that joins a global table, or one of the program's own."""
     names = ", ".join(store.name for store in capture.global_stores)
-    if not names or not any(map(_may_read_global, _processors(capture, concerned))):
+    if not names or not any(_may_read_global(node) for node in capture.nodes if isinstance(node, Processor) and node.name in deciding):
         return []
     return [f"the program has global stores ({names}), and how far they were when a record was read is not known"]
 
@@ -312,7 +320,7 @@ def _of_what_waits(capture: Capture, store: Store) -> list[str]:
 
 def _of_flushed_sessions(capture: Capture, store: Store) -> list[str]:
     """Say where a cache gives its records the time of another one: 2.8 does, and 3.3 no longer."""
-    line = _line(capture)
+    line = line_of_library(capture)
     if store.kind != SESSION or store.caching is False or (line and line >= TIMES_OF_SESSIONS):
         return []
     return ["its records have the time of that at which its cache was flushed, and when that was is not known"]
@@ -384,7 +392,8 @@ def _classes(capture: Capture, concerned: Collection[int]) -> frozenset[str]:
     return frozenset(name for name in found if name and not name.startswith(LIBRARY))
 
 
-def _line(capture: Capture) -> tuple[int, ...]:
+def line_of_library(capture: Capture) -> tuple[int, ...]:
+    """Return the line of the library's release, such as (3, 9); empty where its jar does not say."""
     return _release(capture)[:2]
 
 
@@ -395,7 +404,7 @@ def _release(capture: Capture) -> tuple[int, ...]:
 
 
 def _of_version(capture: Capture) -> list[str]:
-    text, line = capture.streams_version or "", _line(capture)
+    text, line = capture.streams_version or "", line_of_library(capture)
     if line >= OLDEST:
         return []
     tried = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
@@ -403,7 +412,7 @@ def _of_version(capture: Capture) -> list[str]:
 
 
 def _of_newer_version(capture: Capture) -> tuple[str, ...]:
-    if _line(capture) <= NEWEST:
+    if line_of_library(capture) <= NEWEST:
         return ()
     newest = ".".join(map(str, NEWEST))
     return (f"programs of Kafka Streams up to {newest} have been run so: this one is of {capture.streams_version}, which is untested",)

@@ -16,6 +16,13 @@ from kops.core.offsets.arithmetic import is_streams_metadata
 CHANGELOG, REPARTITION = "-changelog", "-repartition"
 ADDED_MS = 86_400_000
 """What Kafka Streams adds to the retention of windows and versions in changelogs (``windowstore.changelog.additional.retention.ms``)."""
+REPARTITION_SETTINGS = {
+    "cleanup.policy": "delete",
+    "message.timestamp.type": "CreateTime",
+    "retention.ms": "-1",
+    "segment.bytes": "52428800",
+}
+"""With which Kafka Streams creates repartition topics (``RepartitionTopicConfig``)."""
 
 _INTERNAL = re.compile(
     r".+-(?:changelog|repartition|subscription-registration-topic|subscription-response-topic)"

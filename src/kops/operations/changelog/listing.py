@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Setting, TopicPartition
-from kops.core.streams.topics import ADDED_MS, doubts, is_internal_name, is_named_of, owner_of, store_of
+from kops.core.streams.topics import ADDED_MS, REPARTITION_SETTINGS, doubts, is_internal_name, is_named_of, owner_of, store_of
 from kops.core.topics.settings import POLICY, RETENTION, own_settings, readable_value, same_value
 from kops.formats.streams.detection import Guess
 from kops.operations.changelog.detect import detect_by, samples
@@ -25,16 +25,15 @@ _WINDOWED = {POLICY: "compact,delete", RETENTION: f">={ADDED_MS}", **_TIME}
 _JOIN = {**_WINDOWED, POLICY: "delete|compact,delete"}
 """``WindowStoreBuilder`` that retains duplicates: each record has its own key, so compaction removes nothing and does no harm."""
 _VERSIONED = {POLICY: "compact", LAG: f">={ADDED_MS}", **_TIME}
-_REPARTITION = {POLICY: "delete", RETENTION: "-1", "segment.bytes": "52428800", **_TIME}
 _BY_TYPE: Mapping[str, Mapping[str, str]] = {
     "window": _WINDOWED,
     "session": _WINDOWED,
     "join": _JOIN,
     "versioned": _VERSIONED,
-    "repartition": _REPARTITION,
-    "grouped-table": _REPARTITION,
-    "subscription-registration": _REPARTITION,
-    "subscription-response": _REPARTITION,
+    "repartition": REPARTITION_SETTINGS,
+    "grouped-table": REPARTITION_SETTINGS,
+    "subscription-registration": REPARTITION_SETTINGS,
+    "subscription-response": REPARTITION_SETTINGS,
 }
 
 

@@ -9,7 +9,7 @@ from kops.core.errors import Refused
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import Capture
 from kops.core.times import Position
-from kops.operations.engine.spark import Engine, drop_stage
+from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
 from kops.operations.state.compute import ComputedStore, compute_stores
@@ -37,6 +37,7 @@ from kops.operations.state.own_code.memory import estimate, memory_for
 from kops.operations.state.own_code.registries import direct_registries
 from kops.operations.state.own_code.snapshot import check_start, refuse_start
 from kops.operations.state.own_code.start import ProgramRun, started_ahead
+from kops.operations.state.own_code.tasks import refuse_lost_repartitions
 from kops.operations.state.shadow import compute_by_shadow
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
@@ -109,6 +110,8 @@ def compute_all(
     base = _opened(services, state_file, options)
     then = open_base(services, state_file, options.compared)
     since = None if base is None else base.offsets
+    if options.program is not None:
+        refuse_lost_repartitions(services, options.program.capture, [store.name for store in state_file.stores])
     facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=since)
     if base is not None:
         facts = [
@@ -204,9 +207,14 @@ def compute_whole(
 ) -> list[ComputedStore]:
     """Compute stores as if their changelogs held nothing, so that their stages have all of their keys."""
     bare = [found.without_changelog() for found in facts]
-    if program is not None:
-        return compute_by_program(engine, state_file, program, bare, cut, services=engine.services, replacing=True)
-    return compute_stores(engine, state_file, bare, cut, skip_undecodable=skip_undecodable)
+    by_program = [found for found in bare if program is not None and not found.store.reuses_source]
+    others = [found for found in bare if found not in by_program]
+    skips = skip_undecodable or program is not None  # a program decides itself, and has no say in what is restored
+    computed = compute_stores(engine, state_file, others, cut, skip_undecodable=skips) if others else []
+    with dropped_on_failure(engine, [found.stage for found in computed]):
+        if program is not None and by_program:
+            computed += compute_by_program(engine, state_file, program, by_program, cut, services=engine.services, replacing=True)
+    return computed
 
 
 def with_history(

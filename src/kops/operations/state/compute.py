@@ -22,7 +22,7 @@ from kops.operations.state.evidence_doubts import (
     window_warnings,
 )
 from kops.operations.state.evidence_proven import PastDifference, PastProof
-from kops.operations.state.exactness import Exactness, of_cached_sessions, of_order, of_time, worst
+from kops.operations.state.exactness import SURE, Exactness, of_cached_sessions, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.schemas import with_schemas
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _AT_A_TIME = 4
 _NAMED = 3
 EQUAL, DIFFERENT, UNCLEAR = "equal", "different", "unclear"
+UNDECODABLE = "restored_undecodable"
+"""The name by which it is noted how many keys of a table are restored from its topic with bytes that cannot be decoded."""
 
 DROPPED = {
     "undecodable": "could not be decoded",
@@ -112,7 +114,7 @@ class ComputedStore:
 
     @property
     def status(self) -> str:
-        if self.counts.unrestorable:
+        if self.counts.unrestorable or self.counts.noted.get(UNDECODABLE):
             return DIFFERENT
         if self.differing:
             return DIFFERENT if self.computed_as <= "B" else UNCLEAR
@@ -154,7 +156,10 @@ class ComputedStore:
     def warnings(self) -> list[str]:
         """What the operator should know about the records, one sentence each."""
         dropped = [f"{count:,} {DROPPED[name]}" for name, count in self.counts.dropped.items() if count]
-        text = f"{self.facts.store.name}: of the records, {', '.join(dropped)}; they do not count, as in Kafka Streams"
+        counts_not = "they do not count, as in Kafka Streams"
+        if self.facts.store.reuses_source and self.counts.dropped.get("undecodable"):
+            counts_not = "the application skips what cannot be decoded as it reads it, and restores it as it is"
+        text = f"{self.facts.store.name}: of the records, {', '.join(dropped)}; {counts_not}"
         spare = [spare_note(self.facts.store, self.facts.tasks, self.facts.partitions)] if self.facts.spare else []
         count = sum(map(len, self.facts.waiting.values()))
         waiting = f"{self.facts.store.name}: {count:,} records wait in {self.facts.store.repartition_topic} and do not count yet"
@@ -249,15 +254,19 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
     from kops.spark.driver.failures import explained
     from kops.spark.stores.jobs import count_table, stage_difference
 
-    with explained(f"compute {job.store.name}"):
-        counts = count_table(kafka, job) if job.store.reuses_source else stage_difference(kafka, job, stage)
-    store, keys = facts.store, counts.keys
+    store, restored = facts.store, SURE
+    with explained(f"compute {store.name}"):
+        counts = count_table(kafka, job) if store.reuses_source and not facts.is_bare else stage_difference(kafka, job, stage)
+        if store.reuses_source and counts.dropped.get("undecodable"):
+            counts, restored = _undecodable(kafka, job, counts)
+    keys = counts.keys
     seen = [
         of_order(store, keys, counts.mixed),
         of_time(store, keys, counts.noted.get("timed", 0)),
         of_cached_sessions(job.state_file, store),
         of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
         of_retention(store, counts.noted, facts.settings, added_ms),
+        restored,
     ]
     places, actions = of_places(kafka.session, facts, stage, counts.staged.actions, facts.damaged), counts.staged.actions
     proof = None
@@ -266,6 +275,23 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
         seen.append(of_emptied(store, [number for number in facts.emptied if not actions.get(number)]))
     exactness = worst([facts.exactness, *seen])
     return ComputedStore(facts, stage, counts, worst([exactness, places]), exactness.grade, proof)
+
+
+def _undecodable(kafka: KafkaSource, job: Job, counts: Counts) -> tuple[Counts, Exactness]:
+    """Judge a table that is restored from its topic by the keys whose newest record cannot be decoded."""
+    from kops.spark.stores.jobs import undecodable_when_restored
+
+    count, first = undecodable_when_restored(kafka, job, _NAMED)
+    if not count:
+        return counts, SURE
+    topic = job.store.source.topic
+    places = names_text((f"{topic}:{number} offset {offset}" for number, offset in first), _NAMED)
+    more = f" and {count - len(first):,} more" if count > len(first) else ""
+    why = f"the newest records of {count:,} keys cannot be decoded ({places}{more}): an application that restores the table from {topic}"
+    fails = (
+        f"{why} holds their bytes, and fails when it reads them (KAFKA-8037), until a record that can be decoded, or a tombstone, follows"
+    )
+    return replace(counts, noted={**counts.noted, UNDECODABLE: count}), Exactness("C", (fails,))
 
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:

@@ -24,9 +24,7 @@ from kops.operations.state.evidence_journal import OwnHistory
 from kops.operations.state.evidence_proven import PastProof
 from kops.operations.state.exactness import Exactness, contradicted
 from kops.operations.state.facts import StoreFacts
-
-MOST_COMMITS = 100_000
-"""How many records of ``__consumer_offsets`` are read, the newest ones: this takes less than a second."""
+from kops.operations.state.input_starts import MOST_COMMITS
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
     if store.window is None:
         return []
     retention, buffer = duration_text(store.window.retention_ms), store.window.buffer
-    behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left unchanged; kops can neither compute nor compare it"]
+    behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left unchanged; kops cannot compute it"]
     one, several = ("session", "sessions") if store.window.kind == SESSION else ("window", "windows")
     texts = {
         "late": f"records came after their {one} had closed, and do not count in it; an application that was restarted just before "

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kops.core.errors import ConfigError, Refused
-from kops.core.models import Bounds, TopicPartition, isolation_of
+from kops.core.models import Bounds, Topic, TopicPartition, isolation_of
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
+from kops.core.streams.lost_topics import CHANGELOG_GONE, repartition_gone
 from kops.core.topics.names import no_topics_text
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
-from kops.operations.state.exactness import SURE, Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
-from kops.operations.state.input_starts import find_starts, start_since
-from kops.operations.state.lost_records import judge_buffers, lossy_partitions
+from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
+from kops.operations.state.input_starts import find_starts, oldest_commits, start_since
+from kops.operations.state.lost_records import BufferLog, lossy_partitions, read_buffers
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class StoreFacts:
     :param waiting: offsets of input records that wait in the repartition topic, and do not count yet
     :param held: path of the rows of a snapshot that replaces the changelog; then bounds and settings are those of the snapshot too
     :param output_bounds: of the topic that the application writes the store's table to, if the state file names one
+    :param buffer_bounds: of the changelog of the buffer of ``suppress()`` behind the store, if the state file names one
     """
 
     store: Store
@@ -50,12 +52,18 @@ class StoreFacts:
     base: str | None = None
     damaged: frozenset[int] = frozenset()
     output_bounds: Mapping[int, Bounds] = field(default_factory=dict)
+    buffer_bounds: Mapping[int, Bounds] = field(default_factory=dict)
     held: str | None = None
 
     def without_changelog(self) -> StoreFacts:
         """Return the facts as if the changelog had no records and no damage, so that the whole store differs."""
         nothing = {number: Bounds(0, 0) for number in self.changelog_bounds}
         return replace(self, changelog_bounds=nothing, before=self.changelog_bounds, damaged=frozenset())
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the changelog counts as empty, so that all of the store is staged."""
+        return self.before is not None
 
     @property
     def partitions(self) -> int:
@@ -127,11 +135,11 @@ def read_facts(
     def of(topic: str) -> dict[int, Bounds]:
         return {partition.partition: bounds[partition] for partition in topics.get(topic, ())}
 
-    facts, buffers = [], judge_buffers(services, state_file)
+    facts, buffers, oldest = [], read_buffers(services, state_file), oldest_commits(services, state_file) if since is None else {}
     for store in state_file.stores:
         inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
-        starts = find_starts(services, state_file, store, inputs) if since is None else start_since(inputs, since)
-        own_settings = settings.get(store.changelog, {})
+        starts = find_starts(services, state_file, store, inputs, oldest) if since is None else start_since(inputs, since)
+        own_settings, buffer = settings.get(store.changelog, {}), buffers.get(store.name, BufferLog())
         loose = of_changes(state_file, store, [policies[source.topic] for source in store.inputs])
         judged = [
             *(of_input(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic)) for source in store.inputs),
@@ -141,7 +149,7 @@ def read_facts(
             of_library(state_file),
             of_cached_join(state_file, store),
             of_statement(state_file, store, own_settings),
-            buffers.get(store.name, SURE),
+            buffer.exactness,
         ]
         found = StoreFacts(
             store=store,
@@ -153,6 +161,7 @@ def read_facts(
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
             starts=starts.offsets,
             output_bounds=of(store.output) if store.output else {},
+            buffer_bounds=buffer.bounds,
         )
         _refuse_broker_times(state_file, store, settings)
         _refuse_unfit(found, replacing=replacing, from_nothing=since is None)
@@ -193,25 +202,32 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
     for topic, place in wanted.items():
         if topic in described or (replacing and place.endswith(".changelog")):
             continue
+        advice = (
+            CHANGELOG_GONE if place.endswith(".changelog") else repartition_gone(topic, _changelog_partitions(state_file, topic, described))
+        )
         if state_file.is_of_program:  # its names are right: there is none to guess
-            recreates = "--write replace recreates it, and " if place.endswith(".changelog") else ""
-            hint = f"{recreates}Kafka Streams makes its internal topics when the application starts"
             raise ConfigError(
-                f"{state_file.application} needs a topic that is not there: {no_topics_text([topic])}", hint=hint, topic=topic
+                f"{state_file.application} needs a topic that is not there: {no_topics_text([topic])}",
+                hint=advice if place.endswith((".changelog", ".repartition")) else "`kops topics list` shows those that exist",
+                topic=topic,
             )
         hint = nearest(topic, [name for name in services.kafka.topics.names() if name not in wanted])
-        if place.endswith(("changelog", "repartition")):
-            hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
-        if place.endswith("repartition"):
+        if place.endswith((".changelog", ".repartition")):
+            hint += f"{advice}; another name goes into {place}"
+        if place.endswith(".repartition"):
             hint += "; a processor that changes the key itself has none: type: plain with in_place: true"
         if place.endswith(".output"):
             hint += "leave it out if the topic is gone: then it is not evidence"
-        if place.endswith(".changelog"):
-            hint += "; --write replace recreates it"
         raise ConfigError(
             f"{state_file.path}: {place}: {no_topics_text([topic])}", hint=hint or "`kops topics list` shows those that exist", topic=topic
         )
     return {name: topic.places for name, topic in described.items()}
+
+
+def _changelog_partitions(state_file: StateFile, repartition: str, described: Mapping[str, Topic]) -> int | None:
+    """Return how many partitions a changelog has that is filled through a repartition topic: the tasks that read it."""
+    logs = [store.changelog for store in state_file.stores if store.repartition_topic == repartition and store.changelog in described]
+    return len(described[logs[0]].partitions) if logs else None
 
 
 def _tasks(store: Store, partitions: Mapping[str, int]) -> int:

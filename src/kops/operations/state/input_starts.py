@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kops.core.errors import ConfigError, Refused
+from kops.core.errors import ConfigError, KopsError, Refused
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.sources import LATEST, TIME, Start
+from kops.core.statefile.models import FAUST
+from kops.core.statefile.sources import LATEST, TIME, Source, Start
 from kops.core.times import time_text
+from kops.operations.groups.log import read_group_log
 from kops.operations.services import Services
 from kops.operations.state.exactness import Exactness, worst
+
+MOST_COMMITS = 100_000
+"""How many records of ``__consumer_offsets`` are read, the newest ones: this takes less than a second."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +34,38 @@ class InputStarts:
         return {place.partition: offset for place, offset in self.offsets.items() if place.topic == topic}
 
 
-def find_starts(services: Services, state_file: StateFile, store: Store, bounds: Mapping[TopicPartition, Bounds]) -> InputStarts:
+def oldest_commits(services: Services, state_file: StateFile) -> dict[TopicPartition, int]:
+    """Return the oldest offsets that an application committed, as far as ``__consumer_offsets`` has them.
+
+    :return: empty where the stores need none, or not all of the log can be read
+    """
+    if state_file.library == FAUST or not any(_from_latest(source) for store in state_file.stores for source in store.inputs):
+        return {}
+    try:
+        log = read_group_log(services, [state_file.application], most=MOST_COMMITS)
+    except KopsError:
+        return {}
+    if log.left_out:
+        return {}
+    firsts = {place: events[0].committed for place, events in log.histories[state_file.application].commits.items() if events}
+    return {place: committed.offset for place, committed in firsts.items() if committed is not None}
+
+
+def _from_latest(source: Source) -> bool:
+    return source.start is not None and source.start.kind == LATEST
+
+
+def find_starts(
+    services: Services,
+    state_file: StateFile,
+    store: Store,
+    bounds: Mapping[TopicPartition, Bounds],
+    oldest: Mapping[TopicPartition, int] | None = None,
+) -> InputStarts:
     """Return where a store's input began.
 
     :param bounds: of the partitions of all its topics
+    :param oldest: as :func:`oldest_commits` finds them
     :raises ConfigError: when the state file names other partitions than a topic has
     :raises Refused: when a topic ends before it
     """
@@ -43,9 +76,9 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
         if source.start is None:
             continue
         if source.start.kind == LATEST:
-            reason = f"where it began is not known: the application began to read {source.topic} at what was its end then (start: latest)"
-            sure = "" if state_file.is_of_program else "; the offsets or the time of then, as `start`, make it sure"
-            judged.append(Exactness("D", (f"{reason}{sure}",)))
+            found, doubt = _at_the_end_of_then(state_file, source.topic, here, oldest or {})
+            offsets |= found
+            judged.append(doubt)
         elif source.start.kind == TIME:
             found, doubt = _at_time(services, source.topic, source.start.value, here)
             offsets |= found
@@ -53,6 +86,20 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
         else:
             offsets |= _at_offsets(state_file, store, source.topic, source.start, here)
     return InputStarts(offsets, worst(judged))
+
+
+def _at_the_end_of_then(
+    state_file: StateFile, topic: str, bounds: Mapping[TopicPartition, Bounds], oldest: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, int], Exactness]:
+    """Return offset 0 for all partitions if the oldest commit of each is that one, or it never had a record; otherwise nothing is known."""
+    unknown = [place for place, bound in sorted(bounds.items()) if bound.log_end_offset > 0 and oldest.get(place) != 0]
+    if not unknown:
+        return dict.fromkeys(bounds, 0), Exactness("A")
+    reason = f"where it began is not known: the application began to read {topic} at what was its end then (start: latest)"
+    first = oldest.get(unknown[0])
+    seen = f", and no commit of {unknown[0]} is known" if first is None else f", and the oldest known commit of {unknown[0]} is at {first}"
+    sure = "" if state_file.is_of_program else "; the offsets or the time of then, as `start`, make it sure"
+    return {}, Exactness("D", (f"{reason}{seen}{sure}",))
 
 
 def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> InputStarts:

@@ -13,6 +13,7 @@ from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.program import repartition_topics
+from kops.core.streams.topics import REPARTITION_SETTINGS
 from kops.core.topics.settings import as_new
 from kops.gateways.kafka import Kafka
 from kops.operations.engine.spark import Engine, drop_stage, start_engine
@@ -176,9 +177,6 @@ def _summary(old: str, new: str, computed: Sequence[ComputedStore]) -> str:
     return f"give {new} the state that {old} has ({stores}): append {records:,} records"
 
 
-_REPARTITION = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime", "retention.ms": "-1", "segment.bytes": "52428800"}
-
-
 def renamed(state_file: StateFile, application: str) -> StateFile:
     """Return the same stores for another application; the state file keeps its own application, whose input it reads.
 
@@ -231,7 +229,7 @@ def missing_topics(services: Services, state_file: StateFile, like: StateFile) -
             repartition = there.get(store.repartition_topic)
             known = patterns.get(pairs[store.repartition_topic][0])
             partitions = len(repartition.partitions) if repartition else (known.partitions or partitions) if known else partitions
-        made.append(NewTopic(name, partitions, None, streams_settings(store) if name == store.changelog else _REPARTITION))
+        made.append(NewTopic(name, partitions, None, streams_settings(store) if name == store.changelog else REPARTITION_SETTINGS))
     return made
 
 

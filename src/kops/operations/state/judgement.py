@@ -25,7 +25,7 @@ from kops.operations.state.evidence_journal import OwnHistory
 from kops.operations.state.evidence_proven import PastDifference, contradiction, remember, remember_difference, remembered
 from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.stored_keys import differing_keys, formats_of, in_short, shown
+from kops.operations.state.stored_keys import differing_keys, formats_of, in_short, shown, stored_key_text
 from kops.output.records import as_line
 
 _SHOWN = 5
@@ -57,6 +57,7 @@ def judged_by_evidence(
         proven=proven,
         contradicted=contradicted,
     )
+    judged = _with_buffer(engine, state_file, judged)
     placing = placing_of(engine.services, state_file, judged)
     placed = replace(judged, exactness=worst([judged.exactness, placing.exactness]))
     return with_output(engine, state_file, placed, places_known=placing.is_shown)
@@ -172,6 +173,35 @@ def _unproven(found: ComputedStore) -> str:
     proof, name = found.proof, found.facts.store.name
     partitions = [number for number in proof.unproven if number >= 0] if proof and proof.proves_file else []
     return f"{name} in {partitions_text(partitions)}" if partitions else name
+
+
+def _with_buffer(engine: Engine, state_file: StateFile, found: ComputedStore) -> ComputedStore:
+    """Return a store judged by whether the buffer of ``suppress()`` behind it holds all windows that are open, unless it lost its log.
+
+    The buffer reflects the offsets that are committed now: it shows nothing where the changelog does not (``Proof.partitions``).
+    """
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.stores.buffered import unbuffered
+
+    facts, window = found.facts, found.facts.store.window
+    if window is None or window.buffer is None or found.proof is None or not found.proof.partitions:
+        return found
+    if facts.held or all(bound.empty for bound in facts.buffer_bounds.values()):
+        return found
+    ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in facts.buffer_bounds.items()}
+    read = TopicRange(window.buffer, ranges, read_committed=state_file.exactly_once)
+    changelog = changelog_range(state_file, facts)
+    engine.services.progress.step(f"comparing {facts.store.name} with {window.buffer}")
+    with explained(f"compare {facts.store.name} with {window.buffer}"), engine.reading(read, changelog):
+        lost = unbuffered(engine.kafka(), found.stage, changelog, read, window, limit=_NAMED)
+    if lost is None or not lost.missing:
+        return found
+    first = "; ".join(stored_key_text(engine, facts.store, key) for key in lost.first)
+    more = f"; and {lost.missing - len(lost.first):,} more" if lost.missing > len(lost.first) else ""
+    which = f"{lost.missing:,} of {lost.open:,} open windows are not in {window.buffer}, the buffer of suppress() ({first}{more})"
+    why = f"{which}: the result of each is only sent if a record of it follows"
+    return replace(found, exactness=worst([found.exactness, Exactness("D", (why,), hides=True)]))
 
 
 def with_output(engine: Engine, state_file: StateFile, found: ComputedStore, *, places_known: bool) -> ComputedStore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile
@@ -35,19 +36,30 @@ def losses_text(topic: str, starts: Mapping[int, int], cleanup_policy: str, *, w
     return f"{partitions_text(found)} of {topic} {has} lost records{how}: keys that nothing has written again since are missing there"
 
 
-def judge_buffers(services: Services, state_file: StateFile) -> dict[str, Exactness]:
-    """Judge stores by the buffers behind them.
+@dataclass(frozen=True)
+class BufferLog:
+    """The changelog of the buffer of ``suppress()`` behind a store.
 
-    :return: store -> D where its buffer, or a partition of it, has no records though the store has: results of open windows would get lost
+    :param bounds: of its partitions; none where it has no records, or does not exist
+    :param exactness: D where it, or a partition of it, has no records though the store has: results of open windows would get lost
     """
+
+    bounds: Mapping[int, Bounds] = field(default_factory=dict)
+    exactness: Exactness = SURE
+
+
+def read_buffers(services: Services, state_file: StateFile) -> dict[str, BufferLog]:
+    """Read the logs of the buffers behind stores, by store."""
     stores = {store.name: (store.changelog, store.window.buffer) for store in state_file.stores if store.window and store.window.buffer}
     described = services.kafka.topics.existing(sorted({topic for pair in stores.values() for topic in pair}))
     places = {topic: found.places for topic, found in described.items()}
     bounds = services.kafka.offsets.bounds([at for found in places.values() for at in found])
-    return {
-        store: judge_buffer(buffer, *([bounds[at] for at in places[topic]] if topic in places else None for topic in (buffer, changelog)))
-        for store, (changelog, buffer) in stores.items()
-    }
+
+    def of(topic: str) -> list[Bounds] | None:
+        return [bounds[at] for at in places[topic]] if topic in places else None
+
+    found = {store: (of(buffer), judge_buffer(buffer, of(buffer), of(changelog))) for store, (changelog, buffer) in stores.items()}
+    return {store: BufferLog(dict(enumerate(log or ())), judged) for store, (log, judged) in found.items()}
 
 
 def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequence[Bounds] | None) -> Exactness:

@@ -17,6 +17,7 @@ from kops.core.records.models import OffsetRange, Record, latest_by_key, timesta
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.statefile.sources import REGISTERED
+from kops.core.streams.lost_topics import NOT_STARTED
 from kops.core.times import Position, parse_position
 from kops.core.topics.names import topics_not_found
 from kops.operations.engine.spark import Engine, drop_stage, start_engine
@@ -30,6 +31,7 @@ from kops.operations.state.input_offsets import COMMITTED, application_group, fi
 from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
 from kops.operations.state.own_code.start import ProgramRun
+from kops.operations.state.own_code.tasks import refuse_lost_repartitions
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
 from kops.operations.state.versions import accepted, newest_versions
 
@@ -116,7 +118,7 @@ def changelogs_of(services: Services, asked: Sequence[Question]) -> dict[str, tu
     partitions, problems = services.kafka.offsets.partitions_or_errors(topics)
     for topic, problem in problems.items():
         if isinstance(problem, NotFound):
-            hint = "Kafka Streams makes it when the application starts; --from input computes the state without it"
+            hint = f"--from input computes the state without it; {NOT_STARTED}"
             raise topics_not_found([topic], hint=hint)
         raise problem
     return partitions
@@ -273,7 +275,9 @@ def _from_input(
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
     engine = start_engine(services, master)
-    facts = read_facts(services, state_file)
+    if program is not None:
+        refuse_lost_repartitions(services, program.capture, by_store)
+    facts = read_facts(services, state_file, replacing=True)  # what the changelogs hold does not count, so they may be gone
     cut = find_cut(services, state_file, facts, at)
     past, commits, facts = with_history(services, state_file, facts, cut, capture=None if program is None else program.capture)
     computed = compute_whole(engine, state_file, facts, cut, skip_undecodable=skip_undecodable, program=program)

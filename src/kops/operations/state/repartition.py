@@ -11,6 +11,7 @@ from kops.core.models import CommittedOffset, NewTopic, TopicPartition, isolatio
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
+from kops.core.streams.lost_topics import NOT_STARTED
 from kops.core.streams.program import repartition_topics
 from kops.core.topics.names import no_topics_text
 from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure, start_engine
@@ -217,7 +218,7 @@ def _changes(
     for name in (*wanted, *repartitions):
         if name not in there:
             correct = "" if state_file.is_of_program else "; correct the state file"
-            raise Refused(no_topics_text([name]), hint=f"Kafka Streams makes it when the application starts{correct}")
+            raise Refused(no_topics_text([name]), hint=f"`kops state rebuild` says how to recreate it; {NOT_STARTED}{correct}")
     old = [there[name] for name in dict.fromkeys((*wanted, *repartitions)) if there[name].partitions != partitions]
     changes = [TopicChange(topic, replace(topic, partitions=partitions)) for topic in old]
     ids = topic_ids(services, changes)

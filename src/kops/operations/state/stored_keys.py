@@ -101,6 +101,13 @@ def differing_keys(engine: Engine, store: Store, stage: str, limit: int, without
     return [_in_words(_key_row(row, store, keys, values)) for row in _rows(engine, stage, limit, where)]
 
 
+def stored_key_text(engine: Engine, store: Store, key: bytes) -> str:
+    """Return a key of a changelog in a few words: the application's own, and the start of its window or session."""
+    stored = stored_key(store.type, key, window_size(store))
+    text = as_line(shown(formats_of(engine, store)[0], stored.inner))
+    return f"{text} [{stored.around['window_start']}]" if stored.around.get("window_start") else text
+
+
 def _in_words(row: Mapping[str, Any]) -> str:
     around = f" [{row['window_start']}]" if row.get("window_start") else ""
     place = f"{as_line(row['key'])}{around} of partition {row['partition']}"

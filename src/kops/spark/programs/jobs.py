@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,7 @@ class Ran:
     :param orders: in how many it was run
     :param thrown: what it threw in another order than by time
     :param heap: the most that the heap of one of its JVMs could be, in bytes
+    :param refused: how many records for each topic its producer refused as too large, and its handler of that passed over
     """
 
     stores: Mapping[str, StoreCounts]
@@ -81,6 +83,7 @@ class Ran:
     orders: int = 1
     thrown: str | None = None
     heap: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
 
 
 def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
@@ -111,6 +114,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         orders=min(len(task.orders) for task in tasks),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
         heap=max(facts["heap"] for _, facts in found),
+        refused=dict(sum((Counter(facts["refused"]) for _, facts in found), Counter[str]())),
     )
 
 

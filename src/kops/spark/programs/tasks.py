@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import Read
 
 _SEEN = ("calls", "initial_calls", "kept")
+_REFUSED = "refused."
 _SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 SCHEMA = "facts string"
 """What a task returns: one row of JSON."""
@@ -151,4 +152,5 @@ def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
     on_disk = facts.get("on_disk", "").split(",")
     seen = {name: facts.get(name, "").splitlines() for name in _SEEN}
-    return {"task": task.name, **counts, **seen, "without_key": without_key, "on_disk": on_disk}
+    refused = {name.removeprefix(_REFUSED): int(count) for name, count in facts.items() if name.startswith(_REFUSED)}
+    return {"task": task.name, **counts, **seen, "without_key": without_key, "on_disk": on_disk, "refused": refused}

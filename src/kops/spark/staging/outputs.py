@@ -18,21 +18,29 @@ SAME, OTHER, EXTRA, SILENT = "equal", "differing", "extra", "silent"
 """What the topic shows for a key: its newest record is what was computed; it is not; the key was not computed; nothing is certain."""
 
 
+def expected_rows(kafka: KafkaSource, stage: str, changelog: TopicRange) -> DataFrame:
+    """Return all that was computed for a store: partition, key, value, timestamp.
+
+    :param stage: of the difference to the changelog; computed keys that are not in it are in the changelog as computed
+    """
+    staged = read_stage(kafka.session, stage)
+    wanted = computed_rows(staged)
+    if not changelog.records:
+        return wanted
+    held = compacted_view(kafka.newest(changelog)).where("value is not null").select("partition", "key", "value", "timestamp")
+    return wanted.unionByName(held.join(staged.select("partition", "key"), ["partition", "key"], "left_anti"))
+
+
 def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: TopicRange) -> DataFrame:
     """Return every key that was computed, or that the output topic has, with its verdict.
 
     A key with records in several partitions of the topic, or that was computed for several partitions, proves nothing: it is not known
     which of its records is the newest, or is meant.
 
-    :param stage: of the difference to the changelog; computed keys that are not in it are in the changelog as computed
+    :param stage: as for :func:`expected_rows`
     :return: partition (of the changelog; null: not computed), key, verdict, value, timestamp, written_value, written_timestamp
     """
-    staged = read_stage(kafka.session, stage)
-    wanted = computed_rows(staged)
-    if changelog.records:
-        held = compacted_view(kafka.newest(changelog)).where("value is not null").select("partition", "key", "value", "timestamp")
-        wanted = wanted.unionByName(held.join(staged.select("partition", "key"), ["partition", "key"], "left_anti"))
-    wanted = wanted.selectExpr("*", "count(*) over (partition by key) as places")
+    wanted = expected_rows(kafka, stage, changelog).selectExpr("*", "count(*) over (partition by key) as places")
     newest = (
         kafka.newest(output)
         .where("key is not null")

@@ -20,7 +20,7 @@ from kops.spark.reading.snapshot import read_snapshot
 from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.difference import all_added, compacted_view, difference
 from kops.spark.staging.stage import StagedPartitions, write_stage
-from kops.spark.stores.prepare import timed_records
+from kops.spark.stores.prepare import Place, decoded_records, timed_records
 from kops.spark.stores.streams import merged_view, partial_aggregates_view, stream_view
 from kops.spark.stores.tables_view import tables_view
 from kops.spark.stores.versioned import versioned_view
@@ -176,3 +176,18 @@ def count_table(kafka: KafkaSource, job: Job) -> Counts:
     view = stream_view(kafka, job)
     view.rows.agg({"timestamp": "max"}).collect()
     return Counts(**vars(replace(view.seen(), mixed=0, latest=None)), staged=StagedPartitions({}, {}))
+
+
+def undecodable_when_restored(kafka: KafkaSource, job: Job, limit: int) -> tuple[int, list[tuple[int, int]]]:
+    """Return how many keys a table restores from its topic whose newest record is not in the declared formats, and where the first are.
+
+    Restoring copies the bytes that the application skips as it reads, and asks no deserializer (``ProcessorStateManager``, KAFKA-8037).
+
+    :return: also partition and offset of the first of them
+    """
+    newest = kafka.newest(job.source).where("key is not null").groupBy("partition", "key")
+    last = newest.agg(expression("max_by(struct(value, timestamp_ms, offset), offset) as last")).where("last.value is not null")
+    records = last.selectExpr("partition", "last.offset as offset", "key", "last.value as value", "last.timestamp_ms as timestamp_ms")
+    found = decoded_records(records, job.store, Place(job.state_file, job.store), lenient=True).where("key_wrong or value_wrong")
+    first = found.select("partition", "offset").orderBy("partition", "offset").limit(limit).collect()
+    return (found.count() if len(first) == limit else len(first)), [(row.partition, row.offset) for row in first]

@@ -192,3 +192,9 @@ def test_a_registry_needs_no_network_but_namespaces(said, capture, monkeypatch, 
     monkeypatch.setenv("PATH", "")
     config = {**CAPTURED["config"], "given": {**CAPTURED["config"]["given"], "schema.registry.url": url}}
     assert said(2, "verify", "--app", capture(config=config), "--no-network").startswith("this system does not run a program without")
+
+
+@pytest.mark.parametrize("verb", [["verify"], ["rebuild"], ["repartition", "--partitions", "4"], ["query", "--all", "--from", "input"]])
+def test_a_program_of_an_older_library_is_refused_in_one_line_before_anything_starts(said, capture, verb):
+    older = capture(library={**CAPTURED["library"], "streams": "2.7.2"})
+    assert said(5, *verb, "--app", older) == "c.json is of a program of Kafka Streams 2.7.2: kops runs those of 2.8 and newer"

@@ -179,7 +179,11 @@ def test_before_3_0_a_join_of_a_global_table_is_one_without_a_store(capture, sto
     nodes = [node for node in NODES if not isinstance(node, Processor)]
     older = replace(
         capture,
-        nodes=(*nodes, replace(processor("count", supplier, "grouped", stores=stores), processor=join)),
+        nodes=(
+            *nodes,
+            replace(processor("joins", supplier, "grouped", stores=stores), processor=join),
+            processor("count", f"{LIBRARY}KStreamAggregate", "joins", stores=("counts",)),
+        ),
         global_stores=capture.stores[:1],
     )
     counts = replace(capture.stores[-1], processors=("count",))

@@ -74,6 +74,22 @@ def test_global_stores_are_named_where_a_processor_may_read_them(capture):
         assert said in doubts(altered(capture, "KSTREAM-AGGREGATE-0000000001", supplier=supplier), "counts")
 
 
+def test_a_table_that_a_join_behind_a_global_table_looks_into_is_not_doubted(capture):
+    """The join reads it and writes nowhere, unless it is the program's own class."""
+    said = "the program has global stores (settings-store), and how far they were when a record was read is not known"
+    internals, at = "org.apache.kafka.streams.kstream.internals", capture.nodes[0].name
+    before = Processor("by-global", (at,), f"{internals}.KStreamGlobalKTableJoin", None, False, (), (), (), False, False, {})
+    join = replace(before, name="by-table", supplier=f"{internals}.KStreamKTableJoin", predecessors=("by-global",), stores=("counts",))
+    numbers = [replace(each, nodes=(*each.nodes, before.name, join.name)) if each.number == 0 else each for each in capture.subtopologies]
+    users = [replace(each, processors=(*each.processors, join.name)) if each.name == "counts" else each for each in capture.stores]
+
+    def joined(by):
+        return replace(capture, nodes=(*capture.nodes, before, by), subtopologies=tuple(numbers), stores=tuple(users))
+
+    assert said not in doubts(joined(join), "counts")
+    assert said in doubts(joined(replace(join, supplier="com.acme.KStreamKTableJoin", program_class=True)), "counts")
+
+
 def test_a_suppression_holds_offsets(sure):
     """Those of its input are known, those of a repartition topic are not; and it gets what a cache passes on."""
     offsets = "its records hold their offsets in many-by-value-repartition, and those are not known"

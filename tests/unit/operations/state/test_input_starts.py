@@ -113,10 +113,10 @@ def test_a_partitioner_means_something_behind_a_new_key_and_not_for_windows():
         parsed(streams={"version": "4.3"}, key_by="value", key_as="long", partitioner="custom", **windows)
 
 
-def starts(start, times=None, bounds=ORDERS):
+def starts(start, times=None, bounds=ORDERS, oldest=None):
     state_file = parsed(start)
     kafka = SimpleNamespace(offsets=SimpleNamespace(at_time=lambda _places, _time: times))
-    return find_starts(SimpleNamespace(kafka=kafka), state_file, state_file.stores[0], bounds)
+    return find_starts(SimpleNamespace(kafka=kafka), state_file, state_file.stores[0], bounds, oldest)
 
 
 def test_offsets_after_the_log_start_make_sure_that_nothing_is_missing():
@@ -132,6 +132,18 @@ def test_latest_is_not_known():
     found = starts("latest")
     assert (found.offsets, found.exactness.grade) == ({}, "D")
     assert "where it began is not known" in found.exactness.text
+
+
+def test_latest_is_known_where_the_oldest_commit_of_each_partition_is_offset_0():
+    first, second = ORDERS
+    found = starts("latest", oldest={first: 0, second: 0})
+    assert (found.of("orders"), found.exactness.grade) == ({0: 0, 1: 0}, "A")
+    for oldest, said in (({first: 0, second: 3}, "of orders:1 is at 3"), ({first: 0}, "no commit of orders:1 is known")):
+        found = starts("latest", oldest=oldest)
+        assert (found.offsets, found.exactness.grade) == ({}, "D")
+        assert said in found.exactness.text
+    never_filled = starts("latest", bounds={first: Bounds(0, 40), second: Bounds(0, 0)}, oldest={first: 0})
+    assert never_filled.exactness.grade == "A"
 
 
 def test_a_time_is_sure_where_nothing_is_gone():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from kops.core.findings import counted, names_text
 from kops.core.streams.program_doubts import Doubts
+from kops.core.streams.topics import CHANGELOG
 from kops.formats.base import as_text_or_base64
 from kops.operations.state.exactness import SURE, Exactness
 from kops.output.records import as_line
@@ -34,6 +36,7 @@ def of_runs(doubts: Doubts, here: StoreCounts, ran: Sequence[Ran], *, windows: b
         Exactness("B", (*doubts.of_times, *doubts.untested)) if doubts.of_times or doubts.untested else SURE,
         _of_orders(doubts.of_order, here, ran),
         _of_own_processors(doubts.own_processors),
+        *_of_refused(ran),
     ]
 
 
@@ -72,6 +75,22 @@ def _of_own_processors(names: Sequence[str]) -> Exactness:
         return SURE
     beside = "what they keep in other classes, which a restart forgets, or read from elsewhere is not known"
     return Exactness("A", (f"the program's own processors fill it, and {beside}: {', '.join(names)}",))
+
+
+def _of_refused(ran: Sequence[Ran]) -> list[Exactness]:
+    """Name topics for which records were too large, and the program's ``ProductionExceptionHandler`` passed over these.
+
+    What a changelog has refused stays in the store until that is restored.
+    """
+    refused = sum((Counter(each.refused) for each in ran), Counter[str]())
+    too_large = "were too large (max.request.size, or what max.message.bytes of the topic is now), and the program passed over them"
+    named = [(topic, f"{count:,} records for {topic} {too_large}") for topic, count in sorted(refused.items())]
+    kept = [text for topic, text in named if topic.endswith(CHANGELOG)]
+    restart = "; the store held them until a restart restored it, and when that was is not known"
+    return [
+        *([Exactness("A", tuple(text for topic, text in named if not topic.endswith(CHANGELOG)))] if len(named) > len(kept) else []),
+        *([Exactness("C", tuple(f"{text}{restart}" for text in kept))] if kept else []),
+    ]
 
 
 def _seen(doubts: Doubts, ran: Sequence[Ran], *, windows: bool, anywhere: Collection[str]) -> list[str]:

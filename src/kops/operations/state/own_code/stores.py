@@ -12,13 +12,14 @@ from kops.core.statefile import Form, StateFile
 from kops.core.statefile import Store as StateStore
 from kops.core.statefile.draft_program import OWN_TIMES, known_formats
 from kops.core.statefile.fields import nearest
-from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, PROGRAM, VERSIONED, Aggregation, Windows
+from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, PROGRAM, TABLE, VERSIONED, Aggregation, Windows
 from kops.core.statefile.models import SESSION as SESSIONS
 from kops.core.statefile.models import WINDOW as WINDOWS
 from kops.core.statefile.sources import LATEST, WALL_CLOCK, Source, Start
 from kops.core.streams import capture as captured
 from kops.core.streams.capture import Capture
-from kops.core.streams.program import reason_against, topics_of, with_pattern_topics
+from kops.core.streams.program import reason_against, reuses_source, topics_of, with_pattern_topics
+from kops.core.streams.program_doubts import OLDEST, line_of_library
 from kops.gateways.machine.agent import LAUNCH, require_agent, require_runner
 from kops.operations.services import Services
 
@@ -37,11 +38,12 @@ _TYPES = {
 }
 
 
-def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tuple[StateFile, list[str]]:
+def program_state_file(capture: Capture, path: str, names: Sequence[str], *, reused: bool = False) -> tuple[StateFile, list[str]]:
     """Return a program's stores as a state file has them, and why others of its stores are left out, one sentence each.
 
     :param path: of the capture
     :param names: of the stores; all that can be rebuilt when empty
+    :param reused: those whose changelog is a topic that the program reads are among them: there is nothing to rebuild, but to look at
     :raises UsageProblem: when it has no such store
     :raises Refused: when one of them, or all, cannot be rebuilt, or the captured command cannot be started again
     :raises MissingRequirement: when kops was installed without its Java parts
@@ -53,7 +55,7 @@ def program_state_file(capture: Capture, path: str, names: Sequence[str]) -> tup
     for name in names:
         if name not in known:
             raise UsageProblem(f"{path} has no store {name}", hint=f"{nearest(name, known)}stores: {', '.join(known)}")
-    reasons = {name: reason_against(capture, store) for name, store in known.items()}
+    reasons = {name: "" if reused and reuses_source(capture, store) else reason_against(capture, store) for name, store in known.items()}
     unfit = [f"store {name} is left as it is: {reason}" for name, reason in reasons.items() if reason and name not in names]
     for name in names:
         if reasons[name]:
@@ -84,6 +86,20 @@ def with_topics(services: Services, capture: Capture) -> Capture:
     """
     has_patterns = any(isinstance(node, captured.Source) and node.pattern for node in capture.nodes)
     return with_pattern_topics(capture, services.kafka.topics.names()) if has_patterns else capture
+
+
+def refuse_older_library(capture: Capture, path: str) -> None:
+    """Refuse to run a program of a library that is older than those whose tasks the runner knows.
+
+    :param path: of the capture
+    :raises Refused: with its version
+    """
+    line, oldest = line_of_library(capture), ".".join(map(str, OLDEST))
+    if line and line < OLDEST:
+        raise Refused(
+            f"{path} is of a program of Kafka Streams {capture.streams_version}: kops runs those of {oldest} and newer",
+            hint="describe its stores in a state file: kops state init",
+        )
 
 
 def _refuse_command(capture: Capture, path: str) -> None:
@@ -126,6 +142,11 @@ def _store(capture: Capture, store: captured.Store) -> StateStore:
         raise Refused(f"store {store.name} is filled from no topic", hint="name others with --store")
     kind = _TYPES.get(store.kind or "", PLAIN)
     key_form, value_form = map(Form, known_formats(capture, store))
+    history_ms = store.history_retention_ms if kind == VERSIONED else None
+    if reuses_source(capture, store):
+        topic = Source(store.changelog, key_form, value_form)
+        table = Aggregation(TABLE, value_form)
+        return StateStore(store.name, topic, table, key_form, store.changelog, type=kind, history_ms=history_ms, reuses_source=True)
     window = None
     if kind in (WINDOWS, SESSIONS):
         size = store.window_size_ms or 0
@@ -141,7 +162,7 @@ def _store(capture: Capture, store: captured.Store) -> StateStore:
         custom_partitioner=True,
         type=kind,
         window=window,
-        history_ms=store.history_retention_ms if kind == VERSIONED else None,
+        history_ms=history_ms,
         changelog_settings=next((topic.settings for topic in found.changelogs if topic.name == store.changelog), None),
     )
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
-from kops.core.models import TopicPartition
+from kops.core.models import TopicPartition, value_of
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION as SESSIONS
 from kops.core.statefile.models import WINDOW as WINDOWS
 from kops.core.streams import capture as captured
-from kops.core.streams.capture import Subtopology
+from kops.core.streams.capture import Capture, Subtopology
 from kops.core.streams.local_state import CATCH_UP
+from kops.core.streams.lost_topics import partitions_of_repartition, repartition_gone
 from kops.core.streams.program import Step, answers_of, count_of, global_topics, steps_for, tasks_of, topology_facts
 from kops.core.streams.program_doubts import BY_TIME, ORDERS, open_to_order
 from kops.operations.engine.spark import Engine, new_stage
@@ -41,6 +42,7 @@ _AT_EACH_RECORD = (
 )
 """Settings for how often, by the clock, outer joins and windows that close send results: here it stands still, so they would not."""
 _MOST_WAITING = 200_000
+_LIMIT = "max.message.bytes"
 
 
 @dataclass(frozen=True)
@@ -141,10 +143,18 @@ class ProgramTasks:
 
         settings = {f"partitions.{topic}": str(count) for topic, count in self.partitions.items()}
         now = str(int(self._services.now().timestamp() * 1000))
+        settings |= {f"limit.{topic}": limit for topic, limit in self._limits().items()}
         settings |= {f"config.{name}": "0" for name in _AT_EACH_RECORD}
         settings |= {"wall_clock": now, "state.dir": folder}
         capture, start = program.capture, program_start(program, folder)
         return Run(start, settings, capture.application, topology_facts(capture), tuple(self._global_pieces()), self.varied)
+
+    def _limits(self) -> dict[str, str]:
+        """Return the greatest batch that brokers accept for each internal topic: what is larger, the program's producer is refused."""
+        tasks = [self._tasks[number] for number in self.needed]
+        topics = {topic.name for each in tasks for topic in (*each.repartition_topics, *each.changelogs) if not topic.is_source_topic}
+        settings = self._services.kafka.topics.settings(sorted(topics & self.partitions.keys()))
+        return {topic: limit for topic, found in settings.items() if (limit := value_of(found, _LIMIT, ""))}
 
     def _global_pieces(self) -> Iterator[Piece]:
         from kops.spark.reading.batch_source import Piece
@@ -233,7 +243,7 @@ class ProgramTasks:
         return found
 
 
-def refuse_missing(application: str, topics: Sequence[str]) -> None:
+def refuse_missing(application: str, topics: Sequence[str], hint: str = "") -> None:
     """Refuse where topics that a program reads do not exist.
 
     :raises Refused: naming them
@@ -241,8 +251,28 @@ def refuse_missing(application: str, topics: Sequence[str]) -> None:
     if topics:
         raise Refused(
             f"{', '.join(topics)}, which {application} reads, {'does' if len(topics) == 1 else 'do'} not exist",
-            hint="Kafka Streams makes its repartition topics when the application starts",
+            hint=hint or "see whether it was deleted or renamed: `kops topics list` shows those that exist",
         )
+
+
+def refuse_lost_repartitions(services: Services, capture: Capture, stores: Collection[str]) -> None:
+    """Refuse where repartition topics are gone through which some stores are filled.
+
+    :raises Refused: with the command that creates the first of them as the program would
+    """
+    numbers = {found.number for name in stores if (found := capture.subtopology_of(name))}
+    needed = {step.number for step in steps_for(capture, numbers)}
+    tasks = tasks_of(capture)
+    read = {topic.name: topic for number in needed for topic in tasks[number].repartition_topics}
+    if not read:
+        return
+    others = {topic for each in tasks.values() for topic in (*each.read_topics, *(log.name for log in each.changelogs))}
+    partitions = {name: len(topic.partitions) for name, topic in services.kafka.topics.existing(others).items()}
+    missing = sorted(read.keys() - partitions.keys())
+    if missing:
+        first = read[missing[0]]
+        hint = repartition_gone(first.name, partitions_of_repartition(capture, first.name, partitions), first.settings)
+        refuse_missing(capture.application, missing, hint)
 
 
 def refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:

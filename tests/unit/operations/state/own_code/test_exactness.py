@@ -56,6 +56,16 @@ def test_keys_that_depend_on_the_order_are_counted_and_named(judged):
     assert times.reasons[0].startswith("the timestamps of 1 of 40 keys depend on the order of records, such as k1")
 
 
+def test_records_that_were_refused_are_counted_and_those_of_a_changelog_are_a_doubt(judged):
+    """The store held these until a restart; what did not reach a repartition topic was never in the store."""
+    found = judged(Doubts(), refused={"a-by-repartition": 2})
+    assert found.grade == "A"
+    assert found.reasons[0].startswith("2 records for a-by-repartition were too large")
+    kept = judged(Doubts(), refused={"a-by-repartition": 2, "a-s-changelog": 1})
+    assert kept.grade == "C"
+    assert any(reason.startswith("1 records for a-s-changelog") and "until a restart" in reason for reason in kept.reasons)
+
+
 def test_a_program_that_fails_in_another_order(judged):
     found = judged(thrown="the program threw X")
     assert found.grade == "C"

@@ -46,6 +46,25 @@ def test_all_stores_that_can_be_computed_and_why_others_are_left(capture):
     assert found.is_of_program
 
 
+def test_a_store_whose_changelog_is_its_topic_is_only_looked_at(capture):
+    """With ``topology.optimization`` the application restores it from its topic, where nothing is to be rebuilt."""
+    topic = "users"
+    optimized = [
+        replace(
+            each, changelogs=tuple(replace(log, name=topic, is_source_topic=True) for log in each.changelogs if "users-store" in log.name)
+        )
+        if any("users-store" in log.name for log in each.changelogs)
+        else each
+        for each in capture.subtopologies
+    ]
+    stores = [replace(each, changelog=topic) if each.name == "users-store" else each for each in capture.stores]
+    optimized_capture = replace(capture, subtopologies=tuple(optimized), stores=tuple(stores))
+    with pytest.raises(Refused, match="users, which the program reads, is its changelog itself"):
+        state_file(optimized_capture, "users-store")
+    (found,) = program_state_file(optimized_capture, "c.json", ["users-store"], reused=True)[0].stores
+    assert (found.reuses_source, found.changelog, found.source.topic) == (True, topic, topic)
+
+
 def test_aborted_records_count_as_the_consumers_of_the_program_read_them(capture):
     assert state_file(capture).reads_committed
     uncommitted = settings(capture, main_consumer={"isolation.level": "read_uncommitted"})
