@@ -18,7 +18,6 @@ LONG = (
     "streams/test_own_code_rebuild.py::test_what_depends_on_the_order_of_two_topics_is_counted_and_named",
     "streams/test_own_code_verbs.py::test_a_state_file_is_checked_against_the_program",
     "streams/test_registry_rebuild.py::*",
-    "streams/test_shadow.py::test_a_shadow_brings_the_state_back_and_leaves_nothing",
     "streams/test_state_moves_refused.py::test_repartition_killed_while_it_writes_is_finished_undone_and_confirmed",
     "streams/test_tables_oracle.py::test_read_in_the_order_of_time_all_is_equal?inner?",
     # A program that no state file can say; test_captcha rebuilds one by its own program too.

@@ -16,7 +16,6 @@ from kops.cli.state.check import check
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
-from kops.cli.state.shadow import PlanShown, program_of_shadow, refuse_with_shadow, with_shadow, without_word
 from kops.cli.state.shared import (
     PROGRAM_DECIDES,
     chosen_stores,
@@ -90,18 +89,10 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from kops.operations.state.input_offsets import parse_cut
 
         session: Session = click.get_current_context().obj
-        words = rest.pop("words", ())
-        if rest.get("shadow"):
-            moved, skips = at != "committed", on_error == "skip"
-            refuse_with_shadow(at=moved, from_archive=archives, from_snapshot=snapshot, on_error=skips, no_network=no_network)
-            state_file, program = program_of_shadow(session, app, tuple(filter(None, (file, *words))), stores)
-        elif words:
-            raise click.UsageError(f"Got unexpected extra argument{'s' * (len(words) > 1)} ({' '.join(words)})")
-        else:
-            if app is not None:
-                _refuse_with_app(file=file, on_error=on_error)
-            moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
-            state_file, program = chosen_stores(session, file, app, stores, moves=moves, no_network=no_network)
+        if app is not None:
+            _refuse_with_app(file=file, on_error=on_error)
+        moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
+        state_file, program = chosen_stores(session, file, app, stores, moves=moves, no_network=no_network)
         compute_options = ComputeOptions(
             at=parse_cut(at, session.now()),
             skip_undecodable=on_error == "skip",
@@ -152,10 +143,7 @@ def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str 
 @click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
 @click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
 @wait_option
-@click.option("--shadow", is_flag=True, help="Run the whole program beside the application, and compare: --shadow -- COMMAND...")
-@click.option("--still-for", metavar="DURATION", help="How long a --shadow may stand still. [default: 10m]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
-@click.argument("words", metavar="[-- COMMAND...]", nargs=-1)
 @options.mutation
 def rebuild(
     session: Session,
@@ -167,8 +155,6 @@ def rebuild(
     into: str | None,
     offsets_of: str | None,
     wait_empty: str | None,
-    shadow: bool,
-    still_for: str | None,
     report: str | None,
     approval: Approval,
 ) -> int:
@@ -180,9 +166,6 @@ def rebuild(
 
     --write replace deletes the changelogs that differ and recreates them with their settings: for versioned stores, a wrong number of
     partitions, and missing changelogs. Local state has to be deleted then, on every instance.
-
-    --shadow is for programs that --app cannot run: COMMAND, or else the command of --app, really runs, under another application.id, up to
-    the committed offsets; it sends to topics of its own only, which are gone when it is through.
     """
     from dataclasses import replace
 
@@ -192,27 +175,17 @@ def rebuild(
     from kops.operations.state.report import entry_of, refuse_report, report_of_rebuild, write_report
 
     _refuse_together(compute_options, into=into, offsets_of=offsets_of, replaces=way == "replace")
-    if still_for and not shadow:
-        raise click.UsageError("--still-for goes with --shadow")
-    if shadow:
-        refuse_with_shadow(into=into, offsets_of=offsets_of, write=way == "replace")
     if report:
         refuse_report(report)
-    recreated = () if way != "replace" or shadow else (*(store.changelog for store in state_file.stores), state_file.application)
+    recreated = () if way != "replace" else (*(store.changelog for store in state_file.stores), state_file.application)
     refuse_early(session, approval, recreated)
     if wait_empty:
         wait_until_stopped(session, into or state_file.application, wait_empty)
     compute_options = replace(compute_options, accept_inexact=accept_inexact)
-    if shadow:
-        compute_options = with_shadow(session, compute_options, state_file.application, approval, still_for)
-        approval = without_word(approval, state_file.application)
     if into:
         plan = plan_into(session, state_file, into, compute_options, offsets_of=offsets_of or "")
     else:
-        try:
-            plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
-        except PlanShown:
-            return 0
+        plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
     code = session.carry_out(plan, approval)
     if report:
         write_report(report_of_rebuild(session, state_file, plan, entry_of(session.journal, plan)), report)

@@ -15,8 +15,7 @@ def test_all_name_the_group(name):
     of_state = {"exactly_once": False, "master": "local", "stores": {}, "commit": {}}
     of_reset = {"offsets": {"group": "prices-app", **offsets}, "topics": []}
     of_reading = {"topic": "prices", "isolation": "read_committed", "ends": None}
-    of_shadow = {"shadow": "prices-app-shadow-1a2b3c4d", "command": "java", "folder": "/nowhere"}
-    arguments = {"application": "prices-app", "group": "prices-app", **offsets, **of_state, **of_reset, **of_reading, **of_shadow}
+    arguments = {"application": "prices-app", "group": "prices-app", **offsets, **of_state, **of_reset, **of_reading}
     plan = Plan(name, "", "cluster-1", "test", (), arguments=arguments)
     mutation = mutation_named(name)
     assert tuple(mutation.locks(mutation.typed(plan))) == ("prices-app",)

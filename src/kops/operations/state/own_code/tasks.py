@@ -117,7 +117,7 @@ class ProgramTasks:
         found = {name: len(topic.partitions) for name, topic in self._services.kafka.topics.existing(named).items()}
         read = {topic.name for number in self.needed for topic in self._tasks[number].repartition_topics}
         missing = sorted((read | set(global_topics(self._capture))) - found.keys())
-        refuse_missing(self._state_file.application, missing)
+        _refuse_missing(self._state_file.application, missing)
         return found
 
     def tasks_of(self, facts: StoreFacts, *, replacing: bool) -> int:
@@ -129,7 +129,7 @@ class ProgramTasks:
         found = self._capture.subtopology_of(facts.store.name)
         tasks, there = count_of(self._capture, found.number, self.partitions) if found else 0, len(facts.changelog_bounds)
         if not (replacing and there < tasks):
-            refuse_other_count(facts, tasks, "; --write replace recreates the changelog" if there < tasks else "")
+            _refuse_other_count(facts, tasks, "; --write replace recreates the changelog" if there < tasks else "")
         return tasks
 
     def run(self, program: ProgramRun, folder: str) -> Run:
@@ -217,7 +217,7 @@ class ProgramTasks:
         for name, found in self._facts.items():
             if self._capture.subtopology_of(name) == here:
                 as_records = self._as_records and found.store.history_ms is not None
-                yield store_task(self._state_file, found, partition, self._written[name], self.stages[name], as_records=as_records)
+                yield _store_task(self._state_file, found, partition, self._written[name], self.stages[name], as_records=as_records)
 
     def _read_waiting(self) -> dict[tuple[str, int], list[Key]]:
         """Read the records of repartition topics that the application has yet to process."""
@@ -233,7 +233,7 @@ class ProgramTasks:
         return found
 
 
-def refuse_missing(application: str, topics: Sequence[str]) -> None:
+def _refuse_missing(application: str, topics: Sequence[str]) -> None:
     """Refuse where topics that a program reads do not exist.
 
     :raises Refused: naming them
@@ -245,7 +245,7 @@ def refuse_missing(application: str, topics: Sequence[str]) -> None:
         )
 
 
-def refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:
+def _refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:
     """Refuse a store whose changelog has more or fewer partitions than tasks fill.
 
     :param more: another hint
@@ -259,7 +259,7 @@ def refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:
         )
 
 
-def store_task(
+def _store_task(
     state_file: StateFile, facts: StoreFacts, partition: int, written: str, stage: str, *, as_records: bool = False
 ) -> StoreTask:
     """Return what a task compares of a partition of a store.
