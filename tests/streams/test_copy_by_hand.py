@@ -6,7 +6,7 @@ import pytest
 
 from support import forked
 from support.captured import built_agent
-from support.own_apps import App, records, without_expired
+from support.own_apps import App, records
 from support.streams_apps import Cluster
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -30,7 +30,7 @@ def lost(cluster, prefix, tmp_path):
     cluster.produce(app.topic("in"), records(50, seed=2))
     for store in STORES:
         cluster.empty(app.topic(f"{store}-changelog"))
-    return app, {**before, "windows": without_expired(before["windows"])}
+    return app, before
 
 
 @pytest.mark.long

@@ -253,7 +253,7 @@ class Capture:
     :param unknown: what could not be read, and why
     :param folder: where it was started
     :param client_supplier: class of what makes its clients; None where that is not known
-    :param rocksdb_setter: None where it has none, and in captures by earlier versions of kops
+    :param rocksdb_setter: None where it has none
     """
 
     application: str
