@@ -16,7 +16,6 @@ LONG = (
     "streams/test_killed.py::test_rebuild_ended_while_it_writes_is_completed_later?9-at_least_once-crashed-rebuild?",
     "streams/test_own_code_kinds.py::test_stores_of_each_kind_come_back",
     "streams/test_own_code_rebuild.py::test_what_depends_on_the_order_of_two_topics_is_counted_and_named",
-    "streams/test_own_code_verbs.py::test_a_state_file_is_checked_against_the_program",
     "streams/test_registry_rebuild.py::*",
     "streams/test_state_moves_refused.py::test_repartition_killed_while_it_writes_is_finished_undone_and_confirmed",
     "streams/test_tables_oracle.py::test_read_in_the_order_of_time_all_is_equal?inner?",

@@ -12,7 +12,6 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.check import check
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
@@ -27,7 +26,6 @@ from kops.cli.state.shared import (
 )
 from kops.cli.state.snapshot import restore, snapshot
 
-PROGRAM_COLUMNS = ("store", "what", "file", "program", "changelog")
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
 
 EPILOG = """\b
@@ -110,7 +108,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_with_app(*, file: str | None, on_error: str) -> None:
     """Refuse what a program cannot do, and say what to do instead."""
     if file is not None:
-        raise click.UsageError("--app takes the place of FILE: leave out one of them; `kops state check` compares them")
+        raise click.UsageError("--app takes the place of FILE: leave out one of them")
     if on_error == "skip":
         raise click.UsageError(PROGRAM_DECIDES)
 
@@ -198,7 +196,6 @@ def rebuild(
 @wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 @click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
-@click.option("--capture", metavar="CAPTURE", type=click.Path(), help="Also compare FILE with the program of `kops streams capture`.")
 def verify(
     session: Session,
     state_file: Any,
@@ -207,7 +204,6 @@ def verify(
     wait_empty: str | None,
     report: str | None,
     compared: str | None,
-    capture: str | None,
 ) -> int:
     """Compare the changelogs with what they should hold, and count.
 
@@ -215,31 +211,18 @@ def verify(
     compare with.
 
     With --snapshot an older snapshot stands for the changelogs: it proves the state file even after they are lost.
-
-    With --capture what the file says of windows, formats, topics and settings is compared with the program, and its changelogs with the
-    settings that the program makes them with; exit 1 when they differ. Stores that the file does not have are rows too.
     """
     from dataclasses import replace
 
-    from kops.core.errors import KopsError
-    from kops.operations.state.against_program import against_program, difference_rows, difference_text, with_program
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.input_offsets import COMMITTED
-    from kops.operations.state.own_code.stores import with_topics
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
-    from kops.operations.streams.capture import load_capture
 
     if compared and (compute_options.snapshot or compute_options.at != COMMITTED):
         raise click.UsageError("--snapshot has offsets of its own: it goes with neither --at nor --from-snapshot")
-    if capture and compute_options.program:
-        raise click.UsageError("--capture compares a FILE with the program, and --app is the program itself")
     compute_options = replace(compute_options, compared=compared)
     if report:
         refuse_report(report)
-    against = None
-    if capture:
-        whole = not click.get_current_context().params["stores"]
-        against = against_program(session, state_file, with_topics(session, load_capture(capture)), whole=whole)
     if wait_empty:
         wait_until_stopped(session, state_file.application, wait_empty)
 
@@ -247,20 +230,11 @@ def verify(
         if report:
             write_report(report_of_verify(session, state_file, engine, computed), report)
 
-    try:
-        found = compare(session, state_file, compute_options, look=look)
-    except KopsError:
-        session.note(*(difference_text(each) for each in (against.disagreements if against else ())))  # it may be why
-        raise
-    if against is not None:
-        found = with_program(found, against)
+    found = compare(session, state_file, compute_options, look=look)
     if report:
         session.note(f"the report is in {report}")
     session.note(*found.notes)
     session.render(found.rows, VERIFY_COLUMNS)
-    if against is not None and against.disagreements and session.output_format == "table":
-        click.echo()
-        session.render(difference_rows(against), PROGRAM_COLUMNS)
     return exit_code(found.status)
 
 
@@ -292,7 +266,6 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
     return exit_code(found.status)
 
 
-group.add_command(check)
 group.add_command(init)
 group.add_command(query)
 group.add_command(snapshot)

@@ -162,8 +162,7 @@ class ProgramTasks:
         found = []
         for topic in self._tasks[number].source_topics or ():
             ranges = {place.partition: self._range(place) for place in self._bounds if place.topic == topic}
-            one_key_in = self._cut.one_key_in.get(topic, 1)
-            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed, one_key_in=one_key_in))
+            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed))
         return found
 
     def _range(self, place: TopicPartition) -> tuple[int, int]:
