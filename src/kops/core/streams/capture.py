@@ -81,13 +81,11 @@ class Subtopology:
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of an aggregation or a join, in milliseconds; which of them there are says their class."""
+    """Windows of an aggregation or a join, in milliseconds."""
 
     name: str
     size_ms: int | None = None
     advance_ms: int | None = None
-    gap_ms: int | None = None
-    difference_ms: int | None = None
     grace_ms: int | None = None
 
 
