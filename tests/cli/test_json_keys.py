@@ -48,7 +48,6 @@ ELSEWHERE = {
     "kops state rebuild": "tests/streams",
     "kops state verify": "tests/streams",
     "kops state diff": "tests/streams",
-    "kops state check": "tests/streams",
     "kops state init": "tests/streams",
     "kops state snapshot": "tests/streams",
     "kops state restore": "tests/streams",

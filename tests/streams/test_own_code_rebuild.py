@@ -183,6 +183,18 @@ def test_apaches_examples_come_back(app, captured, run_kops, cluster, name, grad
     assert made.view(store) == before, done.err
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["2.8.2", "4.4.0"])
+def test_what_a_function_keeps_in_a_field_is_seen(app, captured, run_kops, cluster, version):
+    """It was restarted, so that another run gives another state."""
+    made = app("kept", partitions=1, count=100, version=version)
+    cluster.produce(made.topic("in"), records(100, seed=2))
+    made.run()
+    (status, exactness, why) = verified(run_kops, cluster, captured(made))["counted"]
+    forgets = "the program keeps something between records in fields, which a restart forgets, and when it was restarted is not known"
+    assert (status, exactness, f"{forgets}: Apps$Counting.calls" in why) == ("different", "C", True), why
+
+
 @pytest.fixture
 def misbehaving(app, captured, cluster, tmp_path):
     """Run an application with records at which it throws, or waits, as long as a file is there; empty its changelog."""

@@ -12,7 +12,6 @@ import yaml
 
 from support import processes
 from support.captured import built_agent
-from support.json_keys import keys_of
 from support.own_apps import FIRST_MS, App, records, without_expired
 from support.programs import Record
 from support.streams_apps import wait_for
@@ -81,25 +80,6 @@ def held_count(texts, letter):
     return int.from_bytes(texts.held["letters"][letter].value, "big")
 
 
-def test_a_state_file_is_checked_against_the_program(texts, run_kops, cluster, tmp_path):
-    file = state_file(texts, tmp_path, windows={"where": "value != 'delete'"})
-    ends = {store: cluster.ends(texts.app.topic(f"{store}-changelog")) for store in STORES}
-    done = run_kops("state", "check", file, "--app", texts.capture, "--limit", 3, "-o", "json", "-B", cluster.servers)
-    assert done.code == 1, done.err
-    assert keys_of(done.out) == set(PINNED["check"])
-    found = {row["store"]: row for row in done.json}
-    assert [(name, row["status"]) for name, row in found.items()] == [("letters", "equal"), ("windows", "different")]
-    assert found["letters"]["equal"] == len(texts.held["letters"])
-    wrong = found["windows"]
-    assert wrong["missing"] > 0 == wrong["unexpected"], wrong
-    assert len(wrong["first"]) == 3
-    assert {row["status"] for row in wrong["first"]} <= {"missing", "different"}
-    assert all(row["store"] == "windows" and row["expected"] > (row["actual"] or 0) for row in wrong["first"])
-    assert all(row["key"].startswith("key-") and row["window_start_ms"] >= FIRST_MS for row in wrong["first"])
-    assert f"{len(texts.held['letters'])} of {len(texts.held['letters'])} keys are computed the same" in done.err
-    assert ends == {store: cluster.ends(texts.app.topic(f"{store}-changelog")) for store in STORES}
-
-
 def test_diagnose_compares_the_cluster_with_the_program(texts, run_kops, cluster):
     def findings():
         words = ("diagnose", texts.app.application, "--capture", texts.capture, "--history", "0s", "--sample", "0s")
@@ -114,33 +94,6 @@ def test_diagnose_compares_the_cluster_with_the_program(texts, run_kops, cluster
     (repair,) = found["commands"]
     run_kops(*shlex.split(repair)[1:], *([] if "-B" in repair else ["-B", cluster.servers]), "--yes").ok()
     assert findings() == {}
-
-
-@pytest.mark.long
-def test_a_state_file_is_verified_against_the_program(texts, run_kops, cluster, tmp_path):
-    def verify(file, *more):
-        return run_kops("state", "verify", file, "--capture", texts.capture, *more, "-B", cluster.servers)
-
-    done = verify(state_file(texts, tmp_path), "-o", "json").ok()
-    rows = {row["store"]: row for row in done.json}
-    assert [(name, row["status"], row["program"]) for name, row in rows.items()] == [
-        ("letters", "equal", []),
-        ("windows", "equal", []),
-        ("texts", "uncovered", []),
-    ]
-    other = state_file(texts, tmp_path, windows={"window": {"size": "30s", "grace": "20s", "retention": "50s"}})
-    wrong = verify(other, "-o", "json")
-    assert wrong.code == 1, wrong.err
-    more = set(PINNED["verify --capture"]) - set(PINNED["verify"])
-    assert more == {key for key in keys_of(wrong.out) if key.startswith("program")}
-    (row,) = [row for row in wrong.json if row["store"] == "windows"]
-    assert [(each["what"], each["file"], each["program"]) for each in row["program"]] == [
-        ("window.grace", "20s", "10s"),
-        ("window.retention", "50s", "40s"),
-    ]
-    chosen = verify(state_file(texts, tmp_path), "--store", "letters").ok()
-    assert "agree with the program" in chosen.err
-    assert "uncovered" not in chosen.out
 
 
 @pytest.mark.long
@@ -295,21 +248,3 @@ def test_a_program_goes_on_from_a_snapshot(cluster, prefix, run_kops, state, tmp
         same = state("verify", *start, "--store", "texts", "-o", "json", of=made).ok().json[0]
         assert (same["status"], same["keys"]) == ("equal", len([entry for entry in held["texts"].values() if entry.value is not None]))
         assert same["records"] == 300
-
-
-@pytest.mark.long
-def test_a_check_of_some_records_or_keys_and_of_a_repartitioned_store(texts, run_kops, cluster, tmp_path):
-    arguments = ("--app", texts.capture, "-B", cluster.servers)
-    right = run_kops("state", "check", state_file(texts, tmp_path), *arguments, "--first", 200).ok()
-    assert "compared over the first 200 offsets of each partition" in right.err
-    assert [line.split()[:2] for line in right.out.splitlines()[1:]] == [["letters", "equal"], ["windows", "equal"]]
-    some = run_kops("state", "check", state_file(texts, tmp_path), *arguments, "--one-key-in", 3, "-o", "json").ok()
-    assert "compared over the records of one in 3 keys of the input" in some.err
-    for row in some.json:
-        assert row["status"] == "equal"
-        assert row["equal"] > 0
-        assert 0 < row["records"]["file"] < COUNT * 2 // 3
-    wrong = state_file(texts, tmp_path, letters={"where": "value != 'delete'"})
-    different = run_kops("state", "check", wrong, *arguments, "--store", "letters")
-    assert different.code == 1
-    assert [line.split()[1:3] for line in different.out.splitlines()[-2:]] == [["d", "expected"], ["d", "actual"]]

@@ -1,4 +1,4 @@
-"""`kops state init` beside real applications of many kinds: what it drafts, what it leaves open, and that the filled-in draft is right."""
+"""Real applications of many kinds: the template of a state file that `kops state init` writes, and where clusters differ from programs."""
 
 import time
 import uuid
@@ -73,153 +73,6 @@ def is_through(cluster, application, text):
     return bool(outer) and all(committed.get(at, 0) == high for at, high in ends.items())
 
 
-@pytest.fixture
-def draft(applications, run_kops, cluster, tmp_path):
-    """Run ``kops state init`` for one kind; returns its outcome, and the path of a file with the draft."""
-    prefix, texts = applications
-
-    def run(kind, *more):
-        text = tmp_path / f"{kind}.txt"
-        text.write_text(texts[kind])
-        arguments = ("state", "init", f"{prefix}-{kind}", "-B", cluster.servers, *(more or ("--topology", text)))
-        file = tmp_path / f"{kind}.yaml"
-        file.unlink(missing_ok=True)
-        run_kops(*arguments, "--out", file).ok()
-        return run_kops(*arguments, "-o", "json").ok().json, file
-
-    return run
-
-
-def expected(prefix):
-    """Return for each kind its stores as they are drafted."""
-    origin = {"from": {"topic": f"{prefix}-in", "key": "string", "value": "string"}}
-
-    timed = {"from": {**origin["from"], "timestamp": OPEN}}
-
-    def table(name, **more):
-        return {"from": {"topic": f"{prefix}-{name}", "key": "string", "value": "string", **more}}
-
-    def hidden(name, number):
-        return f"{prefix}-{name}-STATE-STORE-{number:010}"
-
-    by_key = {"key_by": OPEN, "key_as": "string"}
-    left, right = hidden("left", 0), hidden("right", 3)
-    orders, customers = hidden("orders", 0), hidden("customers", 3)
-    joined = {"type": OPEN, "value": OPEN, "as": "string"}
-    repartition = {"repartition": f"{prefix}-filtered-sum-by-value-repartition"}
-    return {
-        "count-of-words": {"counts-store": {**origin, "explode": OPEN, **by_key, "aggregate": OPEN}},
-        "filtered-sum": {"sums": {**origin, "where": OPEN, **by_key, **repartition, "aggregate": OPEN}},
-        "tumbling": {
-            "per-minute": {"type": "window", **timed, "window": {"size": "1m", "grace": "0ms", "retention": "1m"}, "aggregate": OPEN}
-        },
-        "hopping": {
-            "page-views": {
-                "type": "window",
-                **timed,
-                **by_key,
-                "window": {"size": OPEN, "grace": OPEN, "retention": "6s"},
-                "aggregate": OPEN,
-            }
-        },
-        "session": {"sessions": {"type": "session", **timed, "window": {"gap": OPEN, "grace": OPEN, "retention": "1m"}, "aggregate": OPEN}},
-        "versioned": {"versions": {"type": "versioned", **table("users", timestamp=OPEN), "history_retention": "1h"}},
-        "grouped-table": {
-            hidden("users", 0): table("users"),
-            "per-region": {"from": {"table": hidden("users", 0)}, **by_key, "aggregate": OPEN},
-        },
-        "inner-join-of-tables": {
-            left: table("left"),
-            right: table("right"),
-            "joined": {"from": {"table": left}, "join": {"table": right, **joined}},
-        },
-        "foreign-key-join": {
-            orders: table("orders"),
-            customers: table("customers"),
-            "enriched": {"from": {"table": orders}, "join": {"table": customers, "on": OPEN, **joined}},
-        },
-        "table-optimized": {"users-store": table("users")},
-    }
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_draft_says_what_is_known_and_marks_what_is_not(applications, draft, run_kops, kind):
-    prefix, _texts = applications
-    shown, file = draft(kind)
-    body = yaml.safe_load(file.read_text())
-    assert body == shown["state_file"]
-    assert set(shown) == {"application", "state_file", "open", "skipped", "notes"}
-    assert body["application"] == f"{prefix}-{kind}"
-    assert body["stores"] == expected(prefix)[kind]
-    assert body["streams"]["guarantee"] == guarantee_of(kind)
-    assert body["streams"].get("topology_optimization") == ("all" if kind == "table-optimized" else None)
-    assert [one["store"] for one in shown["skipped"]] == (["fk-subscription-store"] if kind == "foreign-key-join" else [])
-    assert all(one["todo"] for one in shown["open"])
-    refused = run_kops("state", "rebuild", file, "--dry-run", "-B", "127.0.0.1:1")
-    assert refused.code == 2
-    assert f"still open: {', '.join(one['field'] for one in shown['open'])}" in refused.err
-
-
-ANSWERS = {
-    "count-of-words": {"explode": "split(value, ' ')", "key_by": "value", "aggregate": {"count": True}},
-    "tumbling": {"aggregate": {"count": True}},
-    "grouped-table": {"key_by": "value", "aggregate": {"count": True}},
-    "versioned": {},
-}
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("kind", ANSWERS)
-def test_a_draft_that_is_filled_in_computes_what_the_application_wrote(draft, run_kops, cluster, kind):
-    _shown, file = draft(kind)
-    body = yaml.safe_load(file.read_text())
-    body["streams"]["version"] = KAFKA_VERSION
-    for store in body["stores"].values():
-        store |= {name: answer for name, answer in ANSWERS[kind].items() if store.get(name) == OPEN}
-        store["from"].pop("timestamp", None)
-    file.write_text(yaml.safe_dump(body))
-    verified = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
-    assert all(row["keys"] for row in verified)
-
-
-def expected_of_the_program(prefix):
-    """Return the stores as they are drafted from the program itself: only what its functions compute is open."""
-    described = expected(prefix)
-    counted = {"aggregate": {"count": True}}
-    origin = {"from": {"topic": f"{prefix}-in", "key": "string", "value": "string"}}
-    joined = described["inner-join-of-tables"]["joined"]
-    enriched = described["foreign-key-join"]["enriched"]
-    versions = described["versioned"]["versions"]
-    versions["from"].pop("timestamp")
-    return {
-        "count-of-words": {"counts-store": {**described["count-of-words"]["counts-store"], **counted}},
-        "filtered-sum": described["filtered-sum"],
-        "tumbling": {"per-minute": {"type": "window", **origin, "window": {"size": "1m", "grace": "0ms", "retention": "1m"}, **counted}},
-        "hopping": {
-            "page-views": {
-                "type": "window",
-                **origin,
-                "key_by": OPEN,
-                "key_as": "string",
-                "window": {"size": "5s", "advance": "2s", "grace": "1s", "retention": "6s"},
-                **counted,
-            }
-        },
-        "session": {"sessions": {"type": "session", **origin, "window": {"gap": "1m", "grace": "0ms", "retention": "1m"}, **counted}},
-        "versioned": {"versions": versions},
-        "grouped-table": {**described["grouped-table"], "per-region": {**described["grouped-table"]["per-region"], **counted}},
-        "inner-join-of-tables": {
-            **described["inner-join-of-tables"],
-            "joined": {**joined, "join": {**joined["join"], "type": "inner"}},
-        },
-        "foreign-key-join": {
-            **described["foreign-key-join"],
-            "enriched": {**enriched, "join": {**enriched["join"], "type": "inner"}},
-        },
-        "table-optimized": described["table-optimized"],
-    }
-
-
 @pytest.fixture(scope="module")
 def program(applications, run_kops_alone, tmp_path_factory):
     """Capture the program of one kind, once with the same settings; returns the path of the capture."""
@@ -237,28 +90,6 @@ def program(applications, run_kops_alone, tmp_path_factory):
 
 
 FURTHER = ("count-of-words", "filtered-sum", "tumbling", "grouped-table", "inner-join-of-tables")
-
-
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.long) if kind in FURTHER else kind for kind in KINDS])
-def test_a_draft_from_the_program_leaves_only_what_its_functions_compute(applications, program, run_kops, cluster, kind):
-    prefix, _texts = applications
-    shown = run_kops("state", "init", "--capture", program(kind), "-B", cluster.servers, "-o", "json").ok().json
-    assert shown["application"] == f"{prefix}-{kind}"
-    assert shown["state_file"]["stores"] == expected_of_the_program(prefix)[kind]
-    streams = {"version": KAFKA_VERSION, "guarantee": guarantee_of(kind), "cache": False}
-    assert shown["state_file"]["streams"] == (streams | {"topology_optimization": "all"} if kind == "table-optimized" else streams)
-    assert shown["notes"] == []
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("kind", ["session", pytest.param("versioned", marks=pytest.mark.long)])
-def test_a_draft_from_the_program_that_has_nothing_open_computes_what_it_wrote(program, run_kops, cluster, tmp_path, kind):
-    file = tmp_path / "state.yaml"
-    done = run_kops("state", "init", "--capture", program(kind), "-B", cluster.servers, "--out", file).ok()
-    assert "nothing is open" in done.err
-    (row,) = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
-    assert row["keys"]
-    assert (row["status"], row["different"], row["missing"], row["unexpected"]) == ("equal", 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -290,12 +121,56 @@ def test_where_a_cluster_differs_from_another_build_of_the_program(applications,
     }
 
 
-def test_draft_without_a_description_has_more_open_fields(applications, draft):
+ORIGIN = {"topic": OPEN, "key": OPEN, "value": OPEN}
+COUNTED = {"from": ORIGIN, "aggregate": OPEN}
+WINDOWED = {"type": OPEN, "from": ORIGIN, "window": OPEN, "aggregate": OPEN}
+TEMPLATES = {
+    "count-of-words": {"counts-store": COUNTED},
+    "session": {"sessions": WINDOWED},
+    "versioned": {"versions": {"type": "versioned", "from": ORIGIN, "history_retention": "1h"}},
+    "grouped-table": {"per-region": COUNTED},
+}
+
+
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_a_template_has_the_stores_of_the_live_changelogs(applications, run_kops, cluster, tmp_path, kind):
     prefix, _texts = applications
-    shown, _file = draft("tumbling", "--store", "per-minute")
-    assert shown["state_file"]["stores"] == expected(prefix)["tumbling"]
-    shown, _file = draft("count-of-words", "--store", "counts-store")
-    store = shown["state_file"]["stores"]["counts-store"]
-    assert (store["from"]["topic"], store["key_by"], store["aggregate"]) == (f"{prefix}-in", OPEN, OPEN)
-    shown, _file = draft("versioned", "--store", "versions")
-    assert shown["state_file"]["stores"] == expected(prefix)["versioned"]
+    file, arguments = tmp_path / "state.yaml", ("state", "init", f"{prefix}-{kind}", "-B", cluster.servers)
+    run_kops(*arguments, "--out", file).ok()
+    shown = run_kops(*arguments, "-o", "json").ok().json
+    body = yaml.safe_load(file.read_text())
+    assert body == shown["state_file"]
+    assert set(shown) == {"application", "state_file", "open", "notes"}
+    assert body["application"] == f"{prefix}-{kind}"
+    assert {name: body["stores"][name] for name in TEMPLATES[kind]} == TEMPLATES[kind]
+    refused = run_kops("state", "rebuild", file, "--dry-run", "-B", "127.0.0.1:1")
+    assert refused.code == 2
+    assert f"still open: {', '.join(one['field'] for one in shown['open'])}" in refused.err
+
+
+@pytest.mark.spark
+def test_a_template_that_is_filled_in_computes_what_the_application_wrote(applications, run_kops, cluster, tmp_path):
+    prefix, _texts = applications
+    file = tmp_path / "state.yaml"
+    run_kops("state", "init", f"{prefix}-count-of-words", "--out", file, "-B", cluster.servers).ok()
+    text = file.read_text()
+    for was, answer in {
+        "version: TODO": f'version: "{KAFKA_VERSION}"',
+        "guarantee: TODO": "guarantee: at_least_once",
+        "{topic: TODO, key: TODO, value: TODO}": f"{{topic: {prefix}-in, key: string, value: string}}",
+        "aggregate: TODO": "aggregate: {count: true}",
+        "# key_by: value.item ": "key_by: value ",
+        "# key_as": "explode: split(value, ' ')\n    key_as",
+    }.items():
+        assert text.count(was) == 1, text
+        text = text.replace(was, answer)
+    file.write_text(text)
+    (row,) = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
+    assert (row["status"], row["keys"] > 0) == ("equal", True)
+
+
+def test_an_application_that_is_not_there_or_has_no_such_store(applications, run_kops, cluster):
+    prefix, _texts = applications
+    missing = run_kops("state", "init", f"{prefix}-session", "--store", "session", "-B", cluster.servers)
+    assert (missing.code, "has no store session" in missing.err, "did you mean sessions?" in missing.err) == (2, True, True), missing.err
+    assert run_kops("state", "init", f"{prefix}-nothing", "-B", cluster.servers).code != 0

@@ -257,7 +257,6 @@ HERE: dict[str, tuple[Run, ...]] = {
     "schemas check": (Run("{evil} {folder}/schema.avsc"),),
     "schemas list": (Run(),),
     "schemas show": (Run("{evil}"), Run("--id 1"), Run("{evil} --raw", json=False)),
-    "state check": (Run("{evil} --app {evil}"),),
     "streams capture": (Run("--out {folder}/capture.json -- echo {evil}", json=False),),
 }
 """What is driven without a broker."""

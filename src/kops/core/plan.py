@@ -109,7 +109,7 @@ class Arguments(ABC):
     @classmethod
     @abstractmethod
     def of_json(cls, body: Json) -> Self:
-        """Read back what ``as_json`` of this or an earlier kops returned.
+        """Read back what ``as_json`` returned.
 
         :raises KeyError, TypeError, ValueError, AttributeError: if it is damaged
         """

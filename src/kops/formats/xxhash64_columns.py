@@ -41,16 +41,6 @@ def record_hashes(records: RecordColumns) -> Hashes:
     return hash_long(found, records.timestamps)
 
 
-def key_hashes(records: RecordColumns) -> Hashes:
-    """Return ``xxhash64(coalesce(key, value))`` of each record."""
-    import numpy
-
-    found = numpy.full(len(records), SEED, dtype=numpy.uint64)
-    keyless = records.key_lengths < 0
-    at = numpy.where(keyless, records.value_at, records.key_at)
-    return hash_bytes(found, records.data, at, numpy.where(keyless, records.value_lengths, records.key_lengths))
-
-
 def column_hashes(
     keys: pyarrow.Array, values: pyarrow.Array, timestamps: NDArray[numpy.int64], headers: pyarrow.ListArray | None = None
 ) -> Hashes:

@@ -86,7 +86,7 @@ def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str
         session,
         plan,
         mutation_named(plan.operation),
-        approve=asking_by(session, approval),
+        approve=_asking_by(session, approval),
         journal=session.journal,
         undoes=undoes,
         finishes=finishes,
@@ -144,7 +144,7 @@ def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     sys.stderr.write("\n".join(wrapped(text, sys.stderr) for text in texts) + "\n")
 
 
-def asking_by(session: Presenter, approval: Approval) -> Callable[[Plan], None]:
+def _asking_by(session: Presenter, approval: Approval) -> Callable[[Plan], None]:
     """Return what shows a plan and asks about it, as far as the options have not answered; it raises as ``approve`` does."""
     return lambda plan: approve(plan, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking))
 
@@ -156,7 +156,7 @@ def approve_if_protected(session: Presenter, plan: Plan, confirm: str | None) ->
     :raises ApprovalRequired: as ``approve`` does
     """
     if session.connection.protected:
-        asking_by(session, Approval(confirm=(confirm,) if confirm else ()))(plan)
+        _asking_by(session, Approval(confirm=(confirm,) if confirm else ()))(plan)
 
 
 def show_plan_as_data(session: Presenter, plan: Plan) -> None:

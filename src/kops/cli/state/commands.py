@@ -12,11 +12,9 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.check import check
 from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
-from kops.cli.state.shadow import PlanShown, program_of_shadow, refuse_with_shadow, with_shadow, without_word
 from kops.cli.state.shared import (
     PROGRAM_DECIDES,
     chosen_stores,
@@ -28,7 +26,6 @@ from kops.cli.state.shared import (
 )
 from kops.cli.state.snapshot import restore, snapshot
 
-PROGRAM_COLUMNS = ("store", "what", "file", "program", "changelog")
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
 
 EPILOG = """\b
@@ -90,18 +87,10 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from kops.operations.state.input_offsets import parse_cut
 
         session: Session = click.get_current_context().obj
-        words = rest.pop("words", ())
-        if rest.get("shadow"):
-            moved, skips = at != "committed", on_error == "skip"
-            refuse_with_shadow(at=moved, from_archive=archives, from_snapshot=snapshot, on_error=skips, no_network=no_network)
-            state_file, program = program_of_shadow(session, app, tuple(filter(None, (file, *words))), stores)
-        elif words:
-            raise click.UsageError(f"Got unexpected extra argument{'s' * (len(words) > 1)} ({' '.join(words)})")
-        else:
-            if app is not None:
-                _refuse_with_app(file=file, on_error=on_error)
-            moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
-            state_file, program = chosen_stores(session, file, app, stores, moves=moves, no_network=no_network)
+        if app is not None:
+            _refuse_with_app(file=file, on_error=on_error)
+        moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
+        state_file, program = chosen_stores(session, file, app, stores, moves=moves, no_network=no_network)
         compute_options = ComputeOptions(
             at=parse_cut(at, session.now()),
             skip_undecodable=on_error == "skip",
@@ -119,7 +108,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_with_app(*, file: str | None, on_error: str) -> None:
     """Refuse what a program cannot do, and say what to do instead."""
     if file is not None:
-        raise click.UsageError("--app takes the place of FILE: leave out one of them; `kops state check` compares them")
+        raise click.UsageError("--app takes the place of FILE: leave out one of them")
     if on_error == "skip":
         raise click.UsageError(PROGRAM_DECIDES)
 
@@ -152,10 +141,7 @@ def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str 
 @click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
 @click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
 @wait_option
-@click.option("--shadow", is_flag=True, help="Run the whole program beside the application, and compare: --shadow -- COMMAND...")
-@click.option("--still-for", metavar="DURATION", help="How long a --shadow may stand still. [default: 10m]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
-@click.argument("words", metavar="[-- COMMAND...]", nargs=-1)
 @options.mutation
 def rebuild(
     session: Session,
@@ -167,8 +153,6 @@ def rebuild(
     into: str | None,
     offsets_of: str | None,
     wait_empty: str | None,
-    shadow: bool,
-    still_for: str | None,
     report: str | None,
     approval: Approval,
 ) -> int:
@@ -180,9 +164,6 @@ def rebuild(
 
     --write replace deletes the changelogs that differ and recreates them with their settings: for versioned stores, a wrong number of
     partitions, and missing changelogs. Local state has to be deleted then, on every instance.
-
-    --shadow is for programs that --app cannot run: COMMAND, or else the command of --app, really runs, under another application.id, up to
-    the committed offsets; it sends to topics of its own only, which are gone when it is through.
     """
     from dataclasses import replace
 
@@ -192,27 +173,17 @@ def rebuild(
     from kops.operations.state.report import entry_of, refuse_report, report_of_rebuild, write_report
 
     _refuse_together(compute_options, into=into, offsets_of=offsets_of, replaces=way == "replace")
-    if still_for and not shadow:
-        raise click.UsageError("--still-for goes with --shadow")
-    if shadow:
-        refuse_with_shadow(into=into, offsets_of=offsets_of, write=way == "replace")
     if report:
         refuse_report(report)
-    recreated = () if way != "replace" or shadow else (*(store.changelog for store in state_file.stores), state_file.application)
+    recreated = () if way != "replace" else (*(store.changelog for store in state_file.stores), state_file.application)
     refuse_early(session, approval, recreated)
     if wait_empty:
         wait_until_stopped(session, into or state_file.application, wait_empty)
     compute_options = replace(compute_options, accept_inexact=accept_inexact)
-    if shadow:
-        compute_options = with_shadow(session, compute_options, state_file.application, approval, still_for)
-        approval = without_word(approval, state_file.application)
     if into:
         plan = plan_into(session, state_file, into, compute_options, offsets_of=offsets_of or "")
     else:
-        try:
-            plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
-        except PlanShown:
-            return 0
+        plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
     code = session.carry_out(plan, approval)
     if report:
         write_report(report_of_rebuild(session, state_file, plan, entry_of(session.journal, plan)), report)
@@ -225,7 +196,6 @@ def rebuild(
 @wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 @click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
-@click.option("--capture", metavar="CAPTURE", type=click.Path(), help="Also compare FILE with the program of `kops streams capture`.")
 def verify(
     session: Session,
     state_file: Any,
@@ -234,7 +204,6 @@ def verify(
     wait_empty: str | None,
     report: str | None,
     compared: str | None,
-    capture: str | None,
 ) -> int:
     """Compare the changelogs with what they should hold, and count.
 
@@ -242,31 +211,18 @@ def verify(
     compare with.
 
     With --snapshot an older snapshot stands for the changelogs: it proves the state file even after they are lost.
-
-    With --capture what the file says of windows, formats, topics and settings is compared with the program, and its changelogs with the
-    settings that the program makes them with; exit 1 when they differ. Stores that the file does not have are rows too.
     """
     from dataclasses import replace
 
-    from kops.core.errors import KopsError
-    from kops.operations.state.against_program import against_program, difference_rows, difference_text, with_program
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.input_offsets import COMMITTED
-    from kops.operations.state.own_code.stores import with_topics
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
-    from kops.operations.streams.capture import load_capture
 
     if compared and (compute_options.snapshot or compute_options.at != COMMITTED):
         raise click.UsageError("--snapshot has offsets of its own: it goes with neither --at nor --from-snapshot")
-    if capture and compute_options.program:
-        raise click.UsageError("--capture compares a FILE with the program, and --app is the program itself")
     compute_options = replace(compute_options, compared=compared)
     if report:
         refuse_report(report)
-    against = None
-    if capture:
-        whole = not click.get_current_context().params["stores"]
-        against = against_program(session, state_file, with_topics(session, load_capture(capture)), whole=whole)
     if wait_empty:
         wait_until_stopped(session, state_file.application, wait_empty)
 
@@ -274,20 +230,11 @@ def verify(
         if report:
             write_report(report_of_verify(session, state_file, engine, computed), report)
 
-    try:
-        found = compare(session, state_file, compute_options, look=look)
-    except KopsError:
-        session.note(*(difference_text(each) for each in (against.disagreements if against else ())))  # it may be why
-        raise
-    if against is not None:
-        found = with_program(found, against)
+    found = compare(session, state_file, compute_options, look=look)
     if report:
         session.note(f"the report is in {report}")
     session.note(*found.notes)
     session.render(found.rows, VERIFY_COLUMNS)
-    if against is not None and against.disagreements and session.output_format == "table":
-        click.echo()
-        session.render(difference_rows(against), PROGRAM_COLUMNS)
     return exit_code(found.status)
 
 
@@ -319,7 +266,6 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
     return exit_code(found.status)
 
 
-group.add_command(check)
 group.add_command(init)
 group.add_command(query)
 group.add_command(snapshot)

@@ -70,7 +70,7 @@ def chosen_stores(
     if app is not None:
         from kops.operations.streams.capture import load_capture
 
-        return of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network, reused=reused, runs=runs)
+        return _of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network, reused=reused, runs=runs)
     if no_network:
         raise click.UsageError("--no-network goes with --app: with a state file no program is run")
     if file is None:
@@ -104,7 +104,7 @@ def movable_stores(
     return state_file, program_run(session, capture, no_network=no_network)
 
 
-def of_capture(
+def _of_capture(
     session: Session,
     capture: Capture,
     path: str,

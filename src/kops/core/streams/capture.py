@@ -81,13 +81,11 @@ class Subtopology:
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of an aggregation or a join, in milliseconds; which of them there are says their class."""
+    """Windows of an aggregation or a join, in milliseconds."""
 
     name: str
     size_ms: int | None = None
     advance_ms: int | None = None
-    gap_ms: int | None = None
-    difference_ms: int | None = None
     grace_ms: int | None = None
 
 
@@ -253,7 +251,7 @@ class Capture:
     :param unknown: what could not be read, and why
     :param folder: where it was started
     :param client_supplier: class of what makes its clients; None where that is not known
-    :param rocksdb_setter: None where it has none, and in captures by earlier versions of kops
+    :param rocksdb_setter: None where it has none
     """
 
     application: str

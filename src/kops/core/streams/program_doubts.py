@@ -76,11 +76,10 @@ class Doubts:
     numbers_anew: bool = False
 
 
-def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int], *, whole: bool = False) -> Doubts:
+def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) -> Doubts:
     """Return the doubts about a store.
 
     :param partitions: of topics that are read
-    :param whole: the program runs as a whole, with its own clients, and not its tasks one by one
     """
     found = capture.subtopology_of(store.name)
     if found is None:
@@ -89,7 +88,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int], 
     deciding, sending = _nodes_before(capture, store)
     own = _own_processors(capture, concerned)
     caches, timed = _caches(capture, sending), [node.name for node in own if _STREAM_TIME in node.mentions]
-    answered, of_tables = _answered(capture, store, whole=whole)
+    answered, of_tables = _answered(capture, store)
     flushed = "pass on what their caches hold whenever these are flushed, and when that was is not known"
     between = "these may act on stream time, and between which records they did is not known"
     untimed, only_times = _of_stores_without_times(capture, store, deciding, own)
@@ -113,7 +112,7 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int], 
             *_of_patterns(capture, concerned),
             *_of_numbered_records(store),
             *_of_what_waits(capture, store),
-            *_of_clients(capture, whole=whole),
+            *_of_clients(capture),
             *_of_hidden(capture, own),
             *_of_version(capture),
         ),
@@ -174,18 +173,16 @@ def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:
     return found, sending
 
 
-def _answered(capture: Capture, store: Store, *, whole: bool) -> tuple[tuple[str, ...], bool]:
+def _answered(capture: Capture, store: Store) -> tuple[tuple[str, ...], bool]:
     """Say when a store holds what foreign-key joins answered; and whether only its timestamps depend on when they did.
 
-    No order in which a task is run has the answers between other records, as the program got them; the whole program gets them between
-    others.
+    No order in which a task is run has the answers between other records, as the program got them.
     """
     ranks = ranks_of(capture)
     if ranks is None or not ranks.stores.get(store.name):
         return (), True
-    when = "came between other records, and between which is not known"
-    when = when if whole else "come after all other records here, and came between them"
-    return (f"foreign-key joins fill it, whose answers {when}",), is_of_tables(capture, store.name, ranks)
+    why = "foreign-key joins fill it, whose answers come after all other records here, and came between them"
+    return (why,), is_of_tables(capture, store.name, ranks)
 
 
 def _of_answers_before(capture: Capture, store: Store) -> list[str]:
@@ -342,16 +339,15 @@ def _of_stores_without_times(capture: Capture, store: Store, deciding: set[str],
     return (said,), not (timed or any(node.name in deciding for node in own))
 
 
-def _of_clients(capture: Capture, *, whole: bool) -> list[str]:
+def _of_clients(capture: Capture) -> list[str]:
     """Name what stands between the program and its topics, which is left out when its tasks are run: it may change records."""
-    uncalled, unasked = ("", "which") if whole else ("are not called here, and ", "which is not asked here, and")
     settings = (capture.settings.main_consumer or {}, capture.settings.producer or {})
     found = {name for each in settings for name in _names(each.get(_INTERCEPTORS)) if not name.startswith(_ONLY_WATCH)}
     supplier = capture.client_supplier
     own = supplier if supplier and not supplier.startswith(LIBRARY) else None
     return [
-        *([f"interceptors of its clients {uncalled}may change records: {', '.join(sorted(found))}"] if found else []),
-        *([f"its clients are made by {own}, {unasked} may change what they read and write"] if own else []),
+        *([f"interceptors of its clients are not called here, and may change records: {', '.join(sorted(found))}"] if found else []),
+        *([f"its clients are made by {own}, which is not asked here, and may change what they read and write"] if own else []),
     ]
 
 

@@ -103,11 +103,6 @@ class Changes(Arguments):
 
     @classmethod
     def of_json(cls, body: Json) -> Changes:
-        """Read changes back. kops 0.1 wrote ``{"topics": [...]}`` to create topics and nothing to delete them: the guard has their ids."""
-        if not body:
-            return cls()
-        if "topics" in body:
-            return cls(create=tuple(NewTopic(**topic) for topic in body["topics"]))
         return cls(tuple(NewTopic(**topic) for topic in body["create"]), body["alter"], body["grow"], tuple(body["delete"]))
 
 

@@ -49,9 +49,7 @@ def _make(parent: Path) -> Path:
 
 
 def _sweep(parent: Path) -> None:
-    """Delete directories whose process has died, and the copies that earlier versions never deleted."""
-    for left in (parent / "keystore.pem", parent / "token.jwt"):
-        left.unlink(missing_ok=True)
+    """Delete directories whose process has died."""
     for folder in parent.glob("run-*"):
         with contextlib.suppress(OSError):
             lock = folder / _LOCK

@@ -116,7 +116,7 @@ class Program:
                 self._proxies.answer()
                 self._connection = self._accepted(listener, token)
                 found = read_note(self._folder / "class-path.json") or {}
-                refuse_another_class_path(start.class_path, start.class_path_sha256, found)
+                _refuse_another_class_path(start.class_path, start.class_path_sha256, found)
             except BaseException:
                 self.close()
                 raise
@@ -277,7 +277,7 @@ def failure_of(failure: Mapping[str, Any], what: str) -> OperationFailed:
     return OperationFailed(f"{what}: {failure.get('problem')}{f': {error}' if error else ''}", trace=failure.get("trace") or "")
 
 
-def refuse_another_class_path(class_path: Sequence[tuple[str, str | None]], sha256: str, found: Mapping[str, Any]) -> None:
+def _refuse_another_class_path(class_path: Sequence[tuple[str, str | None]], sha256: str, found: Mapping[str, Any]) -> None:
     """Refuse a program of another build than the captured one.
 
     :param class_path: name and digest of each entry of the captured one; ``sha256`` is over all of them
@@ -356,7 +356,8 @@ def _unlike(what: str, trace: str) -> OperationFailed:
     """Return the error for a library that is not as the runner knows it."""
     return OperationFailed(
         f"the tasks of this Kafka Streams cannot be run one by one: {what}",
-        hint="is it a fork, or newer than kops? `kops state rebuild --shadow -- COMMAND` runs the whole program in place of its tasks",
+        hint="is it a fork, or newer than kops? a state file needs none of its code (`kops state init`); or run a copy of the application"
+        " by hand and compare: `kops state diff FILE --against APPLICATION`",
         trace=trace,
     )
 

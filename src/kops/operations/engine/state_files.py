@@ -11,8 +11,8 @@ from kops.config.files import read_text
 from kops.config.yaml_files import read_documents
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.statefile import StateFile, Store, parse_state_file
-from kops.core.statefile.draft import refuse_open
 from kops.core.statefile.fields import nearest
+from kops.core.statefile.template import refuse_open
 
 if TYPE_CHECKING:
     from kops.core.statefile.reducers import Reducer

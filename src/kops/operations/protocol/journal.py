@@ -3,8 +3,7 @@
 One JSON file per entry in the state directory. Entries are written as a whole, synced and renamed, so a crash leaves either the old or the
 new content. An entry that is still ``open`` although its process has ended is a crash: it is shown, and can be finished or undone.
 
-An id is a time for people and a number, one more than that of any entry before: the number is the order, whatever the clock said. Entries
-of kops 0.1 have no number: they come before all others, in the order of their times.
+An id is a time for people and a number, one more than that of any entry before: the number is the order, whatever the clock said.
 """
 
 from __future__ import annotations
@@ -238,7 +237,7 @@ class Journal:
 
 
 def order_of(entry_id: str) -> tuple[int, str]:
-    """Return what entries are ordered by: their number, which is 0 for those of kops 0.1, then their time."""
+    """Return what entries are ordered by: their number, then their time; 0 for a name without one."""
     found = _NUMBERED.fullmatch(entry_id)
     return (int(found[1]) if found else 0, entry_id)
 

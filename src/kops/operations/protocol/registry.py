@@ -41,7 +41,6 @@ MUTATIONS = {
     "state.rebuild": "kops.operations.state.change:STATE_CHANGE",
     "state.into": "kops.operations.state.change:STATE_CHANGE",
     "state.repartition": "kops.operations.state.change:STATE_CHANGE",
-    "state.shadow": "kops.operations.state.shadow_change:SHADOW",
     "state.restore": "kops.operations.state.change:STATE_CHANGE",
 }
 

@@ -62,18 +62,13 @@ class StoreWrite:
         }
 
     @classmethod
-    def of_json(cls, body: Mapping[str, Any], *, backwards: bool = False) -> StoreWrite:
-        """Read a store from JSON.
-
-        :param backwards: of the whole plan: kops 0.1 records it there for a rebuild
-        """
-        names = ("changelog", "stage", "in_order", "with_headers", "staged_headers", "prior_stage")
+    def of_json(cls, body: Mapping[str, Any]) -> StoreWrite:
+        names = ("changelog", "stage", "backwards", "in_order", "with_headers", "staged_headers", "prior_stage")
         given = {name: body[name] for name in names if name in body}
         return cls(
             **given,
             contents=_contents_of_json(body["contents"]),
-            backwards=body.get("backwards", backwards),
-            prior_contents=_contents_of_json(body.get("prior_contents") or {}),
+            prior_contents=_contents_of_json(body["prior_contents"]),
             facts={name: value for name, value in body.items() if name not in _STORE_FIELDS},
         )
 
@@ -153,31 +148,29 @@ class StateArguments(Arguments):
 
     @classmethod
     def of_json(cls, body: Json) -> StateArguments:
-        """Read the arguments from JSON, including that of kops 0.1, which leaves out fields that a kind of change does not use."""
-        backwards = bool(body.get("backwards"))
-        before = committed_of_json(body.get("committed_before") or {})
+        before = committed_of_json(body["committed_before"])
         return cls(
             application=body["application"],
             exactly_once=body["exactly_once"],
             master=body["master"],
-            stores={name: StoreWrite.of_json(store, backwards=backwards) for name, store in body["stores"].items()},
-            topics=tuple(changes_of_json(body.get("topics") or ())),
-            grow=dict(body.get(GROW) or {}),
+            stores={name: StoreWrite.of_json(store) for name, store in body["stores"].items()},
+            topics=tuple(changes_of_json(body["topics"])),
+            grow=dict(body[GROW]),
             commit=committed_of_json(body["commit"]),
             prior=committed_of_json(body["prior"]),
             committed_before={at: found for at, found in before.items() if found is not None},
-            repartitions=tuple(body.get("repartitions") or ()),
-            open=tuple(body.get("open") or ()),
-            is_undo=bool(body.get("takes_back", backwards)),
-            state_file=body.get("state_file") or "",
-            offsets_of=body.get("offsets_of") or "",
-            question=body.get("question"),
+            repartitions=tuple(body["repartitions"]),
+            open=tuple(body["open"]),
+            is_undo=body["takes_back"],
+            state_file=body["state_file"],
+            offsets_of=body.get("offsets_of", ""),
+            question=body["question"],
             facts={name: value for name, value in body.items() if name not in _FIELDS},
         )
 
 
 _STORE_FIELDS = {*StoreWrite.__dataclass_fields__} - {"facts"}
-_FIELDS = {*StateArguments.__dataclass_fields__, "backwards", "watched", "takes_back"} - {"facts", "is_undo"}
+_FIELDS = {*StateArguments.__dataclass_fields__, "takes_back"} - {"facts", "is_undo"}
 
 
 def arguments_of(plan: Plan) -> StateArguments:

@@ -38,7 +38,6 @@ from kops.operations.state.own_code.registries import direct_registries
 from kops.operations.state.own_code.snapshot import check_start, refuse_start
 from kops.operations.state.own_code.start import ProgramRun, started_ahead
 from kops.operations.state.own_code.tasks import refuse_lost_repartitions
-from kops.operations.state.shadow import compute_by_shadow
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
 
@@ -125,7 +124,7 @@ def compute_all(
     if not options.accept_inexact:
         for found in facts:
             _refuse_inexact(found.store.name, found.exactness)
-    memory = memory_for(engine, facts) if options.program is not None and options.program.shadow is None else None
+    memory = memory_for(engine, facts) if options.program is not None else None
     with started_ahead(engine, None if options.program is None else replace(options.program, memory=memory)) as program:
         cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
         cut = replace(cut, base="" if base is None else base.origin)
@@ -140,8 +139,9 @@ def compute_all(
         if program is None:
             computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=options.skip_undecodable)
         else:
-            by = compute_by_program if program.shadow is None else compute_by_shadow
-            computed = by(engine, state_file, replace(program, base=base), facts, cut, services=services, replacing=replacing)
+            computed = compute_by_program(
+                engine, state_file, replace(program, base=base), facts, cut, services=services, replacing=replacing
+            )
     witnesses = options.has_witnesses and not cut.moves
     computed = [found if witnesses and found.facts.store.name not in past.apart | commits.apart else _unproven(found) for found in computed]
     computed = [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
@@ -167,7 +167,7 @@ def _unproven(found: ComputedStore) -> ComputedStore:
 
 def _of_program(options: ComputeOptions) -> tuple[str, ...]:
     program = options.program
-    if program is None or program.shadow is not None:
+    if program is None:
         return ()
     direct = [
         f"the program asks the schema registry {url} itself: kops does not see whether it registers schemas there"

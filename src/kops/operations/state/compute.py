@@ -231,7 +231,6 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_
             begins=facts.starts_of(found.topic),
             headers=found.needs_headers,
             without=facts.waiting_of(found.topic),
-            one_key_in=cut.one_key_in.get(found.topic, 1),
         )
         for found in store.inputs
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from kops.core.errors import KopsError, NotFound, StateMoved
 from kops.core.findings import counted
@@ -17,9 +16,6 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.input_offsets import refuse_alive
 from kops.operations.state.internal_topics import topic_ids
-
-_TOPICS: Mapping[str, Any] = {"topic_ids": {}, "replaced_ends": {}}
-"""For topics that are created, deleted or recreated; a rebuild of kops 0.1, which has none, leaves them out."""
 
 
 def guarded(services: Services, plan: Plan[StateArguments], watched: Iterable[str] | None = None) -> Plan[StateArguments]:
@@ -53,9 +49,8 @@ def guarded(services: Services, plan: Plan[StateArguments], watched: Iterable[st
 
 def refuse_moved(services: Services, plan: Plan[StateArguments]) -> None:
     """Refuse when the application, its changelogs or the topics to be changed are no longer as in the plan."""
-    expected = replace(plan, guard={**_TOPICS, **plan.guard})
     what = "changelogs or topics" if plan.arguments.topics else "changelogs"
-    compare_guard(expected, guarded(services, expected).guard, f"the application {plan.arguments.application} or one of its {what}")
+    compare_guard(plan, guarded(services, plan).guard, f"the application {plan.arguments.application} or one of its {what}")
 
 
 def refuse_running(services: Services, plan: Plan[StateArguments]) -> None:

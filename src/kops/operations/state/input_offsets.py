@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,6 @@ class InputOffsets:
     :param is_new: the application is moved there
     :param archived: what comes from archives
     :param base: what comes from a snapshot, in words
-    :param one_key_in: of topics of which a share of the keys counts, as in ``TopicRange``
     :param taken: when the snapshot was taken that the result is compared with, ISO-8601 UTC; empty: it is compared with the changelogs
     """
 
@@ -69,7 +68,6 @@ class InputOffsets:
     archived: tuple[ArchiveShare, ...] = ()
     base: str = ""
     taken: str = ""
-    one_key_in: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def origins(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class SnapshotStore:
     :param topic: the changelog, as it is to be created
     :param cut: the offsets that were read, by partition: from, and up to
     :param contents: what the files hold, by partition: ``kops.spark.reading.snapshot.Held`` as JSON
-    :param history_ms: of a versioned store; files hold what it accepted. None: of another one, or of an older kops, and they hold the log
+    :param history_ms: of a versioned store; files hold what it accepted. None: of another one
     """
 
     name: str
@@ -160,7 +160,7 @@ def read_manifest(path: Path) -> Manifest:
             stores=tuple(_store_of_json(store) for store in body["stores"]),
             repartitions=tuple(NewTopic(**topic) for topic in body["repartitions"]),
             inputs=body["inputs"],
-            input_ids=body.get("input_ids", {}),
+            input_ids=body["input_ids"],
             committed={at: found for at, found in committed_of_json(body["committed"]).items() if found is not None},
         )
     except (KeyError, TypeError, ValueError) as broken:

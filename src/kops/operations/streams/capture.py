@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -175,21 +175,11 @@ def program_differences(services: Services, capture: Capture, look: Inspection) 
     :param look: the application as it was found on the cluster
     """
     doubted = {doubt.topic for doubt in look.doubts}
-    return _differences(services, capture, look.partitions, [topic for topic in (*look.internal, *look.others) if topic not in doubted])
-
-
-def cluster_differences(services: Services, capture: Capture) -> list[Difference]:
-    """Return where the topics that a program has are not as it says; topics that it does not have do not count."""
-    read = [topic for each in capture.subtopologies for topic in each.source_topics or ()]
-    found = services.kafka.topics.existing({*read, *internal_topics(capture)})
-    return _differences(services, capture, {name: len(topic.partitions) for name, topic in found.items()}, ())
-
-
-def _differences(services: Services, capture: Capture, partitions: Mapping[str, int], own: Collection[str]) -> list[Difference]:
-    existing = [topic for topic in internal_topics(capture) if topic in partitions]
+    own = [topic for topic in (*look.internal, *look.others) if topic not in doubted]
+    existing = [topic for topic in internal_topics(capture) if topic in look.partitions]
     found = services.kafka.topics.settings(existing, missing_ok=True) if existing else {}
     settings = {topic: {name: setting.value for name, setting in each.items()} for topic, each in found.items()}
-    return differences(capture, partitions, settings, own)
+    return differences(capture, look.partitions, settings, own)
 
 
 def difference_row(difference: Difference) -> dict[str, Any]:

@@ -123,8 +123,9 @@ def _offsets(plan: Plan[ResetArguments]) -> Plan[OneMove]:
 def _topics(plan: Plan[ResetArguments]) -> Plan[Changes]:
     deleted = set(plan.arguments.topics)
     items = tuple(item for item in plan.items if item.target in deleted)
-    part = cast("Plan[Changes]", plan)
-    return replace(part, operation=CHANGE_TOPICS.name, items=items, guard=plan.guard["topics"], arguments=Changes())
+    guard = {"absent": [], "topics": {name: {"topic_id": topic_id} for name, topic_id in plan.guard["topics"].items()}}
+    changes = Changes(delete=tuple(plan.guard["topics"]))
+    return replace(cast("Plan[Changes]", plan), operation=CHANGE_TOPICS.name, items=items, guard=guard, arguments=changes)
 
 
 RESET = Reset()

@@ -162,14 +162,8 @@ class PlannedChanges:
 
 
 def planned_of(plan: Plan[Changes]) -> PlannedChanges:
-    """Return the changes of a plan.
-
-    For a deletion alone, kops 0.1 and ``streams.reset`` store nothing but topic ids by name, in the guard.
-    """
-    guard = plan.guard
-    if not isinstance(guard.get("absent"), list):
-        return PlannedChanges(Changes(delete=tuple(guard)), (), {name: {"topic_id": topic_id} for name, topic_id in guard.items()})
-    return PlannedChanges(plan.arguments, tuple(guard["absent"]), guard.get("topics", {}))
+    """Return the changes of a plan."""
+    return PlannedChanges(plan.arguments, tuple(plan.guard["absent"]), plan.guard["topics"])
 
 
 def _refuse_moved(what: str, names: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ def _refuse_misplaced(piece: Piece, columns: RecordColumns, keys: pyarrow.Array,
     what = "has no key" if place < 0 else f"would be in partition {place} by the default partitioner of {old} partitions"
     raise Refused(
         f"{piece.topic}:{piece.partition} has a record at offset {at} that {what}: which task would read it after the move is not known",
-        hint="a state file moves what the changelogs hold, whatever the input is: `kops state init APPLICATION --capture FILE` drafts one",
+        hint="a state file moves what the changelogs hold, whatever the input is: `kops state init APPLICATION` writes a template",
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kops.formats.batches.columns import RecordColumns
     from kops.spark.programs.models import Run, StoreTask
     from kops.spark.programs.task_output import TaskOutput
-    from kops.spark.reading.batch_source import Piece, Read
+    from kops.spark.reading.batch_source import Read
 
 _TIME_BYTES = 8
 
@@ -32,7 +32,7 @@ def staged(run: Run, store: StoreTask, partition: int, written: TaskOutput, read
     Where the program gives no timestamp, as suppressions do not, that of a record is when it was sent, and is not compared.
     """
     wanted, timed = rows_wanted(run, store, written)
-    return compared(wanted, store, partition, read, timed=timed)
+    return _compared(wanted, store, partition, read, timed=timed)
 
 
 def rows_wanted(run: Run, store: StoreTask, written: TaskOutput) -> tuple[Rows, bool]:
@@ -47,13 +47,13 @@ def _at_time(rows: pyarrow.Table, time: int) -> pyarrow.Table:
     return rows.set_column(2, "timestamp", pyarrow.array([time] * len(rows), pyarrow.int64()))
 
 
-def compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:
+def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:
     """Stage what the changelog lacks of some rows; return the counts.
 
     :param wanted: the last row of each key, or its versions
     :param timed: timestamps are compared too
     """
-    held = newest(store, _rows_held(store, partition, read))
+    held = _newest(store, _rows_held(store, partition, read))
     counts = {"headers": False, "keys": 0, "held": 0, "expired": 0}
 
     def rows() -> Iterator[pyarrow.RecordBatch]:
@@ -78,7 +78,7 @@ def _any_headers(rows: pyarrow.Table) -> bool:
     return bool(compute.any(compute.greater(compute.binary_length(rows["headers"]), 0)).as_py())
 
 
-def newest(store: StoreTask, tables: Iterable[pyarrow.Table]) -> Rows:
+def _newest(store: StoreTask, tables: Iterable[pyarrow.Table]) -> Rows:
     """Return the last row of each key of a changelog, or its versions."""
     changelogs = Changelogs(store.stage, [store], repeating=[store.changelog])
     for table in tables:
@@ -103,13 +103,7 @@ def _rows_held(store: StoreTask, partition: int, read: Read) -> Iterator[pyarrow
     if store.snapshot is not None:
         yield from snapshot_rows(store.snapshot, partition)
     elif store.held is not None:
-        yield from rows_of(store.held, read)
-
-
-def rows_of(piece: Piece, read: Read) -> Iterator[pyarrow.Table]:
-    """Yield the rows of a changelog's partition."""
-    for columns in read(piece):
-        yield _held(columns)
+        yield from map(_held, read(store.held))
 
 
 def latest_window(rows: Rows, store: StoreTask) -> int | None:

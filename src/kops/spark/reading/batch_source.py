@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.times import ANY_TIME, Times
 from kops.formats.batches.columns import are_within
 from kops.formats.batches.header import UnreadableBatch
-from kops.formats.xxhash64_columns import key_hashes, record_hashes
+from kops.formats.xxhash64_columns import record_hashes
 from kops.spark.driver.watch import reporting
 from kops.spark.frames import by_task
 from kops.spark.reading.gathering import gathered, newest_of_each_key
@@ -114,7 +114,7 @@ class Piece:
     """What a task reads of a partition: from ``start`` up to, but not including, ``end``.
 
     :param trimmed: whether the application has read earlier records, which are gone
-    :param one_key_in: and ``times``: as in ``TopicRange``
+    :param times: as in ``TopicRange``
     """
 
     topic: str
@@ -123,7 +123,6 @@ class Piece:
     end: int
     read_committed: bool = False
     trimmed: bool = False
-    one_key_in: int = 1
     times: Times = ANY_TIME
 
     def records(self, settings: Mapping[str, str], folder: str | None = None) -> Iterator[RecordColumns]:
@@ -147,13 +146,11 @@ class Piece:
             consumer.close()
 
     def sampled(self, records: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
-        """Leave out the keys and the times that are not wanted."""
+        """Leave out the times that are not wanted."""
         for columns in records:
             found = columns
             if self.times != ANY_TIME:
                 found = found.where(are_within(found.timestamps, self.times))
-            if self.one_key_in != 1:
-                found = found.where(key_hashes(found).view("int64") % self.one_key_in == 0)
             if len(found):
                 yield found
 
@@ -176,7 +173,7 @@ def piece_of(wanted: TopicRange, partition: int) -> Piece | None:
     start, end = wanted.ranges.get(partition, (0, 0))
     if start >= end:
         return None
-    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed, wanted.one_key_in, wanted.times)
+    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed, wanted.times)
 
 
 @dataclass(frozen=True)

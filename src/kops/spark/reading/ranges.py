@@ -31,7 +31,6 @@ class TopicRange:
     :param split: let several tasks read a large partition
     :param without: partition -> offsets to leave out
     :param times: read the records with these timestamps only
-    :param one_key_in: read the records of a share of the keys, chosen by their hash; of those without a key, by their value
     :param begins: partition -> the offset where the application started to read it, if that was not 0
     """
 
@@ -43,7 +42,6 @@ class TopicRange:
     begins: Mapping[int, int] = field(default_factory=dict)
     without: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     times: Times = ANY_TIME
-    one_key_in: int = 1
 
     @property
     def records(self) -> int:

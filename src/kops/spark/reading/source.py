@@ -83,8 +83,7 @@ class KafkaSource:
         if wanted.split and max(end - start for start, end in ranges.values()) > SPLIT_RECORDS:
             reader = reader.option("maxRecordsPerPartition", SPLIT_RECORDS)
         columns = ["key", "value", "partition", "offset", "unix_micros(timestamp) div 1000 as timestamp_ms"]
-        rows = reader.load().selectExpr(*columns, *(["headers"] if wanted.headers else []))
-        return rows if wanted.one_key_in == 1 else rows.where(f"pmod(xxhash64(coalesce(key, value)), {wanted.one_key_in}) = 0")
+        return reader.load().selectExpr(*columns, *(["headers"] if wanted.headers else []))
 
     def newest(self, wanted: TopicRange) -> DataFrame:
         """Return the records, with headers; older records of a key may be left out."""

@@ -46,8 +46,8 @@ def said(run_kops, home):
 
 
 REFUSED = {
-    ("rebuild", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check -B 127.0.0.1:1` compares them",
-    ("verify", "state.yaml"): "--app takes the place of FILE: leave out one of them; `kops state check -B 127.0.0.1:1` compares them",
+    ("rebuild", "state.yaml"): "--app takes the place of FILE: leave out one of them",
+    ("verify", "state.yaml"): "--app takes the place of FILE: leave out one of them",
     (
         "diff",
         "--on-error",
@@ -68,10 +68,7 @@ REFUSED = {
     ): "--into writes to another application, so --write replace does not apply",
     ("repartition", "state.yaml", "--partitions", "6"): "--app takes the place of FILE: leave out one of them",
     ("repartition", "--partitions", "6", "--store", "counts"): "with --app all stores of the program move: leave out --store",
-    ("verify", "--capture", "c.json"): "--capture compares a FILE with the program, and --app is the program itself",
     ("query", "--all", "--no-network"): "--no-network goes with --from input: a changelog is read without the program",
-    ("check",): "Missing argument 'FILE'.",
-    ("check", "state.yaml", "--first", "0"): "Invalid value for '--first': 0 is not in the range x>=1.",
 }
 
 
@@ -95,33 +92,6 @@ def test_a_system_without_namespaces_runs_no_program_alone(said, capture, monkey
 def test_what_moves_an_application_needs_all_of_its_stores(said, capture, arguments):
     line = said(5, "rebuild", *arguments, "--app", capture())
     assert line.startswith(f"{arguments[0]} needs all stores of the program, and store ")
-
-
-def test_a_check_needs_a_capture_of_the_same_application(said, capture, home):
-    source = {"topic": "clicks", "key": "string", "value": "string"}
-    stores = {name: {"from": source, "aggregate": {"count": True}} for name in ("counts", "others")}
-    for application in ("another", CAPTURED["application_id"]):
-        body = {"application": application, "streams": {"version": "4.3"}, "stores": stores}
-        (home / "state.yaml").write_text(json.dumps(body), encoding="utf-8")
-        line = said(2, "check", "state.yaml", "--app", capture())
-        if application == "another":
-            assert line == f"c.json is of {CAPTURED['application_id']}, and state.yaml of another"
-        else:
-            assert line.startswith(
-                f"c.json has no store with the changelog {application}-others-changelog, which store others of state.yaml"
-            )
-
-
-def test_a_check_cannot_tell_of_a_store_that_the_program_cannot_compute(run_kops, capture, home):
-    all_stores = [{**each, "kind": "versioned"} if each["name"] == "of-users" else each for each in CAPTURED["stores"]]
-    (store,) = [each for each in all_stores if each["name"] == "of-users"]
-    source = {"topic": "clicks", "key": "string", "value": "string"}
-    stores = {"of-users": {"from": source, "aggregate": {"count": True}, "changelog": store["changelog"]}}
-    body = {"application": CAPTURED["application_id"], "streams": {"version": "4.3"}, "stores": stores}
-    (home / "state.yaml").write_text(json.dumps(body), encoding="utf-8")
-    done = run_kops("state", "check", "state.yaml", "--app", capture(stores=all_stores), "-o", "json", "-B", "127.0.0.1:1")
-    assert (done.code, done.json[0]["status"], done.json[0]["equal"]) == (7, "unclear", 0)
-    assert "how long it keeps versions could not be read" in done.json[0]["reasons"][0]
 
 
 @pytest.mark.parametrize("verb", ["rebuild", "verify", "diff", "query"])

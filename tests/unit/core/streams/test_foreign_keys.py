@@ -153,13 +153,6 @@ def test_only_tables_of_answers_have_values_that_are_certain(capture):
     assert {name for name, found in doubts.items() if said in found.lasting} == {"counts", "notes-2"}
 
 
-def test_a_program_that_runs_as_a_whole_gets_answers_between_others(capture):
-    doubts = {each.name: doubts_about(capture, each, {}, whole=True) for each in capture.stores}
-    said = "foreign-key joins fill it, whose answers came between other records, and between which is not known"
-    assert {name for name, found in doubts.items() if said in found.of_times} == {"found-1-store", "found-2-store"}
-    assert {name for name, found in doubts.items() if said in found.lasting} == {"counts", "notes-2"}
-
-
 def test_before_3_0_suppliers_are_wrapped(capture):
     def wrapped(node):
         if not isinstance(node, Processor):

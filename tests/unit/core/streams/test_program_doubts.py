@@ -44,12 +44,6 @@ def doubts(capture, name, partitions=OF_ONE):
     return [*found.of_order, *found.lasting]
 
 
-def doubts_of_a_shadow(capture, name):
-    """Return those about the program as a whole, which calls all that is its own."""
-    found = doubts_about(capture, store(capture, name), OF_ONE, whole=True)
-    return [*found.of_order, *found.lasting]
-
-
 def varied(capture, *names, partitions=OF_ONE):
     others = [number for number in in_order(capture) if number not in (3, 4)]  # those of the foreign-key join are always open
     return open_to_order(capture, [store(capture, name) for name in names], others, partitions)
@@ -218,8 +212,6 @@ def test_interceptors_that_may_change_records(sure, given):
     for side in ("main_consumer", "producer"):
         (said,) = doubts(replace(sure, settings=replace(sure.settings, **{side: {"interceptor.classes": given}})), "counts")
         assert said == "interceptors of its clients are not called here, and may change records: com.acme.Mask, com.acme.Sign"
-        (said,) = doubts_of_a_shadow(replace(sure, settings=replace(sure.settings, **{side: {"interceptor.classes": given}})), "counts")
-        assert said == "interceptors of its clients may change records: com.acme.Mask, com.acme.Sign"
     traced = "io.opentelemetry.instrumentation.kafkaclients.v2_6.TracingProducerInterceptor"
     assert doubts(replace(sure, settings=replace(sure.settings, producer={"interceptor.classes": [traced]})), "counts") == []
 
@@ -227,9 +219,6 @@ def test_interceptors_that_may_change_records(sure, given):
 def test_who_makes_the_clients(sure):
     (said,) = doubts(replace(sure, client_supplier="com.acme.Clients"), "counts")
     assert said.startswith("its clients are made by com.acme.Clients, which is not asked here")
-    assert doubts_of_a_shadow(replace(sure, client_supplier="com.acme.Clients"), "counts") == [
-        "its clients are made by com.acme.Clients, which may change what they read and write"
-    ]
     of_library = "org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier"
     assert doubts(replace(sure, client_supplier=of_library), "counts") == []
 
@@ -242,7 +231,6 @@ def test_what_lets_rocksdb_drop_entries(sure):
     (said,) = doubts(by("FIFO", "setCompactionFilter"), "counts")
     assert said.startswith("com.acme.Bounded may let RocksDB drop or change entries of its stores")
     assert said.endswith("by FIFO, setCompactionFilter")
-    assert doubts_of_a_shadow(by("FIFO"), "counts") != []
     (said,) = doubts(replace(sure, rocksdb_setter=RocksDBSetter("com.acme.Bounded")), "counts")
     assert said.endswith("with options that could not be read")
     in_memory = tuple(replace(store, persistent=False) for store in sure.stores)

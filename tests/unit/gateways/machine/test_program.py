@@ -64,7 +64,7 @@ def test_a_class_that_a_newer_library_has_elsewhere_is_no_missing_jar():
     noted = {"problem": "no", "error": "NoClassDefFoundError: x", "missing_class": "org.apache.kafka.common.utils.Moved"}
     for error in (program_failure({**TOLD, **thrown, "trace": by_runner}), failure_of({**noted, "trace": by_runner}, "the command")):
         assert error.message.startswith("the tasks of this Kafka Streams cannot be run one by one: ")
-        assert "--shadow" in error.hint
+        assert "kops state diff" in error.hint
     for error in (program_failure({**TOLD, **thrown, "trace": by_program}), failure_of({**noted, "trace": by_program}, "the command")):
         assert error.message.endswith("the class path lacks org.apache.kafka.common.utils.Moved")
 
@@ -84,6 +84,6 @@ def test_what_a_library_lacks_is_not_blamed_on_the_program(error, message, frame
     failure = {**TOLD, **RECORD, "class": error, "message": message, "trace": f"{error}: {message}\n\tat {frame}\n"}
     shown = program_failure(failure)
     assert shown.message == f"the tasks of this Kafka Streams cannot be run one by one: {error}: {message}"
-    assert "--shadow" in shown.hint
+    assert "kops state diff" in shown.hint
     by_program = program_failure({**failure, "message": "no", "trace": f"{error}: no\n\tat app//com.acme.Totals.add(Totals.java:12)\n"})
     assert by_program.message.startswith(f"the program threw {error}: no in com.acme.Totals.add")

@@ -1,58 +1,55 @@
-"""The arguments of state plans: those of kops 0.1 are read, and nothing of them is lost."""
+"""The arguments of state plans: nothing is lost on their way to a file and back."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.core.plan import plan_from_json
+from kops.core.models import CommittedOffset, NewTopic, TopicPartition
+from kops.core.plan import Plan, plan_from_json
 from kops.operations.protocol.registry import typed
-from kops.operations.state.arguments import StateArguments, log_starts
-from support.older_moves import FOLDER, KINDS
+from kops.operations.state.arguments import StateArguments, StoreWrite, log_starts
+from kops.operations.state.internal_topics import TopicChange
 
-READ_ELSEWHERE = {"watched", "backwards"}
-"""The first is in the guard too; the second is now said of each store."""
-
-
-def older(kind):
-    return json.loads((FOLDER / kind / "plan.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_older_arguments_are_kept_whole(kind):
-    body = older(kind)["arguments"]
-    kept = StateArguments.of_json(body).as_json()
-    assert {name: kept[name] for name in body.keys() - READ_ELSEWHERE - {"stores"}} == {
-        name: value for name, value in body.items() if name not in READ_ELSEWHERE | {"stores"}
-    }
-    for name, store in body["stores"].items():
-        assert {field: kept["stores"][name][field] for field in store} == store
-    assert StateArguments.of_json(json.loads(json.dumps(kept))) == StateArguments.of_json(body)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_older_plans_are_typed_by_their_operation(kind):
-    plan = typed(plan_from_json({name: value for name, value in older(kind).items() if name != "digest"}))
-    assert isinstance(plan.arguments, StateArguments)
-    assert plan.operation == f"state.{kind}"
+STORE = StoreWrite("a-s-changelog", "/stage", {0: {"records": 2}}, backwards=True, staged_headers=True, facts={"keys": 2})
+ARGUMENTS = StateArguments(
+    application="a",
+    exactly_once=True,
+    master="local[*]",
+    stores={"s": STORE},
+    grow={"in": 3},
+    commit={TopicPartition("in", 0): CommittedOffset(7, "m"), TopicPartition("in", 1): None},
+    prior={TopicPartition("in", 0): None, TopicPartition("in", 1): CommittedOffset(5, "")},
+    repartitions=("a-r-repartition",),
+    open=("delete local state",),
+    is_undo=True,
+    state_file="/s.yaml",
+    offsets_of="b",
+    facts={"archives": ["/x"]},
+)
+PLAN = Plan("state.rebuild", "", "cluster-1", "test", (), arguments=ARGUMENTS)
 
 
-def test_damaged_arguments_are_refused():
-    body = {name: value for name, value in older("rebuild").items() if name != "digest"}
-    del body["arguments"]["stores"]["totals"]["contents"]
+@pytest.mark.parametrize("arguments", [ARGUMENTS, StateArguments("a", exactly_once=False, master="", stores={})])
+def test_nothing_is_lost(arguments):
+    assert StateArguments.of_json(json.loads(json.dumps(arguments.as_json()))) == arguments
+
+
+def test_plans_are_typed_by_their_operation():
+    assert typed(plan_from_json(json.loads(json.dumps(PLAN.as_json())))) == PLAN
+
+
+@pytest.mark.parametrize("field", ["topics", "commit", "takes_back"])
+def test_damaged_arguments_are_refused(field):
+    body = json.loads(json.dumps(PLAN.as_json()))
+    del body["arguments"][field]
     with pytest.raises(UsageProblem, match="damaged"):
         typed(plan_from_json(body))
 
 
-def test_rebuild_backwards_of_older_kops_is_said_of_each_store():
-    body = {**older("rebuild")["arguments"], "backwards": True}
-    arguments = StateArguments.of_json(body)
-    assert arguments.is_undo
-    assert all(store.backwards for store in arguments.stores.values())
-
-
 def test_changelogs_that_are_recreated_begin_at_0():
-    plan = older("replace")
-    starts = log_starts(StateArguments.of_json(plan["arguments"]), plan["guard"]["changelog_ends"])
-    assert set(starts.values()) == {0}
-    assert len(starts) == 2
+    changelog = NewTopic("a-s-changelog", 2, 1, {})
+    ends = {"a-s-changelog:0": 40, "a-s-changelog:1": 41}
+    starts = log_starts(replace(ARGUMENTS, topics=(TopicChange(None, changelog),)), ends)
+    assert starts == {TopicPartition("a-s-changelog", 0): 0, TopicPartition("a-s-changelog", 1): 0}

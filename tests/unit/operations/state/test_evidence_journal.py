@@ -8,6 +8,7 @@ from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile import parse_state_file
 from kops.operations.protocol.journal import EntryStatus, Journal
+from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.evidence_journal import read_past
 
 AT = TopicPartition("in", 0)
@@ -47,10 +48,10 @@ def reset(before, after):
 
 
 def computed(operation="state.rebuild", stores=("own", "keyed"), commit=(), contents=None):
-    body = {name: {"changelog": f"app-{name}-changelog", "stage": "", "contents": contents or {}} for name in stores}
+    writes = {name: StoreWrite(f"app-{name}-changelog", "", contents or {}) for name in stores}
     write, prior = ({str(AT): offset(number)} for number in commit[::-1]) if commit else ({}, {})
-    kept = {"exactly_once": False, "master": "local[*]"}
-    return operation, {"application": "app", "stores": body, "commit": write, "prior": prior, **kept}
+    arguments = StateArguments("app", exactly_once=False, master="local[*]", stores=writes)
+    return operation, {**arguments.as_json(), "commit": write, "prior": prior}
 
 
 def repartition(grow=(), commit=()):

@@ -2,7 +2,6 @@
 
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 import numpy
 import pyarrow
@@ -21,7 +20,6 @@ from kops.gateways.machine.program import ProgramStart
 from kops.spark.programs import spill
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import DifferingKeys
-from kops.spark.programs.shadow import ShadowTask, compare_with_shadow
 from kops.spark.programs.spill import zip_parts
 from kops.spark.programs.stores import staged, unexpired_rows
 from kops.spark.programs.task_output import TaskOutput
@@ -143,26 +141,6 @@ def test_versions_are_those_of_the_whole_log(tmp_path_factory, limit, orders, he
 @given(LIMITS, ROWS)
 def test_versions_as_records(tmp_path_factory, limit, rows):
     same(tmp_path_factory, limit, {"history_ms": 15, "as_records": True}, [rows], [])
-
-
-@pytest.mark.parametrize("limit", [0, 1 << 30])
-@pytest.mark.parametrize("options", [{}, {"history_ms": 15}])
-def test_a_shadow_that_holds_the_same_differs_in_nothing(tmp_path, monkeypatch, limit, options):
-    from types import SimpleNamespace
-
-    monkeypatch.setattr(spill, "LIMIT", limit)
-    rows = [(b"%d" % (at % 9), None if at % 7 == 0 else b"%d" % at, at, b"") for at in range(40)]
-
-    class Here:
-        def by_task(self, count, _schema, give):
-            found = [SimpleNamespace(**row) for number in range(count) for table in give(number, reader(rows)) for row in table.to_pylist()]
-            return SimpleNamespace(collect=lambda: found)
-
-    task = ShadowTask(store(tmp_path, **options), PARTITION, HELD, timed=True)
-    counts = compare_with_shadow(Here(), [task])["counts"]
-    assert counts.staged.contents == {}
-    assert counts.keys == counts.live[PARTITION] > 0
-    assert not list(Path(task.store.stage).iterdir())
 
 
 def test_what_is_staged(tmp_path):

@@ -18,7 +18,6 @@ import java.util.function.UnaryOperator;
  */
 public final class Agent {
     static final String KAFKA_STREAMS = "org/apache/kafka/streams/KafkaStreams";
-    private static final String STREAM_TASK = "org/apache/kafka/streams/processor/internals/StreamTask";
 
     /** What keeps time for itself, and not for what it computes: logs, metrics, the JDK; and clients of registries, whose answers do not change. */
     private static final List<String> UNWATCHED = List.of("java/", "javax/", "jdk/", "sun/", "com/sun/", "kops/", "org/apache/kafka/",
@@ -42,16 +41,13 @@ public final class Agent {
         final ClassLoader own = own();
         final UnaryOperator<byte[]> rewriter = made(own, "kops.rewrite.Rewriter");
         final UnaryOperator<byte[]> watcher = made(own, "kops.rewrite.Watcher");
-        final UnaryOperator<byte[]> schedules = made(own, "kops.rewrite.ScheduleWatcher");
         final UnaryOperator<byte[]> silencer = made(own, "kops.rewrite.Silencer");
-        final boolean watches = session.runs() || session.shadows();
         instrumentation.addTransformer(new ClassFileTransformer() {
             @Override
             public byte[] transform(
                     final ClassLoader loader, final String name, final Class<?> before, final ProtectionDomain domain, final byte[] bytes) {
                 if (METRICS.equals(name)) return silencer.apply(bytes);
-                if (STREAM_TASK.equals(name)) return session.shadows() ? watched(schedules, name, bytes) : null; // a runner counts them itself
-                if (!KAFKA_STREAMS.equals(name)) return watches && loader != null && isWatched(name) ? watched(watcher, name, bytes) : null;
+                if (!KAFKA_STREAMS.equals(name)) return session.runs() && loader != null && isWatched(name) ? watched(watcher, name, bytes) : null;
                 try {
                     return rewriter.apply(bytes);
                 } catch (final Throwable error) { // an exception here would be swallowed, and the program would run

@@ -1,8 +1,6 @@
 package kops.agent;
 
-import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -13,11 +11,9 @@ public final class Hook {
     private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
     private static final Set<String> REFERRED = ConcurrentHashMap.newKeySet();
     private static final Set<String> INITIAL = ConcurrentHashMap.newKeySet();
-    private static final Map<String, Integer> SCHEDULED = new ConcurrentHashMap<>();
     private static final int MOST_INITIAL = 10_000;
     private static final String ENVIRONMENT = ": System.getenv";
     private static volatile Thread watched;
-    private static volatile String named;
 
     private Hook() {}
 
@@ -26,25 +22,21 @@ public final class Hook {
         session.supplied(supplier);
     }
 
-    /** Called with the first two arguments of a constructor that is given a Topology; never returns, but to a shadow's own. */
+    /** Called with the first two arguments of a constructor that is given a Topology; never returns. */
     public static synchronized void constructed(final Object topology, final Object config) {
-        if (!session.isShadowing()) session.constructed(topology, config);
+        session.constructed(topology, config);
     }
 
     /** Called by a constructor that is given no Topology, which only a changed library calls from outside. */
     public static synchronized void unknown(final String descriptor) {
-        if (!session.isShadowing()) session.fail("this library constructs KafkaStreams in a way that kops does not know: KafkaStreams" + descriptor, null);
+        session.fail("this library constructs KafkaStreams in a way that kops does not know: KafkaStreams" + descriptor, null);
     }
 
     /** Called before a call of a clock and the like; counts where a task runs, but not where that only loads a class, as from a jar in a jar. */
     public static void seen(final String call) {
-        final boolean counts = isWatched(Thread.currentThread());
+        final boolean counts = Thread.currentThread() == watched;
         if (counts && !SEEN.contains(call) && !loads()) SEEN.add(call);
         if (!counts && isInitial(call)) initial(call);
-    }
-
-    private static boolean isWatched(final Thread thread) {
-        return thread == watched || named != null && thread.getName().contains(named);
     }
 
     private static void initial(final String call) {
@@ -70,21 +62,11 @@ public final class Hook {
      * of tasks such a reference is an initial call.
      */
     public static void referred(final String call) {
-        if (call.endsWith(ENVIRONMENT) && !isWatched(Thread.currentThread())) {
+        if (call.endsWith(ENVIRONMENT) && Thread.currentThread() != watched) {
             initial(call);
         } else {
             REFERRED.add(call);
         }
-    }
-
-    /**
-     * Called by a task of a shadow before a punctuator is scheduled in it.
-     *
-     * @param task its org.apache.kafka.streams.processor.TaskId
-     * @param type an org.apache.kafka.streams.processor.PunctuationType
-     */
-    public static void scheduled(final Object task, final Object type) {
-        SCHEDULED.merge(type + "." + task, 1, Integer::sum);
     }
 
     /** Called by the runner before a task, which this thread runs. */
@@ -93,19 +75,9 @@ public final class Hook {
         watched = thread;
     }
 
-    /** Called by a shadow before its threads start. */
-    public static void watchNamed(final String part) {
-        named = part;
-    }
-
     /** What constructors and static initializers called outside of tasks, as while the program started, and references to the environment. */
     public static Set<String> initialCalls() {
         return new TreeSet<>(INITIAL);
-    }
-
-    /** How many punctuators the tasks of a shadow have scheduled, by type and task, such as STREAM_TIME.0_1. */
-    public static Map<String, Integer> schedules() {
-        return new TreeMap<>(SCHEDULED);
     }
 
     /** What was seen of the task, and all references. */

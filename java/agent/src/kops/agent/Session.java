@@ -36,7 +36,6 @@ final class Session {
     private final Path folder;
     private final Properties settings = new Properties();
     private Object supplier;
-    private boolean shadowing;
 
     Session(final Path folder) throws IOException {
         this.folder = folder;
@@ -53,17 +52,8 @@ final class Session {
         return "run".equals(setting("mode"));
     }
 
-    boolean shadows() {
-        return "shadow".equals(setting("mode"));
-    }
-
-    /** Whether a shadow has begun, which constructs a KafkaStreams of its own. */
-    boolean isShadowing() {
-        return shadowing;
-    }
-
     void supplied(final Object given) {
-        if (!shadowing) supplier = given;
+        supplier = given;
     }
 
     /** That of the program's KafkaClientSupplier; null where it is the library's default. */
@@ -76,18 +66,17 @@ final class Session {
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("pid", ProcessHandle.current().pid());
         write("started-" + ProcessHandle.current().pid() + ".json", facts);
-        if (runs() || shadows()) endWith(setting("processes").split(","));
+        if (runs()) endWith(setting("processes").split(","));
     }
 
     void constructed(final Object topology, final Object config) {
         try {
             if (runs()) run(topology, config);
-            else if (shadows()) shadow(topology, config);
             else write("capture.json", new Capture(this, topology, config).facts());
         } catch (final Throwable error) {
-            fail(runs() ? "the runner failed" : shadows() ? "the shadow failed" : "cannot read the topology", error);
+            fail(runs() ? "the runner failed" : "cannot read the topology", error);
         }
-        end(runs() || shadows() ? 0 : CAPTURED);
+        end(runs() ? 0 : CAPTURED);
     }
 
     /**
@@ -127,13 +116,6 @@ final class Session {
         }
         endWith(taker.getProperty("process"));
         return taker;
-    }
-
-    /** Run the program itself, under another application.id; it and kops speak by files in the folder. */
-    private void shadow(final Object topology, final Object config) throws Exception {
-        shadowing = true;
-        final Method method = runner(topology).getMethod("run", Object.class, Object.class, Object.class, Path.class, Properties.class);
-        method.invoke(null, topology, config, supplier, folder, settings);
     }
 
     private Class<?> runner(final Object topology) throws IOException, ClassNotFoundException {

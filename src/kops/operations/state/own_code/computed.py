@@ -73,7 +73,7 @@ def compute_by_program(
         partitions, more = plan.partitions, _of_no_network(program, ran)
         stores = {store.name: store for store in program.capture.stores}
         return [
-            judged(
+            _judged(
                 engine,
                 program.capture,
                 found,
@@ -95,7 +95,7 @@ def _of_no_network(program: ProgramRun, ran: Mapping[int, Ran]) -> tuple[Exactne
     return (Exactness("C", (f"the library dropped {skipped:,} records, and {why}",)),)
 
 
-def judged(
+def _judged(
     engine: Engine,
     capture: Capture,
     facts: StoreFacts,

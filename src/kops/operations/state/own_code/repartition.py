@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kops.spark.programs.relaid import Check
 
 _WINDOWS = (captured.WINDOW, captured.TIMESTAMPED_WINDOW)
-_BY_FILE = "a state file moves what the changelogs hold without the program: `kops state init APPLICATION --capture FILE` drafts one"
+_BY_FILE = "a state file moves what the changelogs hold without the program: `kops state init APPLICATION` writes a template"
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ from kops.operations.engine.spark import Engine, spark_folder
 from kops.operations.state.from_snapshot import BaseSnapshot
 from kops.operations.state.own_code.memory import Memory
 from kops.operations.state.own_code.stores import launch_settings
-from kops.operations.state.shadow_change import ShadowRun
 
-CONSTRUCTION_SECONDS = 120.0
+_CONSTRUCTION_SECONDS = 120.0
 """How long a program may take to construct KafkaStreams."""
 
 
@@ -34,7 +33,6 @@ class ProgramRun:
         these stores
     :param as_records: what is staged of versioned stores are the records to write, and not their versions
     :param folder: of the run, where it was started ahead
-    :param shadow: run it as a whole, beside the application; None: run its tasks
     :param memory: what its tasks may take; None: it is not looked at yet
     :param registries: that it asks through kops
     """
@@ -45,7 +43,6 @@ class ProgramRun:
     nothing_waits: bool = False
     as_records: bool = False
     folder: str | None = None
-    shadow: ShadowRun | None = None
     memory: Memory | None = None
     registries: Registries = field(default_factory=Registries)
 
@@ -69,7 +66,7 @@ def program_start(program: ProgramRun, folder: str) -> ProgramStart:
         process=os.getpid(),
         class_path=program.class_path,
         class_path_sha256=program.capture.class_path_sha256,
-        seconds=CONSTRUCTION_SECONDS,
+        seconds=_CONSTRUCTION_SECONDS,
         properties=launch_settings(program.capture),
         alone=program.alone,
         heap=program.memory.heap if program.memory else 0,

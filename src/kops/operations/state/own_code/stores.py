@@ -10,7 +10,6 @@ from kops.core.models import READ_COMMITTED, isolation_of
 from kops.core.secret_shapes import HIDDEN
 from kops.core.statefile import Form, StateFile
 from kops.core.statefile import Store as StateStore
-from kops.core.statefile.draft_program import OWN_TIMES, known_formats
 from kops.core.statefile.fields import nearest
 from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, PROGRAM, TABLE, VERSIONED, Aggregation, Windows
 from kops.core.statefile.models import SESSION as SESSIONS
@@ -28,7 +27,20 @@ _OF_CONNECTION = ("sasl.", "ssl.")
 _AT_ONCE = "exactly_once"
 _EXTRACTORS = "org.apache.kafka.streams.processor."
 _WALL_CLOCK_EXTRACTOR = f"{_EXTRACTORS}WallclockTimestampExtractor"
-_OWN_TIMES = [f"{_EXTRACTORS}{name}" for name in OWN_TIMES]
+_OWN_TIMES = [
+    f"{_EXTRACTORS}{name}" for name in ("FailOnInvalidTimestamp", "LogAndSkipOnInvalidTimestamp", "UsePartitionTimeOnInvalidTimestamp")
+]
+_SERDES = "org.apache.kafka.common.serialization."
+_FORMATS = {
+    "String": "string",
+    "Long": "long",
+    "Integer": "int",
+    "Short": "short",
+    "Double": "double",
+    "Float": "float",
+    "UUID": "uuid",
+}
+"""Formats of a state file, by the names of Kafka's own serdes."""
 _TYPES = {
     captured.TIMESTAMPED_KEY_VALUE: KEY_VALUE,
     captured.WINDOW: WINDOWS,
@@ -141,7 +153,7 @@ def _store(capture: Capture, store: captured.Store) -> StateStore:
     if not sources:
         raise Refused(f"store {store.name} is filled from no topic", hint="name others with --store")
     kind = _TYPES.get(store.kind or "", PLAIN)
-    key_form, value_form = map(Form, known_formats(capture, store))
+    key_form, value_form = Form(_format(capture, store.key, "key")), Form(_format(capture, _value(store), "value"))
     history_ms = store.history_retention_ms if kind == VERSIONED else None
     if reuses_source(capture, store):
         topic = Source(store.changelog, key_form, value_form)
@@ -165,6 +177,20 @@ def _store(capture: Capture, store: captured.Store) -> StateStore:
         history_ms=history_ms,
         changelog_settings=next((topic.settings for topic in found.changelogs if topic.name == store.changelog), None),
     )
+
+
+def _value(store: captured.Store) -> captured.Coder | None:
+    """Return what reads the values of a store, without their timestamps; None: the program's default."""
+    coder = store.value
+    return coder.inner["valueDeserializer"] if coder and "valueDeserializer" in coder.inner else coder
+
+
+def _format(capture: Capture, coder: captured.Coder | None, part: str) -> str:
+    """Return the format of a store's keys or values; bytes where only the program, or a registry, can read them."""
+    name = coder.name if coder else capture.settings.effective.get(f"default.{part}.serde")
+    if not isinstance(name, str) or not name.startswith(_SERDES):
+        return "bytes"
+    return _FORMATS.get(name.removeprefix(_SERDES).removeprefix("Serdes$").removesuffix("Serde").removesuffix("Deserializer"), "bytes")
 
 
 def refuse_moving(state_file: StateFile, unfit: Sequence[str], what: str) -> None:

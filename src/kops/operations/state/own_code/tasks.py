@@ -119,7 +119,7 @@ class ProgramTasks:
         found = {name: len(topic.partitions) for name, topic in self._services.kafka.topics.existing(named).items()}
         read = {topic.name for number in self.needed for topic in self._tasks[number].repartition_topics}
         missing = sorted((read | set(global_topics(self._capture))) - found.keys())
-        refuse_missing(self._state_file.application, missing)
+        _refuse_missing(self._state_file.application, missing)
         return found
 
     def tasks_of(self, facts: StoreFacts, *, replacing: bool) -> int:
@@ -131,7 +131,7 @@ class ProgramTasks:
         found = self._capture.subtopology_of(facts.store.name)
         tasks, there = count_of(self._capture, found.number, self.partitions) if found else 0, len(facts.changelog_bounds)
         if not (replacing and there < tasks):
-            refuse_other_count(facts, tasks, "; --write replace recreates the changelog" if there < tasks else "")
+            _refuse_other_count(facts, tasks, "; --write replace recreates the changelog" if there < tasks else "")
         return tasks
 
     def run(self, program: ProgramRun, folder: str) -> Run:
@@ -172,8 +172,7 @@ class ProgramTasks:
         found = []
         for topic in self._tasks[number].source_topics or ():
             ranges = {place.partition: self._range(place) for place in self._bounds if place.topic == topic}
-            one_key_in = self._cut.one_key_in.get(topic, 1)
-            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed, one_key_in=one_key_in))
+            found.append(TopicRange(topic, ranges, read_committed=self._state_file.reads_committed))
         return found
 
     def _range(self, place: TopicPartition) -> tuple[int, int]:
@@ -227,7 +226,7 @@ class ProgramTasks:
         for name, found in self._facts.items():
             if self._capture.subtopology_of(name) == here:
                 as_records = self._as_records and found.store.history_ms is not None
-                yield store_task(self._state_file, found, partition, self._written[name], self.stages[name], as_records=as_records)
+                yield _store_task(self._state_file, found, partition, self._written[name], self.stages[name], as_records=as_records)
 
     def _read_waiting(self) -> dict[tuple[str, int], list[Key]]:
         """Read the records of repartition topics that the application has yet to process."""
@@ -243,7 +242,7 @@ class ProgramTasks:
         return found
 
 
-def refuse_missing(application: str, topics: Sequence[str], hint: str = "") -> None:
+def _refuse_missing(application: str, topics: Sequence[str], hint: str = "") -> None:
     """Refuse where topics that a program reads do not exist.
 
     :raises Refused: naming them
@@ -272,10 +271,10 @@ def refuse_lost_repartitions(services: Services, capture: Capture, stores: Colle
     if missing:
         first = read[missing[0]]
         hint = repartition_gone(first.name, partitions_of_repartition(capture, first.name, partitions), first.settings)
-        refuse_missing(capture.application, missing, hint)
+        _refuse_missing(capture.application, missing, hint)
 
 
-def refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:
+def _refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:
     """Refuse a store whose changelog has more or fewer partitions than tasks fill.
 
     :param more: another hint
@@ -289,7 +288,7 @@ def refuse_other_count(facts: StoreFacts, tasks: int, more: str = "") -> None:
         )
 
 
-def store_task(
+def _store_task(
     state_file: StateFile, facts: StoreFacts, partition: int, written: str, stage: str, *, as_records: bool = False
 ) -> StoreTask:
     """Return what a task compares of a partition of a store.
