@@ -17,12 +17,14 @@ from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
 from kops.cli.state.shared import (
     PROGRAM_DECIDES,
+    Source,
     chosen_stores,
     exit_code,
     no_network_option,
     refuse_early,
     wait_option,
     wait_until_stopped,
+    with_source,
 )
 from kops.cli.state.snapshot import restore, snapshot
 
@@ -47,14 +49,14 @@ def group() -> None:
     """Rebuild, verify, ask, keep and move a Kafka Streams application's state.
 
     The stores are computed again from their topics, up to the application's committed offsets, and compared with their changelogs.
+    SOURCE is a state file, which says how, or what `kops streams capture` wrote of the program, which then computes them.
     """
 
 
 def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument and the options that every verb has; the command gets the state file and ``how``."""
 
-    @click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
-    @click.option("--app", metavar="CAPTURE", type=click.Path(), help="Compute by the program of `kops streams capture`, not by a FILE.")
+    @with_source
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
     @click.option(
@@ -70,8 +72,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def wrapped(
         *,
-        file: str | None,
-        app: str | None,
+        source: Source,
         stores: tuple[str, ...],
         at: str,
         archives: tuple[str, ...],
@@ -87,10 +88,10 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from kops.operations.state.input_offsets import parse_cut
 
         session: Session = click.get_current_context().obj
-        if app is not None:
-            _refuse_with_app(file=file, on_error=on_error)
+        if source.captured and on_error == "skip":
+            raise click.UsageError(PROGRAM_DECIDES)
         moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
-        state_file, program = chosen_stores(session, file, app, stores, moves=moves, no_network=no_network)
+        state_file, program = chosen_stores(session, source, stores, moves=moves, no_network=no_network)
         compute_options = ComputeOptions(
             at=parse_cut(at, session.now()),
             skip_undecodable=on_error == "skip",
@@ -103,14 +104,6 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(session, state_file, compute_options, **rest)
 
     return wrapped
-
-
-def _refuse_with_app(*, file: str | None, on_error: str) -> None:
-    """Refuse what a program cannot do, and say what to do instead."""
-    if file is not None:
-        raise click.UsageError("--app takes the place of FILE: leave out one of them")
-    if on_error == "skip":
-        raise click.UsageError(PROGRAM_DECIDES)
 
 
 def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str | None, replaces: bool) -> None:

@@ -7,13 +7,13 @@ import click
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import PROGRAM_DECIDES, chosen_stores, no_network_option
+from kops.cli.state.shared import PROGRAM_DECIDES, chosen_stores, no_network_option, source_of
 
 
 @click.command("query", cls=Command)
-@click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
+@click.argument("file", metavar="[SOURCE]", type=click.Path(), required=False)
 @click.argument("key", metavar="[KEY]", required=False)
-@click.option("--app", metavar="CAPTURE", type=click.Path(), help="The stores of the program of `kops streams capture`, without a FILE.")
+@click.option("--app", metavar="CAPTURE", type=click.Path(), help="The same as CAPTURE for SOURCE.")
 @click.option("--all", "whole", is_flag=True, help="The whole table instead of one key.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--at", metavar="POSITION", help="As of end, committed, @TIME, or an offset of the changelog. [default: now]")
@@ -41,7 +41,7 @@ def query(
     """Show one key, or a whole table, across all instances. Reads Kafka, never the instances.
 
     KEY is written in the format of the store's keys; windowed stores show each window of it. It is read from the changelog or, with
-    --from input, recomputed up to the committed offsets: by the program with --app. Exit code 1: no store has the key.
+    --from input, recomputed up to the committed offsets: by the program, if SOURCE is a capture. Exit code 1: no store has the key.
     """
     from kops.cli.state.view import show_answers
     from kops.operations.state.query import parse_moment
@@ -49,17 +49,18 @@ def query(
 
     if app is not None:
         if key is not None:
-            raise click.UsageError("--app takes the place of FILE: name a key, or --all for the whole table")
-        file, key = None, file
-        if on_error == "skip":
-            raise click.UsageError(PROGRAM_DECIDES)
-    if (file or app) and (key is None) == (not whole):
+            raise click.UsageError("--app takes the place of SOURCE: name a key, or --all for the whole table")
+        file, key = app, file
+    source = source_of(file, captured=app is not None)
+    if source.captured and on_error == "skip":
+        raise click.UsageError(PROGRAM_DECIDES)
+    if (key is None) == (not whole):
         raise click.UsageError("name either a key, or --all for the whole table")
     if no_network and origin != "input":
         raise click.UsageError("--no-network goes with --from input: a changelog is read without the program")
     position = parse_moment(at, origin, session.now())
     runs = origin == "input"
-    state_file, program = chosen_stores(session, file, app, stores, no_network=no_network, reused=True, runs=runs)
+    state_file, program = chosen_stores(session, source, stores, no_network=no_network, reused=True, runs=runs)
     found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master, program=program)
     session.note(*found.notes)
     show_answers(session, found.rows)

@@ -8,12 +8,11 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import movable_stores, no_network_option, refuse_early, wait_option, wait_until_stopped
+from kops.cli.state.shared import Source, movable_stores, no_network_option, refuse_early, wait_option, wait_until_stopped, with_source
 
 
 @click.command("repartition", cls=Command)
-@click.argument("file", metavar="[FILE]", type=click.Path(), required=False)
-@click.option("--app", metavar="CAPTURE", type=click.Path(), help="The program of `kops streams capture` judges the move, not a FILE.")
+@with_source
 @click.option("--partitions", metavar="N", type=click.IntRange(1, 2**31 - 1), help="The new number of partitions.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be undone.")
@@ -28,8 +27,7 @@ from kops.cli.state.shared import movable_stores, no_network_option, refuse_earl
 def repartition(
     session: Session,
     *,
-    file: str | None,
-    app: str | None,
+    source: Source,
     partitions: int | None,
     stores: tuple[str, ...],
     grow_inputs: bool,
@@ -47,15 +45,15 @@ def repartition(
     the application after it has drained its repartition topics: records still in them could reach a task without their key's state. The
     previous state is kept until --confirm-done, and undo restores it. After a kill, `kops journal finish` does the rest.
 
-    With --app the application's own program also runs over its input as it would lie in N partitions, and nothing is moved where it
-    computes something else than the changelogs hold.
+    If SOURCE is a capture, the application's own program also runs over its input as it would lie in N partitions, and nothing is moved
+    where it computes something else than the changelogs hold.
     """
     from kops.operations.state.repartition import forget_kept, plan_repartition
     from kops.operations.state.repartition_inputs import InputChoice, parse_replaced_inputs
 
     if (partitions is None) == (not confirm_done):
         raise click.UsageError("say --partitions N, or --confirm-done for an earlier move")
-    state_file, program = movable_stores(session, file, app, stores, partitions=partitions, no_network=no_network)
+    state_file, program = movable_stores(session, source, stores, partitions=partitions, no_network=no_network)
     if confirm_done:
         for stage in forget_kept(session.journal, state_file.application):
             session.note(f"deleted {stage}")

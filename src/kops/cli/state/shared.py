@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,11 +18,49 @@ if TYPE_CHECKING:
     from kops.operations.state.own_code.start import ProgramRun
 
 no_network_option = click.option(
-    "--no-network", is_flag=True, help="With --app: the program gets no network, where Linux can, but reads its schema registry."
+    "--no-network", is_flag=True, help="A program gets no network, where Linux can, but reads its schema registry."
 )
 wait_option = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 
-PROGRAM_DECIDES = "with --app the program itself decides what becomes of records that it cannot read: leave out --on-error"
+PROGRAM_DECIDES = "a program itself decides what becomes of records that it cannot read: leave out --on-error"
+
+
+class Source(NamedTuple):
+    """Where the stores of an application are read from.
+
+    :param captured: whether it is a program of ``kops streams capture``, and not a state file
+    """
+
+    path: str
+    captured: bool
+
+
+def with_source(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument SOURCE, whose kind its content decides, and its older form --app; the command gets ``source``."""
+
+    @click.argument("file", metavar="[SOURCE]", type=click.Path(), required=False)
+    @click.option("--app", metavar="CAPTURE", type=click.Path(), help="The same as CAPTURE for SOURCE.")
+    @wraps(command)
+    def wrapped(*, file: str | None, app: str | None, **rest: Any) -> Any:
+        if app is not None and file is not None:
+            raise click.UsageError("--app takes the place of SOURCE: leave out one of them")
+        return command(source=source_of(app or file, captured=app is not None), **rest)
+
+    return wrapped
+
+
+def source_of(path: str | None, *, captured: bool = False) -> Source:
+    """Return a source.
+
+    :param captured: it is named as a capture, whatever it holds
+    """
+    from kops.operations.streams.capture import is_capture
+
+    if path is None:
+        raise click.MissingParameter(
+            "Name a state file, or what `kops streams capture` wrote", param_type="argument", param_hint="'SOURCE'"
+        )
+    return Source(path, captured or is_capture(path))
 
 
 def refuse_early(session: Session, approval: Approval, names: Sequence[str] = ()) -> None:
@@ -47,8 +86,7 @@ def wait_until_stopped(session: Session, application: str, duration: str) -> Non
 
 def chosen_stores(
     session: Session,
-    file: str | None,
-    app: str | None,
+    source: Source,
     stores: tuple[str, ...],
     *,
     moves: str = "",
@@ -60,45 +98,41 @@ def chosen_stores(
 
     :param reused: of a program those are among them whose changelog is a topic that it reads
     :param runs: the program is run, and its changelogs are not only read
-
     :param stores: all when empty; of a program all that can be rebuilt, and a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
     :param no_network: the program gets none
     """
     from kops.operations.engine.state_files import read_state_file
 
-    if app is not None:
+    path = source.path
+    if source.captured:
         from kops.operations.streams.capture import load_capture
 
-        return _of_capture(session, load_capture(app), app, stores, moves=moves, no_network=no_network, reused=reused, runs=runs)
+        return _of_capture(session, load_capture(path), path, stores, moves=moves, no_network=no_network, reused=reused, runs=runs)
     if no_network:
-        raise click.UsageError("--no-network goes with --app: with a state file no program is run")
-    if file is None:
-        raise click.MissingParameter(param_type="argument", param_hint="'FILE'")
-    return read_state_file(file, stores), None
+        raise click.UsageError("--no-network is for a program: with a state file none is run")
+    return read_state_file(path, stores), None
 
 
 def movable_stores(
-    session: Session, file: str | None, app: str | None, stores: tuple[str, ...], *, partitions: int | None, no_network: bool
+    session: Session, source: Source, stores: tuple[str, ...], *, partitions: int | None, no_network: bool
 ) -> tuple[StateFile, ProgramRun | None]:
     """Return what is to move to another number of partitions, as ``chosen_stores`` does; of a program it is all of its stores.
 
     :param partitions: None: nothing moves
     """
-    if app is None:
-        return chosen_stores(session, file, app, stores, no_network=no_network)
+    if not source.captured:
+        return chosen_stores(session, source, stores, no_network=no_network)
     from kops.operations.state.own_code.registries import program_run
     from kops.operations.state.own_code.repartition import refuse_unmovable
     from kops.operations.state.own_code.stores import program_state_file, refuse_older_library, with_topics
     from kops.operations.streams.capture import load_capture
 
-    if file is not None:
-        raise click.UsageError("--app takes the place of FILE: leave out one of them")
     if stores:
-        raise click.UsageError("with --app all stores of the program move: leave out --store")
-    capture = with_topics(session, load_capture(app))
-    refuse_older_library(capture, app)
-    state_file, unfit = program_state_file(capture, app, ())
+        raise click.UsageError("all stores of a program move: leave out --store")
+    capture = with_topics(session, load_capture(source.path))
+    refuse_older_library(capture, source.path)
+    state_file, unfit = program_state_file(capture, source.path, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
     return state_file, program_run(session, capture, no_network=no_network)

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kops.config.files import read_json, read_text
+from kops.config.files import read_bytes, read_json, read_text
 from kops.config.properties import parse_properties
 from kops.core.durations import duration_text
 from kops.core.errors import ConfigError, OperationFailed, TimedOut, UsageProblem
 from kops.core.streams.capture import Capture
 from kops.core.streams.capture_differences import Difference, differences, internal_topics
-from kops.core.streams.capture_file import public_capture, read_capture
+from kops.core.streams.capture_file import FORMAT, public_capture, read_capture
 from kops.core.streams.topology import Topology, parse_topology
 from kops.gateways.machine.agent import LAUNCH, AgentRun, command_text, ended_text, printed_text, run_under_agent
 from kops.gateways.machine.jdk import find_java
@@ -27,6 +27,7 @@ _NO_AGENT = (
     " and launchers that clear the environment do not; give the java command itself"
 )
 _LACKING = re.compile(r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w.$/]+)")
+_MARK = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + rb'"')
 _TOO_OLD = "the agent needs Java 11 or newer; start the program with that for the capture"
 
 
@@ -122,6 +123,15 @@ def load_capture(path: str) -> Capture:
     :raises ConfigError: when it cannot be read, or is something else
     """
     return read_capture(read_json(Path(path), hint="kops streams capture --out FILE -- COMMAND writes a capture"), path)
+
+
+def is_capture(path: str) -> bool:
+    """Whether a file is one that ``kops streams capture`` wrote, of any version, whole or not; False too for one that cannot be read."""
+    try:
+        content = read_bytes(Path(path))
+    except ConfigError:  # who reads it says why
+        return False
+    return content.lstrip().startswith(b"{") and _MARK.search(content) is not None
 
 
 def read_program(path: str) -> tuple[Capture, Topology]:

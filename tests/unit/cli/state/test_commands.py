@@ -46,16 +46,15 @@ def said(run_kops, home):
 
 
 REFUSED = {
-    ("rebuild", "state.yaml"): "--app takes the place of FILE: leave out one of them",
-    ("verify", "state.yaml"): "--app takes the place of FILE: leave out one of them",
+    ("rebuild", "state.yaml"): "--app takes the place of SOURCE: leave out one of them",
+    ("verify", "state.yaml"): "--app takes the place of SOURCE: leave out one of them",
     (
         "diff",
         "--on-error",
         "skip",
-    ): "with --app the program itself decides what becomes of records that it cannot read: leave out --on-error",
-    ("query", "--all", "--on-error", "skip"): "with --app the program itself decides what becomes of records that it cannot read: leave out"
-    " --on-error",
-    ("query", "state.yaml", "key"): "--app takes the place of FILE: name a key, or --all for the whole table",
+    ): "a program itself decides what becomes of records that it cannot read: leave out --on-error",
+    ("query", "--all", "--on-error", "skip"): "a program itself decides what becomes of records that it cannot read: leave out --on-error",
+    ("query", "state.yaml", "key"): "--app takes the place of SOURCE: name a key, or --all for the whole table",
     ("query",): "name either a key, or --all for the whole table",
     (
         "rebuild",
@@ -66,8 +65,8 @@ REFUSED = {
         "--write",
         "replace",
     ): "--into writes to another application, so --write replace does not apply",
-    ("repartition", "state.yaml", "--partitions", "6"): "--app takes the place of FILE: leave out one of them",
-    ("repartition", "--partitions", "6", "--store", "counts"): "with --app all stores of the program move: leave out --store",
+    ("repartition", "state.yaml", "--partitions", "6"): "--app takes the place of SOURCE: leave out one of them",
+    ("repartition", "--partitions", "6", "--store", "counts"): "all stores of a program move: leave out --store",
     ("query", "--all", "--no-network"): "--no-network goes with --from input: a changelog is read without the program",
 }
 
@@ -79,13 +78,23 @@ def test_what_a_program_does_not_do_is_refused(said, capture, arguments):
 
 def test_a_state_file_calls_nobody(said, home):
     (home / "state.yaml").write_text("application: a\nstores: {}\n")
-    assert said(2, "rebuild", "state.yaml", "--no-network") == "--no-network goes with --app: with a state file no program is run"
+    assert said(2, "rebuild", "state.yaml", "--no-network") == "--no-network is for a program: with a state file none is run"
 
 
 def test_a_system_without_namespaces_runs_no_program_alone(said, capture, monkeypatch):
     monkeypatch.setattr(program_connection, "shutil", SimpleNamespace(which=lambda _name: None))
     why = "this system does not run a program without a network: there is no command `unshare`, which Linux has"
     assert said(2, "rebuild", "--app", capture(), "--no-network") == why
+
+
+def test_a_capture_is_known_by_what_it_holds(said, capture, home):
+    """Whether it is whole or not, and whatever it is called."""
+    assert said(2, "verify", capture(), "--store", "count").startswith("c.json has no store count")
+    text = (home / "c.json").read_text(encoding="utf-8")
+    (home / "state.yaml").write_text(f"\n {text[:-9]}", encoding="utf-8")
+    assert said(2, "query", "state.yaml", "key").startswith("state.yaml is not JSON: ")
+    (home / "c.json").write_text(json.dumps({"application": "a", "format": "kops-state", "stores": {}}), encoding="utf-8")
+    assert said(2, "rebuild", "c.json", "--no-network") == "--no-network is for a program: with a state file none is run"
 
 
 @pytest.mark.parametrize("arguments", [("--into", "other"), ("--at", "end"), ("--at", "@-1h")], ids=" ".join)
@@ -96,7 +105,7 @@ def test_what_moves_an_application_needs_all_of_its_stores(said, capture, argume
 
 @pytest.mark.parametrize("verb", ["rebuild", "verify", "diff", "query"])
 def test_without_a_capture_a_state_file_is_needed(said, verb):
-    assert said(2, verb).startswith("Missing argument 'FILE'")
+    assert said(2, verb).startswith("Missing argument 'SOURCE'")
 
 
 def test_a_store_that_the_program_does_not_have(said, capture):
