@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from kops.config.connection import Connection
 from kops.config.paths import Directories
+from kops.core.permit import Permit
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.progress import NoProgress
 from kops.operations.protocol.journal import Journal
@@ -66,6 +67,7 @@ class Services:
     def __init__(self, cluster_id="cluster-1", **connection):
         self.connection = Connection(("127.0.0.1:1",), name="test", **connection)
         self.progress = NoProgress()
+        self.permit = Permit()
         self.kafka = SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id=cluster_id))
 
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from kops.config.connection import Connection
     from kops.config.paths import Directories
+    from kops.core.permit import Permit
     from kops.core.progress import Progress
     from kops.gateways.connect import Connect
     from kops.gateways.kafka import Kafka
@@ -22,6 +23,10 @@ class Services(Protocol):
 
     @property
     def directories(self) -> Directories: ...
+
+    @property
+    def permit(self) -> Permit:
+        """What gateways need to change something; the safety protocol grants it."""
 
     @property
     def kafka(self) -> Kafka: ...

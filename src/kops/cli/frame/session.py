@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.cli.frame.options import MARKUP, Approval
 from kops.core.errors import ExitCode, KopsError
+from kops.core.permit import Permit
 from kops.core.visible import indented
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ class Session:
         return replace(found, timeout=timeout) if timeout else found
 
     @cached_property
+    def permit(self) -> Permit:
+        return Permit()
+
+    @cached_property
     def kafka(self) -> Kafka:
         """The cluster; connects when first asked.
 
@@ -98,14 +103,14 @@ class Session:
         from kops.gateways.kafka import Kafka
 
         require_brokers(self.connection, self.directories, os.environ)
-        return Kafka(self.connection, verbose=bool(self.settings.get("verbose")), notify=self.progress.step)
+        return Kafka(self.connection, verbose=bool(self.settings.get("verbose")), notify=self.progress.step, permit=self.permit)
 
     @cached_property
     def connect(self) -> Connect:
         """The Connect cluster; its workers are asked over one HTTP session."""
         from kops.gateways.connect import Connect
 
-        return Connect(self.connection, notify=self.progress.step)
+        return Connect(self.connection, notify=self.progress.step, permit=self.permit)
 
     @cached_property
     def journal(self) -> Journal:

@@ -125,7 +125,8 @@ class Tour:
             )
             for number, item in enumerate(items, start=first_id)
         ]
-        self.session.kafka.produce("prices", records)
+        with self.session.permit.granted():
+            self.session.kafka.produce("prices", records)
         wait_until_processed(self.session.kafka, APPLICATION, INPUTS)
         offsets = self.session.kafka.offsets
         written = [partition for found in offsets.partitions_of([CHANGELOG, TOTALS]).values() for partition in found]

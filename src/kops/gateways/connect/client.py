@@ -14,6 +14,7 @@ from kops.config.connection import Connection
 from kops.config.http import path_segment
 from kops.core.connect.models import Connector, connector_of
 from kops.core.errors import AuthorizationFailed, NotFound, OperationFailed, UsageProblem
+from kops.core.permit import ALWAYS, Permit
 from kops.core.secret_shapes import without_login
 from kops.gateways.connect.answers import ABOUT, CONNECTOR, LOGGERS, OFFSETS, PLUGINS, SETTINGS, VALIDATION, is_shaped, message_of, shaped
 from kops.gateways.connect.workers import Notify, Workers
@@ -35,10 +36,11 @@ class Connect:
     """The Connect cluster of a connection.
 
     :param notify: receives the reason when a request is retried or sent to another worker
+    :param permit: to send what may change something
     """
 
-    def __init__(self, connection: Connection, notify: Notify | None = None) -> None:
-        self._workers = Workers(connection, notify)
+    def __init__(self, connection: Connection, notify: Notify | None = None, permit: Permit = ALWAYS) -> None:
+        self._workers = Workers(connection, notify, permit)
         self._plugins: dict[bool, list[dict[str, Any]]] = {}
         self._settings: dict[str, list[dict[str, Any]]] = {}
 

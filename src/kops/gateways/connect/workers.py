@@ -13,6 +13,7 @@ from typing import Any
 from kops.config.connection import Connection
 from kops.config.http import http_session, http_settings
 from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
+from kops.core.permit import ALWAYS, Permit
 from kops.core.secret_shapes import without_login
 from kops.gateways.connect.answers import RetryLater, body_of
 from kops.gateways.http import Answer, AnswerTooLarge, exchange
@@ -22,6 +23,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
 _LONG_AGO = 5.0
 _LEAST_SECONDS = 0.001
 _BROKEN = 500
+_VALIDATION = "/config/validate"
 OUTCOME_UNKNOWN = "it may have been executed: `kops connect status` shows the outcome"
 
 Notify = Callable[[str], None]
@@ -31,7 +33,8 @@ Notify = Callable[[str], None]
 class Workers:
     """The workers of a connection, queried over one HTTP session."""
 
-    def __init__(self, connection: Connection, notify: Notify | None = None) -> None:
+    def __init__(self, connection: Connection, notify: Notify | None = None, permit: Permit = ALWAYS) -> None:
+        self._permit = permit
         self._urls = [url.rstrip("/") for url in connection.connect_urls]
         self._settings = http_settings(connection, "connect")
         self._patience: float = self._settings["timeout"]
@@ -51,6 +54,8 @@ class Workers:
         :raises TimedOut: when none answers in time; the outcome of a request that is not repeatable is unknown
         :raises KopsError: when a worker reports an error
         """
+        if method != "GET" and not path.endswith(_VALIDATION):
+            self._permit.require(f"{method} {path}")
         deadline, wait = time.monotonic() + self._patience, _FIRST_WAIT
         while True:
             try:

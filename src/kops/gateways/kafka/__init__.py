@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
+from kops.core.permit import ALWAYS, Permit
 from kops.gateways.kafka.client import Client
 
 if TYPE_CHECKING:
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 class Kafka:
     """One cluster, its requests by subject. Connects on first use."""
 
-    def __init__(self, connection: Connection, *, verbose: bool = False, notify: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, connection: Connection, *, verbose: bool = False, notify: Callable[[str], None] | None = None, permit: Permit = ALWAYS
+    ) -> None:
         """Connect to nothing yet.
 
         :param notify: receives a sentence for the user when brokers are found not to answer
+        :param permit: to send what may change something; consumers that commit need none
         """
-        self.client = Client(connection, verbose=verbose, notify=notify)
+        self.client = Client(connection, verbose=verbose, notify=notify, permit=permit)
 
     def close(self) -> None:
         """Close all connections. The object remains usable and reconnects when needed."""

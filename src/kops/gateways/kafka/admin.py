@@ -29,6 +29,7 @@ from kops.gateways.wire.kafka_python import (
     forget_coordinators,
     known_brokers,
     request_class,
+    require_permit,
     run,
     send,
 )
@@ -235,6 +236,7 @@ class Wire:
             if self._client.late([made]) and self._client.presence.down():  # it would wait for each of those in turn
                 made = in_thread(partial(KafkaAdminClient, **(settings | {"bootstrap_servers": self._client.addresses()})))
             admin = made.result()
+            require_permit(admin, self._client.permit.require)
             self._turn(admin)
             return admin
         except KafkaError as error:

@@ -15,12 +15,13 @@ from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property, partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakMethod
 
 from kops.config.connection import Connection
 from kops.core.errors import AuthenticationFailed, KopsError, TimedOut, Unreachable, answer_or_error
 from kops.core.models import Broker, Cluster
+from kops.core.permit import ALWAYS, Permit
 from kops.core.topics.names import name_problem, topics_not_found
 from kops.gateways.kafka.presence import LATE_SECONDS, Presence, answer, answering, connect
 from kops.gateways.kafka.translate import OF_TLS, is_answer, is_authentication, is_lost, is_moving, is_tls, is_unreachable, translate
@@ -56,8 +57,11 @@ _QUIET = logging.getLogger("kops.librdkafka")
 class Client:
     """The clients of one cluster, created on first use."""
 
-    def __init__(self, connection: Connection, *, verbose: bool = False, notify: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, connection: Connection, *, verbose: bool = False, notify: Callable[[str], None] | None = None, permit: Permit = ALWAYS
+    ) -> None:
         self.connection = connection
+        self.permit = permit
         self.presence = Presence(_weakly(self._brokers), notify or _ignore, tls=connection.uses_tls)
         self._given: list[str] = []
         self._silent: list[str] = []
@@ -104,7 +108,7 @@ class Client:
         from confluent_kafka.admin import AdminClient
 
         self._given = self._given or self.addresses()
-        return self._make(AdminClient, {"bootstrap.servers": ",".join(self._given)})
+        return self._permitted(self._make(AdminClient, {"bootstrap.servers": ",".join(self._given)}))
 
     def load(self) -> None:
         """Load every secret and certificate, as a client does that is made.
@@ -139,6 +143,7 @@ class Client:
     def producer(self, overrides: dict[str, Any]) -> Producer:
         from confluent_kafka import Producer
 
+        self.permit.require("a record")
         return self._make(Producer, overrides)
 
     def wait(
@@ -330,7 +335,10 @@ class Client:
     def _new_admin(self) -> AdminClient:
         from confluent_kafka.admin import AdminClient
 
-        return self._make(AdminClient, {})
+        return self._permitted(self._make(AdminClient, {}))
+
+    def _permitted(self, admin: AdminClient) -> AdminClient:
+        return cast("AdminClient", PermittedAdmin(admin, self.permit))
 
     def _raise_trouble(self, doing: str) -> None:
         if self._trouble is not None:
@@ -430,6 +438,24 @@ class Client:
             return kind(settings, logger=None if self._verbose else _QUIET)
         except KafkaException as error:
             raise translate(error.args[0], "make a Kafka client", self.connection.bootstrap_servers) from error
+
+
+class PermittedAdmin:
+    """An admin client that needs a permit for all that is neither named as a look nor a validation."""
+
+    LOOKS = ("describe_", "list_", "poll")
+
+    def __init__(self, admin: AdminClient, permit: Permit) -> None:
+        self._admin, self._permit = admin, permit
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._admin, name)
+        return method if name.startswith(self.LOOKS) else partial(self._ask, name, method)
+
+    def _ask(self, name: str, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if not options.get("validate_only"):
+            self._permit.require(name)
+        return method(*arguments, **options)
 
 
 def _ignore(_text: str) -> None: ...

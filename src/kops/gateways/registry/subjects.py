@@ -7,6 +7,7 @@ from typing import Any
 from kops.config.connection import Connection
 from kops.config.http import path_segment
 from kops.core.errors import NotFound, UsageProblem
+from kops.core.permit import ALWAYS, Permit
 from kops.core.schemas.models import LATEST, RegisteredSchema, Schema, SchemaVersion, references_of
 from kops.gateways.http import Shape
 from kops.gateways.registry.client import SCHEMA, SchemaRegistry, subject_path
@@ -24,7 +25,8 @@ class Subjects:
     :raises ConfigError: when the connection has no registry
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, permit: Permit = ALWAYS) -> None:
+        self._permit = permit
         self.registry = SchemaRegistry(connection)
 
     def names(self) -> list[str]:
@@ -91,11 +93,13 @@ class Subjects:
 
         :raises IncompatibleSchema: when the subject's level forbids it
         """
+        self._permit.require("a schema")
         path = f"{subject_path(subject)}/versions"
         return int(self.registry.ask("POST", path, f"the schema for {subject}", schema.as_json(), shape={"id": int})["id"])
 
     def delete(self, subject: str, version: int) -> None:
         """Soft-delete a version: the schema remains readable by its id."""
+        self._permit.require("the deletion of a version")
         self.registry.ask("DELETE", f"{subject_path(subject)}/versions/{version}", f"version {version} of subject {subject}")
 
     def whole(self, schema: Schema) -> RegisteredSchema:

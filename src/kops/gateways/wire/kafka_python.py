@@ -7,6 +7,7 @@ broker. This module is one of those that are sent to Spark's workers, so it impo
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -35,6 +36,8 @@ REQUESTS = {
     "TxnOffsetCommitRequest": "producer",
 }
 """The requests that kops sends itself, and the module of ``kafka.protocol`` that defines each."""
+_LOOKS = re.compile(r"ApiVersions|Describe|Fetch|FindCoordinator|List|Metadata|Offset(Fetch|ForLeaderEpoch)|Sasl|\w+GroupDescribe")
+"""By the names of their classes, the requests that change nothing."""
 
 
 @cache
@@ -58,6 +61,22 @@ def send(admin: KafkaAdminClient, request: Any, broker: int | None = None, milli
     :param milliseconds: to wait for it; None: the client's ``request_timeout_ms``
     """
     return admin._manager.send(request, node_id=broker, request_timeout_ms=milliseconds)
+
+
+def require_permit(admin: KafkaAdminClient, require: Callable[[str], None]) -> None:
+    """Let an admin client ask before it sends a request that is not known to change nothing.
+
+    :param require: gets the name of the request, and raises if it must not be sent
+    """
+    send_it = admin._manager.send
+
+    def ask(request: Any, *arguments: Any, **options: Any) -> Any:
+        names = [kind.__name__ for kind in type(request).__mro__]
+        if not any(_LOOKS.match(name) for name in names):
+            require(names[0])
+        return send_it(request, *arguments, **options)
+
+    admin._manager.send = ask
 
 
 def known_brokers(admin: KafkaAdminClient) -> list[Any]:

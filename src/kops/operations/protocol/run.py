@@ -92,7 +92,7 @@ def _carry_out(
     entry = journal.open(plan, undoes=undoes, finishes=finishes)
     results: list[ItemResult] = []
     try:
-        with kept_stops():
+        with kept_stops(), services.permit.granted():
             for item in mutation.apply(services, plan):
                 results.append(item)
             results = list(mutation.verify(services, plan, results))

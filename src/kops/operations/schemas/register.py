@@ -58,7 +58,7 @@ def plan_register(services: Services, subject: str, schema: Schema) -> Plan[Regi
     :raises UsageProblem: when it cannot be parsed
     :raises Refused: when the compatibility level of the subject forbids it, naming the fields
     """
-    subjects = Subjects(services.connection)
+    subjects = Subjects(services.connection, services.permit)
     whole = parsed(subjects, schema)
     latest = subjects.newest(subject)
     there = subjects.find(subject, schema) if latest is not None else None
@@ -114,7 +114,7 @@ class _OneSubject(Mutation[SubjectArgs]):
 
     def check(self, services: Services, plan: Plan[SubjectArgs]) -> None:
         """Refuse if the subject was changed since the plan, or the registry is another one."""
-        subject, subjects = plan.items[0].target, Subjects(services.connection)
+        subject, subjects = plan.items[0].target, Subjects(services.connection, services.permit)
         state = _state(self.found(subjects, subject, plan))
         compare_guard(plan, {"registry": subjects.registry.shown_url, subject: state}, f"subject {subject}")
 
@@ -123,7 +123,7 @@ class _OneSubject(Mutation[SubjectArgs]):
         """Return the current state of the version that the plan depends on."""
 
     def apply(self, services: Services, plan: Plan[SubjectArgs]) -> Iterator[ItemResult]:
-        subjects = Subjects(services.connection)
+        subjects = Subjects(services.connection, services.permit)
         for item in plan.changes:
             try:
                 value = self.change(subjects, item.target, plan)
@@ -151,7 +151,7 @@ class RegisterSchema(_OneSubject[Registration]):
 
     def verify(self, services: Services, plan: Plan[Registration], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the schema back by its id, and find its version."""
-        subjects = Subjects(services.connection)
+        subjects = Subjects(services.connection, services.permit)
         return tuple(_read_back(subjects, plan, result) for result in results)
 
     def invert(self, services: Services, plan: Plan[Registration], results: Sequence[ItemResult]) -> Plan[VersionDeletion]:
@@ -159,7 +159,7 @@ class RegisterSchema(_OneSubject[Registration]):
 
         :raises Refused: when nothing was registered
         """
-        subject, subjects = plan.items[0].target, Subjects(services.connection)
+        subject, subjects = plan.items[0].target, Subjects(services.connection, services.permit)
         done = [result.value["version"] for result in results if result.status is Status.DONE and result.value]
         if not done and not any(result.status is Status.FAILED for result in results):
             done = [found.version for found in [_registered(subjects, plan)] if found is not None]
@@ -184,7 +184,7 @@ def plan_unregister(services: Services, subject: str, version: int) -> Plan[Vers
 
     :raises NotFound: when it does not exist
     """
-    subjects = Subjects(services.connection)
+    subjects = Subjects(services.connection, services.permit)
     found = subjects.version(subject, version)
     return Plan(
         operation=UNREGISTER,
@@ -220,7 +220,7 @@ class UnregisterSchema(_OneSubject[VersionDeletion]):
 
     def verify(self, services: Services, plan: Plan[VersionDeletion], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Check that the version no longer exists."""
-        subjects, version = Subjects(services.connection), plan.arguments.version
+        subjects, version = Subjects(services.connection, services.permit), plan.arguments.version
 
         def verified(result: ItemResult) -> ItemResult:
             if result.status is not Status.DONE or version not in subjects.versions(result.target):
@@ -237,7 +237,7 @@ class UnregisterSchema(_OneSubject[VersionDeletion]):
     def resume(self, services: Services, plan: Plan[VersionDeletion]) -> Plan[VersionDeletion]:
         """Plan to delete it, unless that is done."""
         subject, version = plan.items[0].target, plan.arguments.version
-        if version in Subjects(services.connection).versions(subject):
+        if version in Subjects(services.connection, services.permit).versions(subject):
             return plan_unregister(services, subject, version)
         return replace(plan, items=(Item(subject, "none", reason="deleted already"),), summary=f"version {version} of {subject} is deleted")
 

@@ -73,7 +73,7 @@ def list_rows(services: Services, patterns: Sequence[str], problems: dict[str, K
     :param problems: receives why a subject is not known, by its name
     :raises NotFound: for a plain name that does not exist
     """
-    subjects = Subjects(services.connection)
+    subjects = Subjects(services.connection, services.permit)
     try:
         names = names_matching(patterns, subjects.names(), what="subject")
     except NotFound as missing:
@@ -101,7 +101,7 @@ def show(services: Services, subject: str | None, *, version: int | None = None,
 
     :raises NotFound: when it does not exist
     """
-    subjects = Subjects(services.connection)
+    subjects = Subjects(services.connection, services.permit)
     if schema_id is not None:
         found = subjects.registry.schema(schema_id)
         users = [{"subject": name, "version": number} for name, number in subjects.subjects_of(schema_id)]
@@ -134,7 +134,7 @@ def check(services: Services, subject: str, schema: Schema, *, against: str | No
     :param against: a version, ``latest`` or ``all``; None: those that the level requires
     :raises UsageProblem: when the schema cannot be parsed
     """
-    subjects = Subjects(services.connection)
+    subjects = Subjects(services.connection, services.permit)
     whole = parsed(subjects, schema)
     return checked(subjects, subject, whole, schema, against=against)
 

@@ -8,6 +8,7 @@ import pytest
 
 from kops.config.connection import Connection, Http, Secret
 from kops.core.errors import AuthenticationFailed, AuthorizationFailed, OperationFailed, TimedOut, Unreachable
+from kops.core.permit import Permit
 from kops.gateways.connect import Connect
 from support.faulty_connect import expanded
 from support.patience import HANG_SECONDS
@@ -52,6 +53,14 @@ def test_the_first_worker_that_answers_is_asked(worker):
     connectors = Connect(connection("http://127.0.0.1:1", f"{url}/")).connectors()
     assert [(one.name, one.state) for one in connectors] == [("a", "PAUSED"), ("b", "RUNNING")]
     assert worker.asked == [("/connectors?expand=status&expand=info", None)]
+
+
+def test_without_a_permit_nothing_is_changed(worker):
+    connect = Connect(Connection((), connect_urls=(worker(content=b"[]"),)), permit=Permit())
+    for change in (lambda: connect.delete("a"), lambda: connect.put("a", {}), lambda: connect.change_state("a", "stop")):
+        with pytest.raises(RuntimeError, match="no plan is being carried out"):
+            change()
+    assert (connect.names(), len(worker.asked)) == ((), 1)
 
 
 def test_a_login(worker):

@@ -214,3 +214,24 @@ def test_only_the_adapter_reaches_below_the_public_surface(library):
         if name in private or any(name == module or name.startswith(f"{module}.") for module in below)
     }
     assert found == set()
+
+
+def test_requests_need_a_permit_unless_they_are_known_to_change_nothing():
+    """All requests of kafka-python whose names say so, and the answer of kops' own way to read offsets."""
+    sent, refused = [], []
+    admin = SimpleNamespace(_manager=SimpleNamespace(send=sent.append))
+    kafka_python.require_permit(admin, refused.append)
+    made = [
+        type(name, (), {})() for name in ("DescribeGroupsRequest", "ListOffsetsRequest", "ConsumerGroupDescribeRequest", "MetadataRequest")
+    ]
+    made.append(object.__new__(kafka_python.undecoded_offset_fetch(8)))
+    changes = (
+        "DeleteTopicsRequest",
+        "OffsetCommitRequest",
+        "AlterPartitionReassignmentsRequest",
+        "InitProducerIdRequest",
+        "ElectLeadersRequest",
+    )
+    for request in (*made, *(type(name, (), {})() for name in changes)):
+        admin._manager.send(request)
+    assert (len(sent), tuple(refused)) == (len(made) + len(changes), changes)

@@ -65,7 +65,7 @@ class SubjectsInMemory:
 @pytest.fixture
 def subjects(monkeypatch):
     made = SubjectsInMemory()
-    monkeypatch.setattr(register, "Subjects", lambda connection: made)
+    monkeypatch.setattr(register, "Subjects", lambda *_: made)
     monkeypatch.setattr("kops.gateways.kafka.Kafka", lambda *_, **__: GroupsInMemory({}, {}, PLAN["cluster_id"]))
     return made
 

@@ -34,7 +34,7 @@ def registry(monkeypatch):
         newest=lambda subject: known[max(known)],
         version=lambda subject, version: known[version],
     )
-    monkeypatch.setattr(schemas_register, "Subjects", lambda connection: fake)
+    monkeypatch.setattr(schemas_register, "Subjects", lambda *_: fake)
     return known
 
 
