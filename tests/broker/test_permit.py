@@ -1,4 +1,4 @@
-"""What only looks or plans cannot change a cluster, whatever it tries: the clients of a session need a permit, which the protocol grants."""
+"""What only looks or plans cannot change a cluster, whatever it tries: a session's clients need a permit, which the protocol grants."""
 
 import pytest
 
