@@ -61,7 +61,7 @@ def test_a_copy_on_the_same_cluster_gives_the_state_back(lost, run_kops, cluster
     assert held(app) == before
     assert cluster.committed(app.application) == committed
     run_kops("state", "diff", "--app", capture, "--against", app.application, *at).ok()
-    run_kops("groups", "delete", copy.application, "--yes", *at).ok()
+    run_kops("groups", "delete", copy.application, "--confirm", copy.application, *at).ok()
     run_kops("topics", "delete", f"{copy.application}-*", "--confirm", "6 topics", "--yes", *at).ok()
     assert not cluster.topics(copy.application)
 

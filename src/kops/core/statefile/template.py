@@ -30,7 +30,7 @@ _OPTIONAL = """\
     # where: value.price is not null   # filter: Spark SQL
     # key_by: value.item               # the new key of selectKey, map or groupBy: Spark SQL
     # key_as: string                   # its format"""
-_TABLE = "    # a table of its topic has no aggregate; docs/state.md has tables, joins, and stores without timestamps"
+_TABLE = "    # a table of its topic has no aggregate; a join of tables has `join` in its place"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def template_text(body: Mapping[str, Any], stores: Sequence[StoreSeen], inputs: 
     """
     read = f"It reads: {', '.join(inputs)}." if inputs else "Which topics it reads is not known."
     lines = [
-        f"# Fill in each {OPEN}, then `kops state verify FILE` compares what the file says with the changelogs. {read}",
+        f"# Fill in each {OPEN}; then `kops state verify FILE` compares what the file says with the changelogs. {read}",
+        "# Delete the stores that a state file cannot describe, such as the buffers of `suppress` and of joins of streams.",
         f"application: {_scalar(body['application'])}",
         "streams:",
         *_lines(body["streams"], "  "),

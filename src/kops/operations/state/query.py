@@ -33,7 +33,6 @@ from kops.operations.state.lost_records import losses_text
 from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.own_code.tasks import refuse_lost_repartitions
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
-from kops.operations.state.versions import accepted, newest_versions
 
 if TYPE_CHECKING:
     from kops.formats.base import Format
@@ -174,6 +173,34 @@ def _latest(
     if question.store.type == VERSIONED:
         return newest_versions((record for batch in batches() for record in batch), at), reader.stable_until
     return list(latest_by_key(batches()).values()), reader.stable_until
+
+
+def accepted(batch: Iterable[Record], history_ms: int, newest: dict[int, int]) -> list[Record]:
+    """Leave out what the store never accepted since it came too late (``RocksDBVersionedStore.put``).
+
+    :param batch: in the order of each partition
+    :param newest: partition -> the newest timestamp of the records before; that of these is noted there
+    """
+    found = []
+    for record in batch:
+        time = record.timestamp or 0
+        newest[record.partition] = max(time, newest.get(record.partition, time))
+        if time >= newest[record.partition] - history_ms:
+            found.append(record)
+    return found
+
+
+def newest_versions(records: Iterable[Record], at: Position) -> list[Record]:
+    """Return the version of each key valid at a time, or the newest: in a versioned store timestamps decide, not offsets."""
+    newest: dict[tuple[int, bytes], Record] = {}
+    for record in records:
+        if record.key is None or (at.kind == "time" and (record.timestamp or 0) > at.value):
+            continue
+        place = (record.partition, record.key)
+        known = newest.get(place)
+        if known is None or (record.timestamp or 0, record.offset) >= (known.timestamp or 0, known.offset):
+            newest[place] = record
+    return list(newest.values())
 
 
 def _end(bounds: Bounds, at: Position, offset_at_time: int | None) -> int:

@@ -1,6 +1,6 @@
 from kops.core.records.models import Record
 from kops.core.times import Position
-from kops.operations.state.versions import accepted, newest_versions
+from kops.operations.state.query import accepted, newest_versions
 
 
 def test_of_a_versioned_store_the_time_decides():
