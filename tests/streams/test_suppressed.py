@@ -15,7 +15,7 @@ MINUTE = 60_000
 
 
 def is_no_text(time_ms):
-    """Whether the bytes of a time are no UTF-8, as which they are not to be read."""
+    """Whether the bytes of a time cannot be read as text, as UTF-8."""
     return any(byte > 0xC1 for byte in time_ms.to_bytes(8, "big")[5:])
 
 
