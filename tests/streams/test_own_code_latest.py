@@ -13,7 +13,7 @@ def agent():
     return built_agent()
 
 
-@pytest.mark.parametrize(("began", "grade"), [((0, 0), "A"), ((0, 5), "D")])
+@pytest.mark.parametrize(("began", "grade"), [((0, 0), "A"), pytest.param((0, 5), "D", marks=pytest.mark.long)])
 def test_a_start_at_offset_0_is_seen_and_any_other_is_not_assumed(cluster, prefix, run_kops, tmp_path, began, grade):
     app = App(cluster, "texts", prefix, tmp_path / "app", settings=["auto.offset.reset=latest"])
     cluster.create_all({app.topic("in"): 2, app.topic("out"): 2})

@@ -109,7 +109,17 @@ def test_changelog_with_log_append_time_is_refused(stage):
 def test_missing_changelog_is_refused(stage, cluster):
     program = stage.set()
     cluster.delete(program.changelog)
-    stage.refused(program.changelog)
+    stage.refused(program.changelog, "--write replace recreates it; do not start the application")
+
+
+def test_missing_repartition_topic_is_refused_with_the_command_that_creates_it(stage, cluster):
+    """How many partitions the program gives it is in no state file: the changelog only hints at it."""
+    program = stage.set(replace(SUM, key_by=KeyBy("long", "n")), [Record(b"k", b'{"n":1}', START, (), 0)])
+    cluster.delete(program.repartition)
+    count = cluster.topics(program.changelog)[program.changelog]
+    error = stage.refused(f"kops topics create {program.repartition} --partitions N --config cleanup.policy=delete")
+    assert f"(N: as many as it had; {program.changelog} has {count})" in error
+    assert "makes it when" not in error
 
 
 def test_application_without_commits_is_refused(stage):

@@ -12,7 +12,15 @@ from support.streams import compacted_view
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
 MINUTE = 60_000
-NOW = int(time.time() * 1000) // MINUTE * MINUTE
+
+
+def is_no_text(time_ms):
+    """Whether the bytes of a time cannot be read as text, as UTF-8."""
+    return any(byte > 0xC1 for byte in time_ms.to_bytes(8, "big")[5:])
+
+
+TODAY = int(time.time() * 1000) // MINUTE * MINUTE
+NOW = next(at for at in range(TODAY, 0, -MINUTE) if is_no_text(at) and is_no_text(at + MINUTE))
 """Recent: the broker deletes what is older than the retention of a changelog of windows."""
 LOST, KEYS = 6, 10
 TUMBLING = Program("count", "long", value="string", store="final", window=Window("window", MINUTE, grace=1000, suppress="closed"))

@@ -55,7 +55,8 @@ public final class Apps {
     public static void main(final String[] arguments) throws Exception {
         final String topics = arguments[3] + "-";
         final Map<String, Function<String, Topology>> programs =
-            Map.of("texts", Apps::texts, "seen", Apps::seen, "latest", Apps::latest, "numbered", Apps::numbered, "kept", Apps::kept);
+            Map.of("texts", Apps::texts, "seen", Apps::seen, "latest", Apps::latest, "numbered", Apps::numbered, "kept", Apps::kept,
+                "reused", Apps::reused);
         run(arguments, programs.get(arguments[0]).apply(topics));
     }
 
@@ -117,6 +118,15 @@ public final class Apps {
         in.groupBy((key, value) -> value.substring(0, 1), Grouped.as("letters")).count(Materialized.as("letters"))
             .toStream().mapValues(String::valueOf).to(topics + "out");
         return builder.build();
+    }
+
+    /** A table that is restored from its topic itself, which an optimized topology does. */
+    private static Topology reused(final String topics) {
+        final StreamsBuilder builder = new StreamsBuilder();
+        builder.table(topics + "in", Materialized.as("table"));
+        final Properties optimized = new Properties();
+        optimized.put("topology.optimization", "all");
+        return builder.build(optimized);
     }
 
     /** Passes over what the brokers, or its producer, refuse. */

@@ -14,15 +14,16 @@ CHANGELOG_GONE = f"--write replace recreates it; {NOT_STARTED}"
 """The advice where a changelog is gone (KAFKA-10357: the library creates internal topics that are gone)."""
 
 
-def repartition_gone(topic: str, partitions: int | None, settings: Mapping[str, str] | None = None) -> str:
+def repartition_gone(topic: str, partitions: int | None, settings: Mapping[str, str] | None = None, likely: str = "") -> str:
     """Return the advice where a repartition topic is gone.
 
     :param partitions: that the program gives it; None: not known
     :param settings: with which the program makes it; None: those of the library
+    :param likely: what hints at the number where it is not known
     """
     options = [f"--config {shlex.quote(f'{name}={value}')}" for name, value in sorted((settings or REPARTITION_SETTINGS).items())]
     command = f"kops topics create {topic} --partitions {partitions or 'N'} {' '.join(options)}"
-    count = "" if partitions else " (N: as many as it had)"
+    count = "" if partitions else f" (N: as many as it had{likely and '; '}{likely})"
     return f"create it: `{command}`{count}; then --write replace also recreates changelogs that are gone; {NOT_STARTED}"
 
 

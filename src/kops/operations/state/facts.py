@@ -202,9 +202,8 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
     for topic, place in wanted.items():
         if topic in described or (replacing and place.endswith(".changelog")):
             continue
-        advice = (
-            CHANGELOG_GONE if place.endswith(".changelog") else repartition_gone(topic, _changelog_partitions(state_file, topic, described))
-        )
+        likely = _filled_through(state_file, topic, described)
+        advice = CHANGELOG_GONE if place.endswith(".changelog") else repartition_gone(topic, None, likely=likely)
         if state_file.is_of_program:  # its names are right: there is none to guess
             raise ConfigError(
                 f"{state_file.application} needs a topic that is not there: {no_topics_text([topic])}",
@@ -224,10 +223,10 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
     return {name: topic.places for name, topic in described.items()}
 
 
-def _changelog_partitions(state_file: StateFile, repartition: str, described: Mapping[str, Topic]) -> int | None:
-    """Return how many partitions a changelog has that is filled through a repartition topic: the tasks that read it."""
+def _filled_through(state_file: StateFile, repartition: str, described: Mapping[str, Topic]) -> str:
+    """Say how many partitions a changelog has that is filled through a repartition topic: as many, unless its tasks read others too."""
     logs = [store.changelog for store in state_file.stores if store.repartition_topic == repartition and store.changelog in described]
-    return len(described[logs[0]].partitions) if logs else None
+    return f"{logs[0]} has {len(described[logs[0]].partitions)}" if logs else ""
 
 
 def _tasks(store: Store, partitions: Mapping[str, int]) -> int:

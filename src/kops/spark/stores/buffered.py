@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.source import KafkaSource
 
-_TIME = "cast(conv(hex(right(value, 8)), 16, -10) as bigint)"
+_TIME = "cast(conv(hex(substring(value, length(value) - 7, 8)), 16, -10) as bigint)"
 """SQL of when a result is to be sent, with which a value of the buffer ends (``BufferValue.serialize``)."""
 
 
@@ -57,7 +57,7 @@ def unbuffered(
     found = is_open.join(held, ["partition", "waiting"], "left")
     missing = "sent is null"
     counts = found.selectExpr("count(*) as open", f"count_if({missing}) as missing", "count_if(sent != end) as timed").collect()[0]
-    if counts.timed:
+    if counts.timed and counts.timed == counts.open - counts.missing:
         return None
     first = found.where(missing).orderBy("partition", "key").limit(limit).collect() if counts.missing else []
     return Unbuffered(counts.open, counts.missing, tuple(bytes(row.key) for row in first))

@@ -35,4 +35,6 @@ def test_the_advice_is_a_command_and_not_to_start_the_application():
     known = repartition_gone("a-b-repartition", 3, {"retention.ms": "-1"})
     assert known.startswith("create it: `kops topics create a-b-repartition --partitions 3 --config retention.ms=-1`; then --write replace")
     assert "do not start the application without it, unless it is new" in known
-    assert "--partitions N --config cleanup.policy=delete" in repartition_gone("a-b-repartition", None)
+    unknown = repartition_gone("a-b-repartition", None, likely="a-b-changelog has 3")
+    assert "--partitions N --config cleanup.policy=delete" in unknown
+    assert "(N: as many as it had; a-b-changelog has 3)" in unknown
