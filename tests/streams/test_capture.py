@@ -130,7 +130,7 @@ def test_nodes_topics_and_settings(captured_many, many_file, version):
     }
     kstream = "org.apache.kafka.streams.kstream"
     assert windows["windows"] == (Windows(f"{kstream}.TimeWindows", size_ms=300_000, advance_ms=300_000, grace_ms=60_000),)
-    assert windows["sessions"] == (Windows(f"{kstream}.SessionWindows", gap_ms=1_800_000, grace_ms=120_000),)
+    assert windows["sessions"] == (Windows(f"{kstream}.SessionWindows", grace_ms=120_000),)
     assert found.node("final").suppresses
     written = json.loads(many_file(version))["nodes"]
     *_, join = (node["windows"][0] for node in written if node.get("windows") and "pairs-this-join-store" in node["stores"])
