@@ -150,6 +150,7 @@ def test_a_member_that_joins_after_the_check_is_refused_by_the_broker(kops, clus
     with (
         member(broker.bootstrap_servers, group, orders),
         Session({"bootstrap_server": broker.bootstrap_servers}) as session,
+        session.permit.granted(),
         pytest.raises(GroupActive),
     ):
         list(MOVE.apply(session, MOVE.typed(plan_of_document(body))))

@@ -146,7 +146,7 @@ def test_a_reset_that_was_interrupted_is_finished(left, kops, broker, tmp_path):
     path = tmp_path / "plan.json"
     kops("streams", "reset", left.name, "--plan-out", path).ok()
     plan = RESET.typed(plan_of_document(json.loads(path.read_text())))
-    with Session({"bootstrap_server": broker.bootstrap_servers, "quiet": True}) as session:
+    with Session({"bootstrap_server": broker.bootstrap_servers, "quiet": True}) as session, session.permit.granted():
         begun = RESET.apply(session, plan)
         assert [next(begun).status for _ in range(2)] == [Status.DONE, Status.DONE]
         begun.close()  # the offsets are moved, and nothing is deleted yet
