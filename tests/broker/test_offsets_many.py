@@ -274,7 +274,7 @@ def test_a_read_that_is_not_answered_is_made_once_more(broker, world, monkeypatc
     monkeypatch.setattr(client_module, "AGAIN_SECONDS", 0.2)
     by_librdkafka(monkeypatch)
     kafka = Kafka(Connection((broker.bootstrap_servers,), timeout=20))
-    stale, ask = kafka.client.admin, AdminClient.list_consumer_group_offsets
+    stale, ask = kafka.client.admin._admin, AdminClient.list_consumer_group_offsets
     unanswered = []
 
     def list_offsets(self, request, **options):
