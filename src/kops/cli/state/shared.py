@@ -14,7 +14,6 @@ from kops.core.errors import ExitCode
 
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
-    from kops.core.streams.capture import Capture
     from kops.operations.state.own_code.start import ProgramRun
 
 no_network_option = click.option(
@@ -102,16 +101,26 @@ def chosen_stores(
     :param moves: the option that moves the application, or makes another one; empty when none does
     :param no_network: the program gets none
     """
-    from kops.operations.engine.state_files import read_state_file
+    if not source.captured:
+        from kops.operations.engine.state_files import read_state_file
 
-    path = source.path
-    if source.captured:
-        from kops.operations.streams.capture import load_capture
+        if no_network:
+            raise click.UsageError("--no-network is for a program: with a state file none is run")
+        return read_state_file(source.path, stores), None
+    from kops.operations.state.own_code.registries import program_run
+    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, refuse_older_library, with_topics
+    from kops.operations.streams.capture import load_capture
 
-        return _of_capture(session, load_capture(path), path, stores, moves=moves, no_network=no_network, reused=reused, runs=runs)
-    if no_network:
-        raise click.UsageError("--no-network is for a program: with a state file none is run")
-    return read_state_file(path, stores), None
+    capture = load_capture(source.path)
+    if runs:
+        refuse_older_library(capture, source.path)
+    capture = with_topics(session, capture)
+    state_file, unfit = program_state_file(capture, source.path, stores, reused=reused)
+    if moves:
+        refuse_moving(state_file, () if stores else unfit, moves)
+    for sentence in unfit:
+        session.note(f"note: {sentence}")
+    return state_file, program_run(session, capture, no_network=no_network)
 
 
 def movable_stores(
@@ -135,35 +144,6 @@ def movable_stores(
     state_file, unfit = program_state_file(capture, source.path, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
-    return state_file, program_run(session, capture, no_network=no_network)
-
-
-def _of_capture(
-    session: Session,
-    capture: Capture,
-    path: str,
-    stores: tuple[str, ...],
-    *,
-    moves: str = "",
-    no_network: bool = False,
-    reused: bool = False,
-    runs: bool = True,
-) -> tuple[StateFile, ProgramRun]:
-    """Return the stores of a capture that was read as ``chosen_stores`` does.
-
-    :param path: of the capture, or what else names the program
-    """
-    from kops.operations.state.own_code.registries import program_run
-    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, refuse_older_library, with_topics
-
-    if runs:
-        refuse_older_library(capture, path)
-    capture = with_topics(session, capture)
-    state_file, unfit = program_state_file(capture, path, stores, reused=reused)
-    if moves:
-        refuse_moving(state_file, () if stores else unfit, moves)
-    for sentence in unfit:
-        session.note(f"note: {sentence}")
     return state_file, program_run(session, capture, no_network=no_network)
 
 
