@@ -281,7 +281,7 @@ class Client:
         self.presence.doubt()
         addresses = self.addresses()
         if not set(self._given) <= set(addresses):
-            self._earlier.append(self.__dict__.pop("admin"))  # whose requests may still be waited for
+            self._set_aside(self.__dict__.pop("admin"))
             self._given = addresses
         return self._read_any()
 
@@ -378,9 +378,11 @@ class Client:
         After metadata without a broker, as all are fenced for a moment when a cluster returns, librdkafka has none to ask, for good:
         https://github.com/confluentinc/librdkafka/issues/5301.
         """
-        left = [client for client in (self.__dict__.pop("admin", None), self._fresh) if client is not None]
-        self._earlier = [*self._earlier, *left][-KEPT:]
+        self._set_aside(self.__dict__.pop("admin", None), self._fresh)
         self._fresh, self._reading, self._given = None, None, []
+
+    def _set_aside(self, *clients: AdminClient | None) -> None:
+        self._earlier = [*self._earlier, *(client for client in clients if client is not None)][-KEPT:]
 
     def _doubt_trouble(self, future: Future[Any]) -> None:
         """Forget what was reported before this wait, and start a new client, which reports it again if it still holds.
