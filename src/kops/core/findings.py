@@ -40,6 +40,7 @@ class Finding:
     :param commands: commands of kops, and of Apache's tools where kops has none, that investigate or repair it, in the order to run them
     :param facts: the numbers and names behind the sentence; JSON values only
     :param follows: the subjects of other findings that may be the reason for this one; see ``kops.core.diagnosis.causes``
+    :param settled_by: what would show that it makes no difference, one of ``kops.core.streams.verdict``; empty: nothing that kops can see
     """
 
     severity: Severity
@@ -49,6 +50,7 @@ class Finding:
     commands: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     follows: tuple[str, ...] = ()
+    settled_by: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +61,7 @@ class Finding:
             "commands": list(self.commands),
             "facts": dict(self.facts),
             "follows": list(self.follows),
+            **({"settled_by": self.settled_by} if self.settled_by else {}),
         }
 
 

@@ -46,9 +46,7 @@ def approve(plan: Plan, approval: Approval, connection: Connection, show: Callab
     asking = not agreed and not wrong and sys.stdin.isatty() and sys.stderr.isatty()
     show(plan, asking)
     if asking:
-        about = getattr(plan.arguments, "question", None)
-        before = f"{visible(about)} " if about else ""
-        if not (all(_typed(name, before) for name in missing) if names else _answer(f"{before}Do it? [y/N] ").lower() in ("y", "yes")):
+        if not (all(_typed(name) for name in missing) if names else _answer("Do it? [y/N] ").lower() in ("y", "yes")):
             raise ApprovalRequired("not approved", hint="nothing was changed")
     elif not agreed:
         _refuse(names, missing, wrong)
@@ -83,8 +81,8 @@ def _mismatch(wrong: Sequence[str], needs: str, **details: list[str]) -> Approva
     return ApprovalRequired(message, hint=f"it {needs}; nothing was changed", **details)
 
 
-def _typed(name: str, before: str) -> bool:
-    return _answer(f"{before}Type {visible(name)} to continue: ") in (name, visible(name))
+def _typed(name: str) -> bool:
+    return _answer(f"Type {visible(name)} to continue: ") in (name, visible(name))
 
 
 def _answer(question: str) -> str:

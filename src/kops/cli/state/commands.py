@@ -19,7 +19,6 @@ from kops.cli.state.shared import (
     PROGRAM_DECIDES,
     Source,
     chosen_stores,
-    exit_code,
     no_network_option,
     refuse_early,
     wait_option,
@@ -28,7 +27,7 @@ from kops.cli.state.shared import (
 )
 from kops.cli.state.snapshot import restore, snapshot
 
-VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
+VERIFY_COLUMNS = ("store", "verdict", "keys", "proven", "missing", "different", "unexpected")
 
 EPILOG = """\b
 A state file says how each store comes from its topic:
@@ -62,9 +61,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--from-archive", "archives", metavar="PATH", multiple=True, help="Read before its topic, see `kops replay archive`; repeatable."
     )
-    @click.option(
-        "--damaged", metavar="STORE[:PARTITIONS]", multiple=True, help="Its keys prove nothing, such as totals or totals:0,2; repeatable."
-    )
+    @click.option("--damaged", metavar="STORE[:PARTITIONS]", multiple=True, help="Do not trust the keys in this changelog; repeatable.")
     @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from `kops state snapshot`; compute what came since.")
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
     @no_network_option
@@ -84,8 +81,8 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **rest: Any,
     ) -> Any:
         from kops.operations.state.computation import ComputeOptions
-        from kops.operations.state.evidence import parse_damaged
         from kops.operations.state.input_offsets import parse_cut
+        from kops.operations.state.rules.witnesses import parse_damaged
 
         session: Session = click.get_current_context().obj
         if source.captured and on_error == "skip":
@@ -122,7 +119,7 @@ def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str 
 
 @group.command("rebuild")
 @computing_options
-@click.option("--accept-inexact", is_flag=True, help="Proceed although the result cannot be exact.")
+@click.option("--accept-doubtful", is_flag=True, help="Write keys that are in doubt too.")
 @click.option(
     "--write",
     "way",
@@ -141,7 +138,7 @@ def rebuild(
     state_file: Any,
     compute_options: Any,
     *,
-    accept_inexact: bool,
+    accept_doubtful: bool,
     way: str,
     into: str | None,
     offsets_of: str | None,
@@ -172,7 +169,7 @@ def rebuild(
     refuse_early(session, approval, recreated)
     if wait_empty:
         wait_until_stopped(session, into or state_file.application, wait_empty)
-    compute_options = replace(compute_options, accept_inexact=accept_inexact)
+    compute_options = replace(compute_options, accept_doubtful=accept_doubtful)
     if into:
         plan = plan_into(session, state_file, into, compute_options, offsets_of=offsets_of or "")
     else:
@@ -228,7 +225,7 @@ def verify(
         session.note(f"the report is in {report}")
     session.note(*found.notes)
     session.render(found.rows, VERIFY_COLUMNS)
-    return exit_code(found.status)
+    return found.outcome
 
 
 @group.command("diff")
@@ -256,7 +253,7 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
         found = compare(session, state_file, compute_options, limit=limit)
     session.note(*found.notes)
     show_differences(session, found.rows)
-    return exit_code(found.status)
+    return found.outcome
 
 
 group.add_command(init)

@@ -10,7 +10,6 @@ import click
 
 from kops.cli.frame.options import Approval
 from kops.cli.frame.session import Session
-from kops.core.errors import ExitCode
 
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
@@ -145,8 +144,3 @@ def movable_stores(
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
     return state_file, program_run(session, capture, no_network=no_network)
-
-
-def exit_code(status: str) -> int:
-    """Return how a comparison ends: with 0 if all is equal, 1 if something differs, 7 if that is unknown."""
-    return {"equal": ExitCode.DONE, "different": ExitCode.FAILED, "unclear": ExitCode.UNCLEAR}[status]

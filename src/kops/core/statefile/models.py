@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.statefile.sources import Form, Source
 from kops.core.statefile.versions import EXPIRES_EXACTLY
-from kops.core.streams.program_doubts import TIMES_OF_SESSIONS
+from kops.core.streams.rules import TIMES_OF_SESSIONS
 
 INNER, LEFT, OUTER = "inner", "left", "outer"
 JOINS = (INNER, LEFT, OUTER)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kops.core.findings import Finding
 from kops.core.streams.capture import (
     BUFFER,
     KEY_VALUE,
@@ -25,16 +26,15 @@ from kops.core.streams.capture import (
 from kops.core.streams.foreign_keys import (
     is_of_tables,
     left_joins,
-    mixes_up_foreign_keys,
     question_topics,
     ranks_of,
     store_writers,
     supplier_of,
 )
 from kops.core.streams.program import count_of, nodes_of, tasks_of, topics_of, writers
+from kops.core.streams.rules import TIMES_OF_SESSIONS, flushed_sessions, forgotten_times, mixed_up_foreign_keys
+from kops.core.streams.verdict import doubt, remark
 
-TIMES_OF_SESSIONS = (3, 3)
-"""From here on cached sessions are known to have their own times; ``CachingSessionStore`` of 2.8 takes that of the record at a flush."""
 OLDEST, NEWEST = (2, 8), (4, 4)
 """The lines of Kafka Streams that programs have been run with."""
 BY_TIME, FORWARD, BACKWARD = "time", "forward", "backward"
@@ -49,18 +49,18 @@ _IGNORES_KEYS = "partitioner.ignore.keys"
 _INTERCEPTORS, _WRAPPER = "interceptor.classes", "processor.wrapper.class"
 _ONLY_WATCH = ("io.confluent.monitoring.clients.interceptor.", "io.opentelemetry.instrumentation.kafkaclients.", "brave.kafka.")
 """With what the names of interceptors begin that measure and trace, and change no record but for its headers."""
+_NUMBERED = "its keys hold a number that counts from 0 again each time an instance of the application starts"
 _OF_GLOBAL_TABLE, _OF_ANY_TABLE = "KStreamGlobalKTableJoin", ".KStreamKTableJoinProcessor"
 
 
 @dataclass(frozen=True)
 class Doubts:
-    """Why what the program writes for a store may not be what it wrote, one sentence each; none: it is the same.
+    """Why what the program writes for a store may not be what it wrote; none: it is the same.
 
-    :param of_order: the order of records, and when results were passed on: runs in other orders show which keys depend on it
+    :param of_order: the order of records, and when results were passed on, one sentence each: runs in other orders show which keys depend
+        on it
     :param own_processors: of the program, by name and class: what they read besides their records is not known
-    :param of_times: of timestamps only, what no run settles
-    :param lasting: what no run settles
-    :param untested: that the library is newer than what programs have been run with
+    :param findings: what no run settles
     :param shows_stream_time: the capture shows who acts on stream time, so ``of_order`` names them
     :param classes: of the program, which the nodes are made of that the store comes from
     :param numbers_anew: some of its records came through a repartition topic, whose offsets are not known
@@ -68,9 +68,7 @@ class Doubts:
 
     of_order: tuple[str, ...] = ()
     own_processors: tuple[str, ...] = ()
-    of_times: tuple[str, ...] = ()
-    lasting: tuple[str, ...] = ()
-    untested: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     shows_stream_time: bool = False
     classes: frozenset[str] = frozenset()
     numbers_anew: bool = False
@@ -88,35 +86,33 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
     deciding, sending = _nodes_before(capture, store)
     own = _own_processors(capture, concerned)
     caches, timed = _caches(capture, sending), [node.name for node in own if _STREAM_TIME in node.mentions]
-    answered, of_tables = _answered(capture, store)
+    answered = _answered(capture, store)
     flushed = "pass on what their caches hold whenever these are flushed, and when that was is not known"
     between = "these may act on stream time, and between which records they did is not known"
-    untimed, only_times = _of_stores_without_times(capture, store, deciding, own)
     return Doubts(
         of_order=(
-            *_of_order(capture, found.number, partitions),
+            *_order(capture, found.number, partitions),
             *([f"the stores {', '.join(each.name for each in caches)} {flushed}"] if caches else []),
             *([f"{between}: {', '.join(timed)}"] if timed else []),
         ),
         own_processors=tuple(f"{node.name} ({node.processor})" for node in own),
-        of_times=(*(answered if of_tables else ()), *_of_flushed_sessions(capture, store), *(untimed if only_times else ())),
-        lasting=(
-            *(() if of_tables else answered),
-            *(() if only_times else untimed),
-            *_of_time_of_day(capture, sending),
-            *_of_answers_before(capture, store),
-            *_of_partitioners(capture, concerned),
-            *_of_stores(capture, store, deciding),
-            *_of_rocksdb(capture, store, deciding),
-            *_of_global_stores(capture, deciding),
-            *_of_patterns(capture, concerned),
-            *_of_numbered_records(store),
-            *_of_what_waits(capture, store),
-            *_of_clients(capture),
-            *_of_hidden(capture, own),
-            *_of_version(capture),
+        findings=(
+            *answered,
+            *_flushed_sessions(capture, store),
+            *_stores_without_times(capture, store, deciding, own),
+            *_time_of_day(capture, sending),
+            *_answers_before(capture, store),
+            *_partitioners(capture, concerned),
+            *_stores(capture, store, deciding),
+            *_rocksdb(capture, store, deciding),
+            *_global_stores(capture, deciding),
+            *_patterns(capture, concerned),
+            *_numbered_records(store),
+            *_buffered_records(capture, store),
+            *_clients(capture),
+            *_hidden(capture, own),
+            *_version(capture),
         ),
-        untested=_of_newer_version(capture),
         shows_stream_time=bool(timed),
         classes=_classes(capture, concerned),
         numbers_anew=any(tasks_of(capture)[number].repartition_topics for number in concerned),
@@ -173,37 +169,35 @@ def _nodes_before(capture: Capture, store: Store) -> tuple[set[str], set[str]]:
     return found, sending
 
 
-def _answered(capture: Capture, store: Store) -> tuple[tuple[str, ...], bool]:
-    """Say when a store holds what foreign-key joins answered; and whether only its timestamps depend on when they did.
+def _answered(capture: Capture, store: Store) -> list[Finding]:
+    """Say when a store holds what foreign-key joins answered: of tables, only timestamps depend on when they did.
 
     No order in which a task is run has the answers between other records, as the program got them.
     """
     ranks = ranks_of(capture)
     if ranks is None or not ranks.stores.get(store.name):
-        return (), True
+        return []
     why = "foreign-key joins fill it, whose answers come after all other records here, and came between them"
-    return (why,), is_of_tables(capture, store.name, ranks)
+    return [(remark if is_of_tables(capture, store.name, ranks) else doubt)("join_answers", why)]
 
 
-def _of_answers_before(capture: Capture, store: Store) -> list[str]:
+def _answers_before(capture: Capture, store: Store) -> list[Finding]:
     """Name the left joins that take answers for the foreign key that a row had before, in releases that ask for them."""
     release = _release(capture)
-    joins = left_joins(capture, store.name) if release and mixes_up_foreign_keys(release) else []
-    of = f"kafka-streams {capture.streams_version}"
-    said = f"{of} joins a row with nothing if the answer for its earlier foreign key comes last (KAFKA-18713)"
-    return [f"{said}, and which came last is not known: {', '.join(joins)}"] if joins else []
+    joins = left_joins(capture, store.name) if release else []
+    return mixed_up_foreign_keys(release, capture.streams_version or "", joins) if joins else []
 
 
 def _sinks_into(capture: Capture, topics: Sequence[str]) -> list[str]:
     return [node.name for node in capture.nodes if isinstance(node, Sink) and node.internal and node.topic in topics]
 
 
-def _of_order(capture: Capture, number: int, partitions: Mapping[str, int], seen: frozenset[int] = frozenset()) -> list[str]:
+def _order(capture: Capture, number: int, partitions: Mapping[str, int], seen: frozenset[int] = frozenset()) -> list[str]:
     """Name what feeds a task in an order that no log has, here or in a sub-topology before it."""
     before = [writer for topic in tasks_of(capture)[number].repartition_topics for writer in writers(capture, topic.name)]
     reasons = _meeting(capture, number, partitions)
     for each in before if number not in seen else ():  # the sides of a foreign-key join write into each other
-        reasons += _of_order(capture, each, partitions, seen | {number})
+        reasons += _order(capture, each, partitions, seen | {number})
     return list(dict.fromkeys(reasons))
 
 
@@ -225,19 +219,20 @@ def _caches(capture: Capture, sending: set[str]) -> list[Store]:
     return [store for store in capture.stores if store.caching is not False and sending & set(store.processors or ())]
 
 
-def _of_time_of_day(capture: Capture, sending: set[str]) -> list[str]:
+def _time_of_day(capture: Capture, sending: set[str]) -> list[Finding]:
     """Name what holds results back until the time of day says so."""
     lists = {user for store in capture.stores if store.kind == LIST for user in store.processors or ()}
     closing = {node.name for node in capture.nodes if isinstance(node, Processor) and node.emits_on_close}
     timed = sorted((lists | closing) & sending)
-    return [f"results are sent when the time of day says so, not by each record, which nothing has: {', '.join(timed)}"] if timed else []
+    said = "results are sent when the time of day says so, not by each record, which nothing has"
+    return [doubt("time_of_day", f"{said}: {', '.join(timed)}")] if timed else []
 
 
 def _own_processors(capture: Capture, concerned: Collection[int]) -> list[Processor]:
     return [node for node in _processors(capture, concerned) if node.program_class]
 
 
-def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:
+def _partitioners(capture: Capture, concerned: Sequence[int]) -> Iterator[Finding]:
     """Name what chooses partitions of repartition topics, where it may go by more than the record."""
     tasks = tasks_of(capture)
     read = {topic.name for number in concerned for topic in tasks[number].repartition_topics}
@@ -250,9 +245,11 @@ def _of_partitioners(capture: Capture, concerned: Sequence[int]) -> list[str]:
         chosen |= {f"{topic} by {producer}" for topic in by_default}
     if str(settings.get(_IGNORES_KEYS)).lower() == "true":
         chosen |= {f"{topic} by {_IGNORES_KEYS}" for topic in by_default}
-    doubts = [f"partitions are chosen by the program's settings, which may go by more than the record: {', '.join(sorted(chosen))}"]
-    unknown = ["the settings of the program's producer could not be read, nor whether they name a partitioner"]
-    return [*(doubts if chosen else []), *(unknown if by_default and capture.settings.producer is None else [])]
+    if chosen:
+        said = "partitions are chosen by the program's settings, which may go by more than the record"
+        yield doubt("partitioner", f"{said}: {', '.join(sorted(chosen))}")
+    if by_default and capture.settings.producer is None:
+        yield doubt("partitioner", "the settings of the program's producer could not be read, nor whether they name a partitioner")
 
 
 def _deciding_stores(capture: Capture, store: Store, deciding: set[str]) -> list[Store]:
@@ -260,25 +257,25 @@ def _deciding_stores(capture: Capture, store: Store, deciding: set[str]) -> list
     return [each for each in capture.stores if each == store or deciding & set(each.processors or ())]
 
 
-def _of_stores(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
+def _stores(capture: Capture, store: Store, deciding: set[str]) -> Iterator[Finding]:
     """Name stores that do not hold what was put into them, or may not."""
     here = _deciding_stores(capture, store, deciding)
     lost = [each.name for each in here if each.changelog is None]
     limited = [f"{each.name} ({each.capacity:,})" for each in here if each.capacity is not None]
     own = [each.name for each in here if each.kind is None or each.has_own_class]
-    return [
-        *([f"these stores have no changelog, and an instance that lost them has begun them again: {', '.join(lost)}"] if lost else []),
-        *([f"these stores keep a limited number of keys, and a restart changes which: {', '.join(limited)}"] if limited else []),
-        *([f"these stores are of the program's own classes: {', '.join(own)}"] if own else []),
-    ]
+    if lost:
+        yield doubt("no_changelog", f"these stores have no changelog, and an instance that lost them started empty: {', '.join(lost)}")
+    if limited:
+        yield doubt("limited_stores", f"LRU stores evict other keys after a restart: {', '.join(limited)}")
+    if own:
+        yield doubt("own_stores", f"these stores are of the program's own classes: {', '.join(own)}")
 
 
-def _of_global_stores(capture: Capture, deciding: Collection[str]) -> list[str]:
+def _global_stores(capture: Capture, deciding: Collection[str]) -> Iterator[Finding]:
     """Name the global stores where a processor that decides may read them: one that joins a global table, or one of the program's own."""
     names = ", ".join(store.name for store in capture.global_stores)
-    if not names or not any(_may_read_global(node) for node in capture.nodes if isinstance(node, Processor) and node.name in deciding):
-        return []
-    return [f"the program has global stores ({names}), and how far they were when a record was read is not known"]
+    if names and any(_may_read_global(node) for node in capture.nodes if isinstance(node, Processor) and node.name in deciding):
+        yield doubt("global_stores", f"the program has global stores ({names}), and how far they were when a record was read is not known")
 
 
 def _may_read_global(node: Processor) -> bool:
@@ -291,73 +288,65 @@ def _processors(capture: Capture, concerned: Collection[int]) -> list[Processor]
     return [node for node in nodes_of(capture, concerned) if isinstance(node, Processor)]
 
 
-def _of_patterns(capture: Capture, concerned: Sequence[int]) -> list[str]:
+def _patterns(capture: Capture, concerned: Sequence[int]) -> Iterator[Finding]:
     found = [node.pattern for node in nodes_of(capture, concerned) if isinstance(node, Source) and node.pattern]
-    return [f"the program reads what {' and '.join(found)} matches, and topics that did may have been deleted"] if found else []
+    if found:
+        yield doubt("topic_pattern", f"the program reads what {' and '.join(found)} matches, and topics that did may have been deleted")
 
 
-def _of_numbered_records(store: Store) -> list[str]:
+def _numbered_records(store: Store) -> Iterator[Finding]:
     if store.kind in (WINDOW, TIMESTAMPED_WINDOW) and store.retain_duplicates is not False:
-        return ["its keys end with a number that counts from 0 again each time an instance of the application starts"]
-    return []
+        yield doubt("numbered_keys", _NUMBERED)
 
 
-def _of_what_waits(capture: Capture, store: Store) -> list[str]:
+def _buffered_records(capture: Capture, store: Store) -> Iterator[Finding]:
     """Say what of the records that an outer join, a suppression or a join with grace holds back depends on more than its input."""
     if store.kind == LIST:
-        return ["what found no partner is sent, and leaves the store, when the time of day says so: once a second"]
-    if store.kind != BUFFER:
-        return []
-    if not any(isinstance(node, Processor) and store.name in node.stores and node.suppresses for node in capture.nodes):
-        return ["its keys hold a number that counts from 0 again each time an instance of the application starts"]
-    found = capture.subtopology_of(store.name)
-    names = ", ".join(topic.name for topic in found.repartition_topics) if found else ""
-    return [f"its records hold their offsets in {names}, and those are not known"] if names else []
+        yield doubt("time_of_day", "what found no partner is sent, and leaves the store, when the time of day says so: once a second")
+    elif store.kind == BUFFER:
+        found = capture.subtopology_of(store.name)
+        names = ", ".join(topic.name for topic in found.repartition_topics) if found else ""
+        if not any(isinstance(node, Processor) and store.name in node.stores and node.suppresses for node in capture.nodes):
+            yield doubt("numbered_keys", _NUMBERED)
+        elif names:
+            yield doubt("buffered_offsets", f"its records hold their offsets in {names}, and those are not known")
 
 
-def _of_flushed_sessions(capture: Capture, store: Store) -> list[str]:
-    """Say where a cache gives its records the time of another one: 2.8 does, and 3.3 no longer."""
+def _flushed_sessions(capture: Capture, store: Store) -> Iterator[Finding]:
     line = line_of_library(capture)
-    if store.kind != SESSION or store.caching is False or (line and line >= TIMES_OF_SESSIONS):
-        return []
-    return ["its records have the time of that at which its cache was flushed, and when that was is not known"]
+    if store.kind == SESSION and store.caching is not False and not (line and line >= TIMES_OF_SESSIONS):
+        yield flushed_sessions()
 
 
-def _of_stores_without_times(capture: Capture, store: Store, deciding: set[str], own: Sequence[Processor]) -> tuple[tuple[str, ...], bool]:
-    """Name cached stores without timestamps: an aggregate has that of its latest record since the cache last held the key.
-
-    :return: also whether only timestamps depend on that: values do where others look at them, to put records into windows for example
-    """
+def _stores_without_times(capture: Capture, store: Store, deciding: set[str], own: Sequence[Processor]) -> Iterator[Finding]:
+    """Name cached stores without timestamps; values depend on these where others look at them, to put records into windows for example."""
     here = _deciding_stores(capture, store, deciding)
     untimed = [each for each in here if each.caching is not False and not each.is_timestamped]
-    if not untimed:
-        return (), True
-    before = any(each != store for each in untimed)
-    timed = before and any(each.kind not in (KEY_VALUE, TIMESTAMPED_KEY_VALUE) for each in here)
-    names = ", ".join(each.name for each in untimed)
-    said = f"these stores keep no timestamps, only their caches do, until the application is restarted or they are full: {names}"
-    return (said,), not (timed or any(node.name in deciding for node in own))
+    if untimed:
+        before = any(each != store for each in untimed)
+        timed = before and any(each.kind not in (KEY_VALUE, TIMESTAMPED_KEY_VALUE) for each in here)
+        only_times = not (timed or any(node.name in deciding for node in own))
+        yield forgotten_times([each.name for each in untimed], only_times=only_times)
 
 
-def _of_clients(capture: Capture) -> list[str]:
+def _clients(capture: Capture) -> Iterator[Finding]:
     """Name what stands between the program and its topics, which is left out when its tasks are run: it may change records."""
     settings = (capture.settings.main_consumer or {}, capture.settings.producer or {})
     found = {name for each in settings for name in _names(each.get(_INTERCEPTORS)) if not name.startswith(_ONLY_WATCH)}
     supplier = capture.client_supplier
-    own = supplier if supplier and not supplier.startswith(LIBRARY) else None
-    return [
-        *([f"interceptors of its clients are not called here, and may change records: {', '.join(sorted(found))}"] if found else []),
-        *([f"its clients are made by {own}, which is not asked here, and may change what they read and write"] if own else []),
-    ]
+    if found:
+        yield doubt("interceptors", f"interceptors of its clients are not called here, and may change records: {', '.join(sorted(found))}")
+    if supplier and not supplier.startswith(LIBRARY):
+        yield doubt("own_clients", f"its clients are made by {supplier}, which is not asked here, and may change what they read and write")
 
 
-def _of_rocksdb(capture: Capture, store: Store, deciding: set[str]) -> list[str]:
+def _rocksdb(capture: Capture, store: Store, deciding: set[str]) -> Iterator[Finding]:
     """Name options of RocksDB by which it drops entries when it compacts its files, of which no changelog knows."""
     setter, here = capture.rocksdb_setter, _deciding_stores(capture, store, deciding)
     if setter is None or setter.mentions == () or all(each.persistent is False for each in here):
-        return []
+        return
     options = "with options that could not be read" if setter.mentions is None else f"by {', '.join(setter.mentions)}"
-    return [f"{setter.name} may let RocksDB drop or change entries of its stores when it compacts them, {options}"]
+    yield doubt("rocksdb", f"{setter.name} may let RocksDB drop or change entries of its stores when it compacts them, {options}")
 
 
 def _names(value: Any) -> list[str]:
@@ -366,15 +355,14 @@ def _names(value: Any) -> list[str]:
     return [str(one.get("instance_of")) if isinstance(one, dict) else str(one).strip() for one in each]
 
 
-def _of_hidden(capture: Capture, own: Sequence[Processor]) -> list[str]:
+def _hidden(capture: Capture, own: Sequence[Processor]) -> Iterator[Finding]:
     """Name what hides processors, and processors that ask stores for what is another number here."""
     wrapper = capture.settings.effective.get(_WRAPPER)
-    hides = isinstance(wrapper, str) and not wrapper.startswith(LIBRARY)
     guessing = [node.name for node in own if _ESTIMATE in node.mentions]
-    return [
-        *([f"{wrapper} wraps the program's processors ({_WRAPPER}), and what is inside cannot be seen"] if hides else []),
-        *([f"these ask stores for {_ESTIMATE}, which is another estimate here: {', '.join(guessing)}"] if guessing else []),
-    ]
+    if isinstance(wrapper, str) and not wrapper.startswith(LIBRARY):
+        yield doubt("wrapped_processors", f"{wrapper} wraps the program's processors ({_WRAPPER}), and what is inside cannot be seen")
+    if guessing:
+        yield doubt("estimates", f"these ask stores for {_ESTIMATE}, which is another estimate here: {', '.join(guessing)}")
 
 
 def _classes(capture: Capture, concerned: Collection[int]) -> frozenset[str]:
@@ -399,16 +387,12 @@ def _release(capture: Capture) -> tuple[int, ...]:
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
-def _of_version(capture: Capture) -> list[str]:
+def _version(capture: Capture) -> Iterator[Finding]:
     text, line = capture.streams_version or "", line_of_library(capture)
-    if line >= OLDEST:
-        return []
-    tried = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
-    return [f"programs of Kafka Streams {tried} have been run so, and this one is of {text or 'a version that its jar does not say'}"]
-
-
-def _of_newer_version(capture: Capture) -> tuple[str, ...]:
-    if line_of_library(capture) <= NEWEST:
-        return ()
-    newest = ".".join(map(str, NEWEST))
-    return (f"programs of Kafka Streams up to {newest} have been run so: this one is of {capture.streams_version}, which is untested",)
+    oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
+    if line < OLDEST:
+        of = text or "a version that its jar does not say"
+        yield doubt("unknown_version", f"programs of Kafka Streams {oldest} to {newest} have been run so, and this one is of {of}")
+    elif line > NEWEST:
+        said = f"programs of Kafka Streams up to {newest} have been run so: this one is of {text}, which is untested"
+        yield remark("untested_version", said)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import UsageProblem
+from kops.core.findings import Finding
 from kops.core.models import Bounds, Topic, TopicPartition
 from kops.core.statefile import StateFile, Store
+from kops.core.streams.verdict import doubt
 from kops.operations.archive.read import open_archive
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
-from kops.operations.state.exactness import Exactness
 
 if TYPE_CHECKING:
     from kops.operations.archive.manifest import Archive
@@ -119,14 +120,10 @@ def cleanup_policy(now: str, archived: ArchivedInput | None) -> str:
     return f"{now},{before}" if "compact" in before.split(",") and "compact" not in now.split(",") else now
 
 
-def of_archives(state_file: StateFile, store: Store, archived: Mapping[str, ArchivedInput]) -> Exactness:
+def archived_findings(state_file: StateFile, store: Store, archived: Mapping[str, ArchivedInput]) -> Iterator[Finding]:
     """Judge by what archives leave out: they have committed records only; an at-least-once application reads the others too."""
-    if state_file.reads_committed:
-        return Exactness("A")
-    reasons = [
-        f"{missing:,} offsets of {source.topic} have no record in the archive: markers of transactions, or records of aborted ones, which"
-        " an application reads that has no read_committed"
-        for source in store.inputs
-        if source.topic in archived and (missing := archived[source.topic].without_record)
-    ]
-    return Exactness("C", tuple(reasons)) if reasons else Exactness("A")
+    for source in () if state_file.reads_committed else store.inputs:
+        if source.topic in archived and (missing := archived[source.topic].without_record):
+            what = f"{missing:,} offsets of {source.topic} have no record in the archive"
+            why = "markers of transactions, or records of aborted ones, which an application reads that has no read_committed"
+            yield doubt("archived_aborts", f"{what}: {why}", topic=source.topic)

@@ -89,7 +89,6 @@ class StateArguments(Arguments):
     :param is_undo: it undoes an earlier change
     :param state_file: path
     :param offsets_of: the application whose offsets are committed; another one with ``--into``
-    :param question: what is asked in addition before the plan is approved; None: nothing
     :param facts: what else the plan shows
     """
 
@@ -107,7 +106,6 @@ class StateArguments(Arguments):
     is_undo: bool = False
     state_file: str = ""
     offsets_of: str = ""
-    question: Json = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -134,7 +132,6 @@ class StateArguments(Arguments):
             "master": self.master,
             **self.facts,
             **({"offsets_of": self.offsets_of} if self.offsets_of else {}),
-            "question": self.question,
             "topics": changes_json(self.topics),
             "stores": {name: store.as_json() for name, store in self.stores.items()},
             GROW: dict(self.grow),
@@ -164,7 +161,6 @@ class StateArguments(Arguments):
             is_undo=body["takes_back"],
             state_file=body["state_file"],
             offsets_of=body.get("offsets_of", ""),
-            question=body["question"],
             facts={name: value for name, value in body.items() if name not in _FIELDS},
         )
 

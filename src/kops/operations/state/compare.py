@@ -17,11 +17,11 @@ from kops.operations.engine.stable import bounds_of_application
 from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
-from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, ComputedStore
-from kops.operations.state.evidence_doubts import counted
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.input_offsets import application_group
 from kops.operations.state.into import renamed
-from kops.operations.state.judgement import remember_proofs
+from kops.operations.state.judge.judge import remember_proofs
+from kops.operations.state.rules.windows import counted
 from kops.operations.state.stored_keys import counts_by_word, key_rows
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ class Comparison:
 
     :param rows: one per store, or one per key that differs
     :param differing: keys that differ
-    :param status: equal, different or unclear; of several stores, the most conclusive
+    :param outcome: how the command ends: nothing differs, something does, or that is not known; of several stores, the most conclusive
     :param notes: what the operator should know, one sentence each
     """
 
     rows: list[dict[str, Any]]
     differing: int
     notes: list[str]
-    status: str
+    outcome: ExitCode
 
 
 def verify(
@@ -58,7 +58,7 @@ def verify(
     with _computed(services, state_file, options) as (engine, notes, computed):
         look(engine, computed)
         rows = [_store_row(found) for found in computed]
-        return Comparison(rows, sum(found.differing for found in computed), notes, status_of([found.status for found in computed]))
+        return Comparison(rows, sum(found.differing for found in computed), notes, outcome_of([found.outcome for found in computed]))
 
 
 def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, limit: int) -> Comparison:
@@ -68,12 +68,12 @@ def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, 
         differing = sum(found.differing for found in computed)
         if differing > len(rows):
             notes.append(f"{differing:,} keys differ, {len(rows):,} are shown; --limit shows more")
-        return Comparison(rows, differing, notes, status_of([found.status for found in computed]))
+        return Comparison(rows, differing, notes, outcome_of([found.outcome for found in computed]))
 
 
-def status_of(statuses: Collection[str]) -> str:
-    """Return the status of several stores: different if any is, otherwise unclear if any is."""
-    return next((status for status in (DIFFERENT, UNCLEAR) if status in statuses), EQUAL)
+def outcome_of(outcomes: Collection[ExitCode]) -> ExitCode:
+    """Return how the comparison of several stores ends: with a difference if any has one, otherwise without knowing if any does."""
+    return next((outcome for outcome in (ExitCode.FAILED, ExitCode.UNCLEAR) if outcome in outcomes), ExitCode.DONE)
 
 
 @contextmanager
@@ -97,13 +97,13 @@ def _computed(
         notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
         if group is not None and not options.compared and group.state != "EMPTY":
             notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
-        done = compute_all(services, state_file, engine, replace(options, accept_inexact=True), must_be_empty=False)
+        done = compute_all(services, state_file, engine, replace(options, only_looks=True), must_be_empty=False)
         cut = done.cut
         uncovered = [] if options.compared else uncovered_changelogs(services, state_file)
         still = bool(options.compared) or group is None or group.state == "EMPTY"
         computed, forgotten = remember_proofs(services, state_file, done.computed, cut.offsets, at=cut.taken, stands_still=still)
         try:
-            stores = (note for found in computed for note in (found.summary, *found.warnings))
+            stores = (note for found in computed for note in found.explained)
             yield engine, [*notes, *cut.notes, *cut.origins, *stores, *uncovered_note(state_file, uncovered), *forgotten], computed
         finally:
             drop_stage(*(found.stage for found in computed))
@@ -113,11 +113,9 @@ def _store_row(found: ComputedStore) -> dict[str, Any]:
     return {
         "store": found.facts.store.name,
         "changelog": found.facts.store.changelog,
-        "status": found.status,
         "keys": found.counts.keys,
+        **found.judgement,
         **counts_by_word(*found.actions.values()),
-        "exactness": found.grade,
-        **{name: value for name, value in found.judgement.items() if name != "class"},
         "records": found.counts.read,
         **counted(found.counts.noted),
     }
@@ -166,7 +164,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
     same = [store.name for store in state_file.stores if store.name not in unseen]
     if same and not differing:
         notes.append(f"{state_file.application} and {other} hold the same: {', '.join(same)}")
-    return Comparison(rows, differing, notes, DIFFERENT if differing else UNCLEAR if unseen else EQUAL)
+    return Comparison(rows, differing, notes, ExitCode.FAILED if differing else ExitCode.UNCLEAR if unseen else ExitCode.DONE)
 
 
 def _range(services: Services, topic: str, isolation: str, state_file: StateFile) -> TopicRange:

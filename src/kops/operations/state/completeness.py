@@ -10,9 +10,10 @@ from kops.core.models import Bounds
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.topics import CHANGELOG, owner_of
+from kops.core.streams.verdict import DOUBTFUL
 from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore
-from kops.operations.state.evidence import partitions_text
+from kops.operations.state.rules.witnesses import partitions_text
 
 _NAMED = 8
 
@@ -94,7 +95,7 @@ def _lacks_most(found: ComputedStore, number: int) -> bool:
 
 
 def still_open(computed: Sequence[ComputedStore], uncovered: Sequence[UncoveredChangelog], wipes: Sequence[str]) -> list[str]:
-    doubtful = [f"{found.facts.store.name} (exactness {found.grade})" for found in computed if found.grade not in ("A", "B")]
+    doubtful = [f"{found.facts.store.name} ({found.verdict.text})" for found in computed if found.word == DOUBTFUL]
     emptied = [each.text for each in uncovered if each.emptied]
     unseen = [each.text for each in uncovered if not each.emptied]
     return [

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from kops.core.errors import Refused
+from kops.core.findings import Finding, Severity
 from kops.core.statefile import StateFile
 from kops.core.streams.capture import Capture
+from kops.core.streams.verdict import DOUBTFUL, IMPOSSIBLE, is_open
 from kops.core.times import Position
 from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
 from kops.operations.state.compute import ComputedStore, compute_stores
-from kops.operations.state.evidence import Proof
-from kops.operations.state.evidence_commits import Commits, read_commits
-from kops.operations.state.evidence_journal import OwnHistory, read_past
-from kops.operations.state.evidence_layout import doubts_of_layout
-from kops.operations.state.exactness import MEANINGS, SURE, Exactness, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.from_snapshot import BaseSnapshot, check_base, open_base, refuse_older
@@ -31,14 +29,21 @@ from kops.operations.state.input_offsets import (
     first_offsets,
     refuse_alive,
 )
-from kops.operations.state.judgement import judged_by_evidence, refuse_unplaced, refuse_unwritable
+from kops.operations.state.judge.commits import Commits, read_commits
+from kops.operations.state.judge.journal import OwnHistory, read_past
+from kops.operations.state.judge.judge import judge, refuse_unplaced, refuse_unwritable
+from kops.operations.state.judge.layout import layout
 from kops.operations.state.own_code.computed import compute_by_program
 from kops.operations.state.own_code.memory import estimate, memory_for
 from kops.operations.state.own_code.registries import direct_registries
 from kops.operations.state.own_code.snapshot import check_start, refuse_start
 from kops.operations.state.own_code.start import ProgramRun, started_ahead
 from kops.operations.state.own_code.tasks import refuse_lost_repartitions
+from kops.operations.state.rules.witnesses import Witnesses
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
+
+_NAMED = 3
+_IMPOSSIBLE = "what its input or code cannot give is never written: a snapshot or an archive from before has it, or --store leaves it out"
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ class ComputeOptions:
 
     :param at: up to where the input counts: ``COMMITTED``, the end, or a time
     :param skip_undecodable: skip records that are not in the declared formats
-    :param accept_inexact: compute even what cannot be exact (classes C and D)
+    :param accept_doubtful: write even keys that are in doubt
+    :param only_looks: nothing is written, so nothing is refused for what the keys are
     :param archives: paths of archives of input topics, which are read before the topics
     :param damaged: store -> partitions of its changelog whose keys are not evidence; None: all of them
     :param program: computes the stores; None: what the state file says does
@@ -59,7 +65,8 @@ class ComputeOptions:
 
     at: Position = COMMITTED
     skip_undecodable: bool = False
-    accept_inexact: bool = False
+    accept_doubtful: bool = False
+    only_looks: bool = False
     archives: tuple[str, ...] = ()
     snapshot: str | None = None
     compared: str | None = None
@@ -113,17 +120,15 @@ def compute_all(
         refuse_lost_repartitions(services, options.program.capture, [store.name for store in state_file.stores])
     facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=since)
     if base is not None:
-        facts = [
-            replace(found, base=base.path(found.store), exactness=worst([found.exactness, base.judged(found.store)])) for found in facts
-        ]
+        facts = [replace(found, base=base.path(found.store), findings=(*found.findings, *base.findings(found.store))) for found in facts]
     facts, cut = _cut(services, state_file, facts, options, then)
     if base is not None:
         refuse_older(base, facts, cut)
     since_then, capture = "" if base is None else base.manifest.taken, None if options.program is None else options.program.capture
     past, commits, facts = with_history(services, state_file, facts, cut, capture=capture, since=since_then)
-    if not options.accept_inexact:
+    if not options.only_looks:
         for found in facts:
-            _refuse_inexact(found.store.name, found.exactness)
+            _refuse_impossible(found)
     memory = memory_for(engine, facts) if options.program is not None else None
     with started_ahead(engine, None if options.program is None else replace(options.program, memory=memory)) as program:
         cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
@@ -144,11 +149,11 @@ def compute_all(
             )
     witnesses = options.has_witnesses and not cut.moves
     computed = [found if witnesses and found.facts.store.name not in past.apart | commits.apart else _unproven(found) for found in computed]
-    computed = [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
+    computed = [judge(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
-    if not options.accept_inexact:
-        _refuse_all(computed, lambda done: _refuse_inexact(done.facts.store.name, done.exactness, done))
+    if not options.only_looks:
+        _refuse_all(computed, lambda done: _refuse_doubtful(done, accepted=options.accept_doubtful))
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
     heap = max((found.heap for found in computed), default=0)
@@ -161,8 +166,8 @@ def _damaged(facts: StoreFacts, options: ComputeOptions) -> frozenset[int]:
 
 
 def _unproven(found: ComputedStore) -> ComputedStore:
-    """Return a store without the evidence of its changelog, which reflects other offsets, or another state, than what was computed."""
-    return replace(found, proof=found.proof and Proof(found.counts.keys))
+    """Return a store without the witness of its changelog, which reflects other offsets, or another state, than what was computed."""
+    return replace(found, witnesses=found.witnesses and Witnesses(found.counts.keys))
 
 
 def _of_program(options: ComputeOptions) -> tuple[str, ...]:
@@ -226,7 +231,7 @@ def with_history(
     capture: Capture | None = None,
     since: str = "",
 ) -> tuple[OwnHistory, Commits, list[StoreFacts]]:
-    """Return what kops and others did to an application, and the facts judged by the former.
+    """Return what kops and others did to an application, and the facts with what the former shows.
 
     :param capture: of the program that computes the stores; None: what the state file says does
     :param since: when the snapshot that the stores start from was taken, ISO-8601 UTC
@@ -236,9 +241,9 @@ def with_history(
     commits = Commits()
     if not cut.is_new:
         commits = read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
-        commits = commits.with_more(doubts_of_layout(services, state_file, facts, cut, capture, from_nothing=not since))
-    judged = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
-    return past, commits, judged
+        commits = commits.with_more(layout(services, state_file, facts, cut, capture, from_nothing=not since))
+    facts = [replace(found, findings=(*found.findings, *past.findings.get(found.store.name, ()))) for found in facts]
+    return past, commits, list(facts)
 
 
 def _cut(
@@ -260,16 +265,42 @@ def _refuse_all(computed: Sequence[ComputedStore], refuse: Callable[[ComputedSto
         raise
 
 
-def _refuse_inexact(store: str, exactness: Exactness, done: ComputedStore | None = None) -> None:
-    grade, reasons = exactness.grade, exactness.reasons
-    if grade <= "B":
+def _refuse_impossible(facts: StoreFacts) -> None:
+    """Refuse before anything is computed where no key can be: a store of which all keys survived is nothing to rebuild either.
+
+    :raises Refused: with why
+    """
+    reasons = [finding for finding in facts.findings if finding.severity is Severity.CRITICAL]
+    if reasons:
+        _refuse(facts.store.name, IMPOSSIBLE, reasons, hint=f"{_IMPOSSIBLE}; `kops state verify` compares what is there")
+
+
+def _refuse_doubtful(found: ComputedStore, *, accepted: bool) -> None:
+    """Refuse to write keys that are in doubt, or cannot be computed.
+
+    :param accepted: doubtful ones are to be written
+    :raises Refused: with the findings, and the keys where single ones differ
+    """
+    verdict, store = found.verdict, found.facts.store.name
+    if not found.must_write and not found.verdict.beyond and found.facts.fits:
         return
-    differs = done is not None and (done.contradicted or (done.proof and done.proof.differing))
-    damaged = f"if these keys are the damage, pass --damaged {store} or --damaged {store}:PARTITION,...; "
+    if verdict.word == IMPOSSIBLE:
+        _refuse(store, IMPOSSIBLE, verdict.findings, verdict.text, hint=_IMPOSSIBLE)
+    if verdict.word == DOUBTFUL and not accepted:
+        differs = found.contradicted or (found.witnesses and found.witnesses.differing)
+        damaged = f"if these keys are the damage, pass --damaged {store} or --damaged {store}:PARTITION,...; "
+        hint = f"{damaged if differs else ''}--accept-doubtful writes them all the same"
+        _refuse(store, DOUBTFUL, verdict.findings, verdict.text, hint=hint)
+
+
+def _refuse(store: str, word: str, findings: Sequence[Finding], counts: str = "", *, hint: str) -> NoReturn:
+    shown = [finding for finding in findings if is_open([finding])]
+    text = "; ".join(finding.summary for finding in shown[:_NAMED])
+    more = f"; and {len(shown) - _NAMED} more findings" if len(shown) > _NAMED else ""
     raise Refused(
-        f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
-        hint=f"{damaged if differs else ''}pass --accept-inexact to proceed anyway",
+        f"store {store} is {word}{f' ({counts})' if counts else ''}: {text}{more}",
+        hint=hint,
         store=store,
-        exactness=grade,
-        reasons=list(reasons),
+        verdict=word,
+        findings=[finding.as_json() for finding in shown],
     )

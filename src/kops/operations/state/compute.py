@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kops.core.findings import names_text
+from kops.core.errors import ExitCode
+from kops.core.findings import Finding, Severity, names_text
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
+from kops.core.streams.verdict import DOUBTFUL, IMPOSSIBLE, PROVEN, Verdict, doubt
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
-from kops.operations.state.evidence import Proof, class_of, proof_of
-from kops.operations.state.evidence_doubts import (
-    added_retention,
-    expires,
-    expiry_text,
-    of_emptied,
-    of_retention,
-    of_windows,
-    window_warnings,
-)
-from kops.operations.state.evidence_proven import PastDifference, PastProof
-from kops.operations.state.exactness import SURE, Exactness, of_cached_sessions, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
+from kops.operations.state.rules.past import PastDifference, PastProof
+from kops.operations.state.rules.windows import added_retention, expires, expiry_text, window_warnings
+from kops.operations.state.rules.witnesses import Witnesses, witnesses_of
 from kops.operations.state.schemas import with_schemas
 
 if TYPE_CHECKING:
+    from kops.operations.state.rules.program import ProgramRuns
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.snapshot import Content
     from kops.spark.reading.source import KafkaSource
     from kops.spark.stores.jobs import Counts
-    from kops.spark.types import SparkSession
 
 _AT_A_TIME = 4
+_ADJECTIVES = {Severity.CRITICAL: f"{IMPOSSIBLE}: ", Severity.WARNING: f"{DOUBTFUL}: ", Severity.NOTE: ""}
 _NAMED = 3
-EQUAL, DIFFERENT, UNCLEAR = "equal", "different", "unclear"
 UNDECODABLE = "restored_undecodable"
 """The name by which it is noted how many keys of a table are restored from its topic with bytes that cannot be decoded."""
 
@@ -50,14 +43,20 @@ DROPPED = {
 }
 
 
+_UNJUDGED = Verdict()
+
+
 @dataclass(frozen=True)
 class ComputedStore:
     """A store that was computed.
 
     :param stage: path of its differences
     :param counts: what was counted while computing, and how much is staged
-    :param computed_as: the class before the keys of its changelog were compared
-    :param proof: what survived of its changelog; None where its topic is its changelog
+    :param witnesses: the keys of its changelog that survived; None where its topic is its changelog
+    :param seen: what computing showed
+    :param runs: how the application's own program computed it; None: a state file says how
+    :param added_ms: for how long the application's changelogs are kept beyond the retention of their stores
+    :param verdict: what is known of its keys, once it was judged
     :param proven: the last ``verify`` that proved it with the same state file
     :param contradicted: the last ``verify``, if it found surviving keys different with the same state file, and nothing settles that now
     :param heap: the most that the heap of a JVM with the application's own program could be, which computed it; 0: none did
@@ -67,36 +66,30 @@ class ComputedStore:
     facts: StoreFacts
     stage: str
     counts: Counts
-    exactness: Exactness
-    computed_as: str
-    proof: Proof | None = None
+    witnesses: Witnesses | None = None
+    seen: tuple[Finding, ...] = ()
+    runs: ProgramRuns | None = None
+    added_ms: int = 0
+    verdict: Verdict = _UNJUDGED
     proven: PastProof | None = None
     contradicted: PastDifference | None = None
     heap: int = 0
     on_disk: int = 0
 
     @property
-    def grade(self) -> str:
-        """The class as it is reported: a bare A or B only where there is evidence for it."""
-        return class_of(self.exactness, self.proof)
+    def word(self) -> str:
+        return self.verdict.word
 
     @property
     def judgement(self) -> dict[str, Any]:
-        proof = self.proof.as_json() if self.proof else None
-        proven = asdict(self.proven) if self.proven else None
-        return {"class": self.grade, "reasons": list(self.exactness.reasons), "proof": proof, "proven": proven}
+        witnesses = self.witnesses.as_json() if self.witnesses else None
+        return {**self.verdict.as_json(), "witnesses": witnesses, "last_proven": asdict(self.proven) if self.proven else None}
 
     @property
     def reported(self) -> dict[str, Any]:
         """What a plan reports about it, as JSON."""
         counts = self.counts
-        return {"exactness": self.judgement, "read": counts.read, "keys": counts.keys, "dropped": counts.dropped}
-
-    @property
-    def evidence(self) -> str:
-        """The evidence for it, in words; empty for a store that is its own changelog."""
-        last = self.contradicted or self.proven
-        return f"{self.proof.text}; {last.text if last else 'never proven'}" if self.proof else ""
+        return {**self.judgement, "read": counts.read, "keys": counts.keys, "dropped": counts.dropped}
 
     @property
     def actions(self) -> Mapping[int, Mapping[str, int]]:
@@ -113,13 +106,14 @@ class ComputedStore:
         return sum(count for found in self.actions.values() for name, count in found.items() if name != "erased")
 
     @property
-    def status(self) -> str:
+    def outcome(self) -> ExitCode:
+        """How a comparison of it ends: its changelog is right, differs from what it should hold, or what it should hold is not known."""
         if self.counts.unrestorable or self.counts.noted.get(UNDECODABLE):
-            return DIFFERENT
+            return ExitCode.FAILED
         if self.differing:
-            return DIFFERENT if self.computed_as <= "B" else UNCLEAR
-        nothing_to_compare = self.proof is not None and not self.counts.keys and self.changelog_is_empty
-        return UNCLEAR if self.exactness.hides or nothing_to_compare else EQUAL
+            return ExitCode.FAILED if self.verdict.is_clear else ExitCode.UNCLEAR
+        nothing_to_compare = self.witnesses is not None and not self.counts.keys and self.changelog_is_empty
+        return ExitCode.UNCLEAR if self.verdict.beyond or nothing_to_compare else ExitCode.DONE
 
     @property
     def must_write(self) -> bool:
@@ -145,12 +139,16 @@ class ComputedStore:
                 " the application restores up to its committed offset: there is nothing to write"
             )
         what = "versions" if store.type == VERSIONED else "keys"
-        return f"{store.name}: {self.counts.keys:,} {what} from {self.counts.read:,} records of {topics}; {self.how_exact}"
+        return f"{store.name}: {self.counts.keys:,} {what} from {self.counts.read:,} records of {topics}: {self.verdict.text}"
 
     @property
-    def how_exact(self) -> str:
-        text = replace(self.exactness, grade=self.grade).text
-        return f"{text}; {self.evidence}" if self.proof else text
+    def explained(self) -> list[str]:
+        """The summary, why keys are not proven, and what the operator should know about the records, one sentence each."""
+        name, witnesses = self.facts.store.name, self.witnesses
+        past = self.proven.text if self.proven and self.word != PROVEN else ""
+        remarks = [*(witnesses.remarks() if witnesses else []), *([past] if past else [])]
+        reasons = [f"{name}: {_ADJECTIVES[each.severity]}{each.summary}" for each in self.verdict.reasons]
+        return [self.summary, *reasons, *(f"{name}: {remark}" for remark in remarks), *self.warnings]
 
     @property
     def warnings(self) -> list[str]:
@@ -253,36 +251,32 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
     from kops.spark.driver.failures import explained
     from kops.spark.stores.jobs import count_table, stage_difference
 
-    store, restored = facts.store, SURE
+    store, seen = facts.store, tuple[Finding, ...]()
     with explained(f"compute {store.name}"):
         counts = count_table(kafka, job) if store.reuses_source and not facts.is_bare else stage_difference(kafka, job, stage)
         if store.reuses_source and counts.dropped.get("undecodable"):
-            counts, restored = _undecodable(kafka, job, counts)
-    keys = counts.keys
-    seen = [
-        of_order(store, keys, counts.mixed),
-        of_time(store, keys, counts.noted.get("timed", 0)),
-        of_cached_sessions(job.state_file, store),
-        of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
-        of_retention(store, counts.noted, facts.settings, added_ms),
-        restored,
-    ]
-    places, actions = of_places(kafka.session, facts, stage, counts.staged.actions, facts.damaged), counts.staged.actions
-    proof = None
-    if not store.reuses_source:
-        proof = proof_of(live=counts.live, expected=keys, actions=actions, damaged=facts.damaged, whole=facts.whole, lossy=facts.lossy)
-        seen.append(of_emptied(store, [number for number in facts.emptied if not actions.get(number)]))
-    exactness = worst([facts.exactness, *seen])
-    return ComputedStore(facts, stage, counts, worst([exactness, places]), exactness.grade, proof)
+            counts, seen = _undecodable(kafka, job, counts)
+    return computed_store(facts, stage, counts, seen=seen, added_ms=added_ms)
 
 
-def _undecodable(kafka: KafkaSource, job: Job, counts: Counts) -> tuple[Counts, Exactness]:
+def computed_store(facts: StoreFacts, stage: str, counts: Counts, **more: Any) -> ComputedStore:
+    """Return a store that was computed, with the keys of its changelog that survived, not judged yet."""
+    witnesses = None
+    if not facts.store.reuses_source:
+        actions, damaged = counts.staged.actions, facts.damaged
+        witnesses = witnesses_of(
+            live=counts.live, expected=counts.keys, actions=actions, damaged=damaged, whole=facts.whole, lossy=facts.lossy
+        )
+    return ComputedStore(facts, stage, counts, witnesses, **more)
+
+
+def _undecodable(kafka: KafkaSource, job: Job, counts: Counts) -> tuple[Counts, tuple[Finding, ...]]:
     """Judge a table that is restored from its topic by the keys whose newest record cannot be decoded."""
     from kops.spark.stores.jobs import undecodable_when_restored
 
     count, first = undecodable_when_restored(kafka, job, _NAMED)
     if not count:
-        return counts, SURE
+        return counts, ()
     topic = job.store.source.topic
     places = names_text((f"{topic}:{number} offset {offset}" for number, offset in first), _NAMED)
     more = f" and {count - len(first):,} more" if count > len(first) else ""
@@ -290,7 +284,7 @@ def _undecodable(kafka: KafkaSource, job: Job, counts: Counts) -> tuple[Counts, 
     fails = (
         f"{why} holds their bytes, and fails when it reads them (KAFKA-8037), until a record that can be decoded, or a tombstone, follows"
     )
-    return replace(counts, noted={**counts.noted, UNDECODABLE: count}), Exactness("C", (fails,))
+    return replace(counts, noted={**counts.noted, UNDECODABLE: count}), (doubt("undecodable_keys", fails, subject=topic),)
 
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:
@@ -303,48 +297,6 @@ def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:
 
 UNKNOWN = -1
 """As in ``kops.spark.stores.partitions``."""
-
-
-def of_places(
-    session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]], damaged: Collection[int]
-) -> Exactness:
-    """Judge by keys that the changelog holds where the state file would not place them.
-
-    :param damaged: partitions whose keys contradict nothing
-    """
-    removed = {number: found["removed"] for number, found in actions.items() if found.get("removed") and number not in damaged}
-    return worst([Exactness("A"), _spare(facts, removed), _strays(session, facts, stage, removed)])
-
-
-def _spare(facts: StoreFacts, removed: Mapping[int, int]) -> Exactness:
-    store, beyond = facts.store, sum(removed.get(number, 0) for number in facts.spare)
-    if not beyond:
-        return Exactness("A")
-    feeding = store.repartition_topic or " and ".join(source.topic for source in store.inputs)
-    reason = f"{store.changelog} holds {beyond:,} keys beyond partition {facts.tasks - 1}, the last that {feeding} feeds: the state file"
-    return Exactness("C", (f"{reason} names not all of the store's topics, or others",))
-
-
-def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: Collection[int]) -> Exactness:
-    from kops.spark.driver.failures import explained
-    from kops.spark.stores.partitions import strays
-    from kops.spark.windows.keys import suffix_of
-
-    store = facts.store
-    if not removed or not store.moves or store.custom_partitioner:
-        return Exactness("A")
-    with explained(f"compare {store.name}"):
-        count, first = strays(session, stage, facts.tasks, removed, suffix_of(store.window) if store.window else 0)
-    if first is None:
-        return Exactness("A")
-    example = f"{bytes(first.key)!r} is in {store.changelog}:{first.found}, and the default partitioner puts it in {first.partition}"
-    return Exactness(
-        "C",
-        (
-            f"{count:,} keys of the changelog are in other partitions ({example}): the application has a partitioner of its own"
-            " (partitioner: custom), or another key",
-        ),
-    )
 
 
 def spare_note(store: Store, tasks: int, partitions: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kops.core.errors import ConfigError, Refused
+from kops.core.findings import Finding
 from kops.core.models import Bounds, Topic, TopicPartition, isolation_of
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
@@ -13,10 +14,10 @@ from kops.core.streams.lost_topics import CHANGELOG_GONE, repartition_gone
 from kops.core.topics.names import no_topics_text
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.services import Services
-from kops.operations.state.archived_input import ArchivedInput, cleanup_policy, of_archives, with_archives
-from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
+from kops.operations.state.archived_input import ArchivedInput, archived_findings, cleanup_policy, with_archives
 from kops.operations.state.input_starts import find_starts, oldest_commits, start_since
 from kops.operations.state.lost_records import BufferLog, lossy_partitions, read_buffers
+from kops.operations.state.rules.statement import input_log, statement, unknown_changes
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class StoreFacts:
     :param input_bounds: of the input topics
     :param changelog_bounds: up to the end; up to the last stable offset for an exactly-once application
     :param settings: of the changelog
-    :param exactness: as far as the input topics decide it
+    :param findings: what its topics, their settings and the state file show
     :param loose: for a grouped table: not every change of the table is known, or not their order
     :param tasks: number of tasks that fill the store, one per partition of its own topics
     :param starts: where the application began to read its input, as far as the state file says it
@@ -43,7 +44,7 @@ class StoreFacts:
     input_bounds: Mapping[TopicPartition, Bounds]
     changelog_bounds: Mapping[int, Bounds]
     settings: Mapping[str, str]
-    exactness: Exactness
+    findings: tuple[Finding, ...] = ()
     loose: bool = False
     tasks: int = 0
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -140,24 +141,26 @@ def read_facts(
         inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
         starts = find_starts(services, state_file, store, inputs, oldest) if since is None else start_since(inputs, since)
         own_settings, buffer = settings.get(store.changelog, {}), buffers.get(store.name, BufferLog())
-        loose = of_changes(state_file, store, [policies[source.topic] for source in store.inputs])
-        judged = [
-            *(of_input(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic)) for source in store.inputs),
-            starts.exactness,
-            of_archives(state_file, store, archives),
-            loose,
-            of_library(state_file),
-            of_cached_join(state_file, store),
-            of_statement(state_file, store, own_settings),
-            buffer.exactness,
+        changes = list(unknown_changes(state_file, store, [policies[source.topic] for source in store.inputs]))
+        findings = [
+            *(
+                finding
+                for source in store.inputs
+                for finding in input_log(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic))
+            ),
+            *starts.findings,
+            *archived_findings(state_file, store, archives),
+            *changes,
+            *statement(state_file, store, own_settings),
+            *buffer.findings,
         ]
         found = StoreFacts(
             store=store,
             input_bounds=inputs,
             changelog_bounds=of(store.changelog),
             settings=own_settings,
-            exactness=worst(judged),
-            loose=loose.grade > "A",
+            findings=tuple(findings),
+            loose=bool(changes),
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
             starts=starts.offsets,
             output_bounds=of(store.output) if store.output else {},

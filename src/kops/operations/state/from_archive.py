@@ -58,7 +58,7 @@ def _refuse_gaps(archived: Mapping[str, ArchivedInput], cut: InputOffsets, begin
     places = names_text((f"{place} from offset {start} to {end}" for place, start, end in found), _NAMED)
     raise UsageProblem(
         f"neither the archive nor the topic has {places}",
-        hint="name an archive that has them; without --from-archive, --accept-inexact computes from what the topic has",
+        hint="name an archive that has them; without --from-archive it is computed from what the topic has",
         gaps=[{"topic": place.topic, "partition": place.partition, "start": start, "end": end} for place, start, end in found],
     )
 

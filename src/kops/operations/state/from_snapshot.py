@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
+from kops.core.findings import Finding
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN
+from kops.core.streams.verdict import doubt
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
-from kops.operations.state.evidence import partitions_text
-from kops.operations.state.exactness import SURE, Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.rules.witnesses import partitions_text
 from kops.operations.state.snapshot import Manifest, SnapshotStore, read_manifest, store_folder, whole_view
 
 _TAKES = (KEY_VALUE, PLAIN)
@@ -53,12 +54,13 @@ class BaseSnapshot:
             hint=f"it has {', '.join(found.name for found in self.manifest.stores)}; --store names those to compute",
         )
 
-    def judged(self, store: Store) -> Exactness:
+    def findings(self, store: Store) -> list[Finding]:
         found = self.of_changelog(store.changelog)
         if not found.emptied:
-            return SURE
+            return []
         lost = f"{partitions_text(found.emptied)} of {found.topic.name} had lost every record"
-        return Exactness("C", (f"when the snapshot {self.folder} was taken, {lost}: what was there before is not in it",))
+        said = f"when the snapshot {self.folder} was taken, {lost}: what was there before is not in it"
+        return [doubt("lossy_snapshot", said)]
 
     def as_changelog(self, facts: StoreFacts) -> StoreFacts:
         """Return the facts of a store as they were when the snapshot was taken, with the snapshot in place of the changelog."""

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kops.core.errors import ConfigError, KopsError, Refused
+from kops.core.findings import Finding
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import FAUST
 from kops.core.statefile.sources import LATEST, TIME, Source, Start
+from kops.core.streams.verdict import doubt, obstacle
 from kops.core.times import time_text
 from kops.operations.groups.log import read_group_log
 from kops.operations.services import Services
-from kops.operations.state.exactness import Exactness, worst
 
 MOST_COMMITS = 100_000
 """How many records of ``__consumer_offsets`` are read, the newest ones: this takes less than a second."""
@@ -24,11 +25,11 @@ class InputStarts:
     """Where a store's input began.
 
     :param offsets: the first offset that the application read, for partitions where the state file says it
-    :param exactness: A unless it is uncertain where that was
+    :param findings: why it is uncertain where that was
     """
 
     offsets: Mapping[TopicPartition, int]
-    exactness: Exactness
+    findings: tuple[Finding, ...] = ()
 
     def of(self, topic: str) -> dict[int, int]:
         return {place.partition: offset for place, offset in self.offsets.items() if place.topic == topic}
@@ -70,36 +71,36 @@ def find_starts(
     :raises Refused: when a topic ends before it
     """
     offsets: dict[TopicPartition, int] = {}
-    judged = [Exactness("A")]
+    findings: list[Finding] = []
     for source in store.inputs:
         here = {place: bound for place, bound in bounds.items() if place.topic == source.topic}
         if source.start is None:
             continue
         if source.start.kind == LATEST:
-            found, doubt = _at_the_end_of_then(state_file, source.topic, here, oldest or {})
+            found, unsure = _at_the_end_of_then(state_file, source.topic, here, oldest or {})
             offsets |= found
-            judged.append(doubt)
+            findings += unsure
         elif source.start.kind == TIME:
-            found, doubt = _at_time(services, source.topic, source.start.value, here)
+            found, unsure = _at_time(services, source.topic, source.start.value, here)
             offsets |= found
-            judged.append(doubt)
+            findings += unsure
         else:
             offsets |= _at_offsets(state_file, store, source.topic, source.start, here)
-    return InputStarts(offsets, worst(judged))
+    return InputStarts(offsets, tuple(findings))
 
 
 def _at_the_end_of_then(
     state_file: StateFile, topic: str, bounds: Mapping[TopicPartition, Bounds], oldest: Mapping[TopicPartition, int]
-) -> tuple[dict[TopicPartition, int], Exactness]:
+) -> tuple[dict[TopicPartition, int], list[Finding]]:
     """Return offset 0 for all partitions if the oldest commit of each is that one, or it never had a record; otherwise nothing is known."""
     unknown = [place for place, bound in sorted(bounds.items()) if bound.log_end_offset > 0 and oldest.get(place) != 0]
     if not unknown:
-        return dict.fromkeys(bounds, 0), Exactness("A")
+        return dict.fromkeys(bounds, 0), []
     reason = f"where it began is not known: the application began to read {topic} at what was its end then (start: latest)"
     first = oldest.get(unknown[0])
     seen = f", and no commit of {unknown[0]} is known" if first is None else f", and the oldest known commit of {unknown[0]} is at {first}"
     sure = "" if state_file.is_of_program else "; the offsets or the time of then, as `start`, make it sure"
-    return {}, Exactness("D", (f"{reason}{seen}{sure}",))
+    return {}, [obstacle("unknown_start", f"{reason}{seen}{sure}")]
 
 
 def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> InputStarts:
@@ -107,7 +108,7 @@ def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartitio
 
     :param offsets: up to where the snapshot has it; from a partition that is not included, nothing was read
     """
-    return InputStarts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
+    return InputStarts({place: offsets.get(place, 0) for place in bounds})
 
 
 def _at_offsets(
@@ -136,21 +137,21 @@ def _at_offsets(
 
 def _at_time(
     services: Services, topic: str, milliseconds: int, bounds: Mapping[TopicPartition, Bounds]
-) -> tuple[dict[TopicPartition, int], Exactness]:
+) -> tuple[dict[TopicPartition, int], list[Finding]]:
     """Return the first offset from a time on, the one that a reset to that time finds.
 
     Where the oldest records are gone, one of them may have been the first of that time: if the offset found is the log
     start, that has to be assumed; if it is later in the log, it is so only if times did not grow with offsets.
     """
-    found, doubts = {}, []
+    found, places = {}, []
     for place, offset in services.kafka.offsets.at_time(bounds, milliseconds).items():
         bound = bounds[place]
         at = bound.log_end_offset if offset is None else offset
         if bound.log_start_offset == 0 or at > bound.log_start_offset:
             found[place] = at
         if 0 < bound.log_start_offset < at:
-            doubts.append(str(place))
-    if not doubts:
-        return found, Exactness("A")
-    reason = f"{', '.join(sorted(doubts))}: a record that is gone by now may have been the first from {time_text(milliseconds)} on"
-    return found, Exactness("C", (f"{reason}; the offsets themselves, as `start` of {topic}, make it sure",))
+            places.append(str(place))
+    if not places:
+        return found, []
+    reason = f"{', '.join(sorted(places))}: a record that is gone by now may have been the first from {time_text(milliseconds)} on"
+    return found, [doubt("unknown_start", f"{reason}; the offsets themselves, as `start` of {topic}, make it sure")]

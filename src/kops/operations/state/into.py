@@ -90,7 +90,7 @@ def plan_into(
         summary=_summary(source.application, into, computed),
         watched={partition.topic for partition in commits},
         warnings=(*cut.notes, *_running(services, source.application), *((delete_local_state(into),) if changes and prior else ())),
-        notes=(*done.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
+        notes=(*done.origins, *(note for found in computed for note in found.explained)),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kops.core.findings import Finding
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile
+from kops.core.streams.verdict import doubt
 from kops.operations.services import Services
-from kops.operations.state.evidence import partitions_text
-from kops.operations.state.exactness import SURE, Exactness
+from kops.operations.state.rules.witnesses import partitions_text
 
 
 def lossy_partitions(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
@@ -41,11 +42,11 @@ class BufferLog:
     """The changelog of the buffer of ``suppress()`` behind a store.
 
     :param bounds: of its partitions; none where it has no records, or does not exist
-    :param exactness: D where it, or a partition of it, has no records though the store has: results of open windows would get lost
+    :param findings: it, or a partition of it, has no records though the store has: results of open windows would get lost
     """
 
     bounds: Mapping[int, Bounds] = field(default_factory=dict)
-    exactness: Exactness = SURE
+    findings: tuple[Finding, ...] = ()
 
 
 def read_buffers(services: Services, state_file: StateFile) -> dict[str, BufferLog]:
@@ -62,7 +63,7 @@ def read_buffers(services: Services, state_file: StateFile) -> dict[str, BufferL
     return {store: BufferLog(dict(enumerate(log or ())), judged) for store, (log, judged) in found.items()}
 
 
-def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequence[Bounds] | None) -> Exactness:
+def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequence[Bounds] | None) -> tuple[Finding, ...]:
     """Judge one buffer.
 
     :param buffer: bounds of its partitions in their order; None where it does not exist
@@ -75,9 +76,10 @@ def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequenc
         return _lost(topic, "is empty")
     known = dict(enumerate(changelog or ()))
     lost = [number for number in empty if buffer[number].log_end_offset > 0 or (number in known and known[number].log_end_offset > 0)]
-    return _lost(f"{topic}:{','.join(map(str, lost))}", "is empty") if lost else SURE
+    return _lost(topic, "is empty", lost) if lost else ()
 
 
-def _lost(topic: str, how: str) -> Exactness:
+def _lost(topic: str, how: str, partitions: Sequence[int] = ()) -> tuple[Finding, ...]:
     what = "the buffer of suppress() cannot be rebuilt, and the result of a window that is open now is only sent if a record of it follows"
-    return Exactness("D", (f"{topic} {how}: {what}",), hides=True)
+    which = f"{topic}:{','.join(map(str, partitions))}" if partitions else topic
+    return (doubt("lost_buffer", f"{which} {how}: {what}", subject=topic),)

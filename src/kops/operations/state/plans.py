@@ -17,7 +17,6 @@ from kops.operations.state.completeness import still_open, uncovered_changelogs,
 from kops.operations.state.computation import Computation
 from kops.operations.state.guard import guarded
 from kops.operations.state.internal_topics import TopicChange
-from kops.operations.state.judgement import question_of
 
 
 def state_plan(
@@ -69,7 +68,6 @@ def computed_arguments(
         master=engine.master,
         topics=tuple(topics),
         stores=stores,
-        question=question_of(done.computed),
         facts={"archives": [asdict(share) for share in done.cut.archived]},
     )
 

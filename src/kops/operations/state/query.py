@@ -28,7 +28,7 @@ from kops.operations.state.computation import compute_whole, with_history
 from kops.operations.state.compute import ComputedStore
 from kops.operations.state.facts import read_facts
 from kops.operations.state.input_offsets import COMMITTED, application_group, find_cut
-from kops.operations.state.judgement import judged_by_evidence
+from kops.operations.state.judge.judge import judge
 from kops.operations.state.lost_records import losses_text
 from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.own_code.tasks import refuse_lost_repartitions
@@ -311,11 +311,11 @@ def _from_input(
     rows: list[dict[str, Any]] = []
     notes = list(cut.notes)
     try:
-        for found in [judged_by_evidence(engine, state_file, each, past, commits=commits, cut=cut) for each in computed]:
+        for found in [judge(engine, state_file, each, past, commits=commits, cut=cut) for each in computed]:
             question = by_store[found.facts.store.name]
             records: Iterable[Record] = (record for record in _computed_records(engine, found) if question.has(record))
             rows += _sorted(question, newest_versions(records, at) if question.store.type == VERSIONED else records)
-            notes += [found.summary, *found.warnings]
+            notes += found.explained
     finally:
         drop_stage(*(found.stage for found in computed))
     return Answer(rows, notes)

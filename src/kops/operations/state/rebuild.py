@@ -18,8 +18,8 @@ from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.completeness import stale_local_state
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import ComputedStore
-from kops.operations.state.evidence_doubts import counted, emitted_again, fading
 from kops.operations.state.plans import plan_computed
+from kops.operations.state.rules.windows import counted, emitted_again, fading
 
 ACTIONS = ("added", "changed", "removed", "erased")
 _NAMED = 3
@@ -49,7 +49,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
         summary=_summary(state_file, computed),
         warnings=(*wipes, *_of_windows(computed, is_moved=bool(done.cut.moves), now_ms=now_ms)),
         wipes=wipes,
-        notes=[note for found in computed for note in _notes(found)],
+        notes=[note for found in computed for note in found.explained],
     )
 
 
@@ -75,12 +75,6 @@ def _of_windows(computed: Sequence[ComputedStore], *, is_moved: bool, now_ms: in
     return warnings
 
 
-def _notes(found: ComputedStore) -> list[str]:
-    if found.exactness.reasons or found.proof is None:
-        return [found.summary, *found.warnings]
-    return [f"{found.facts.store.name}: {found.evidence}", *found.warnings]
-
-
 def append_items(found: ComputedStore) -> list[Item]:
     """Return one item per changelog partition. Tombstones alone that no local store needs are not a reason to write."""
     items = []
@@ -92,7 +86,7 @@ def append_items(found: ComputedStore) -> list[Item]:
             items.append(Item(target, "none", end, end, reason))
             continue
         counts = ", ".join(f"{actions[name]:,} {name}" for name in ACTIONS if actions.get(name))
-        items.append(Item(target, "append", end, end + content.records, f"{counts} (exactness {found.grade})"))
+        items.append(Item(target, "append", end, end + content.records, f"{counts} ({found.word})"))
     return items
 
 
@@ -114,7 +108,7 @@ def store_write(found: ComputedStore) -> StoreWrite:
 
 def _summary(state_file: StateFile, computed: Sequence[ComputedStore]) -> str:
     records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
-    stores = [f"{found.facts.store.name} {found.counts.keys:,} keys, exactness {found.grade}" for found in computed[:_NAMED]]
+    stores = [f"{found.facts.store.name}: {found.verdict.text}" for found in computed[:_NAMED]]
     more = f"; and {len(computed) - _NAMED} more stores" if len(computed) > _NAMED else ""
     what = f"({'; '.join(stores)}{more})"
     if not records:

@@ -68,12 +68,12 @@ class Replacement:
         )
 
     def items(self) -> list[Item]:
-        topic, exactness = self.found.facts.store.changelog, self.found.grade
+        topic = self.found.facts.store.changelog
         reason = "deleted and recreated with its settings" if self.change.before else "created: it does not exist"
         return [
             self.change.item("made by an earlier attempt, which stopped while it wrote" if self.change.done else reason),
             *(
-                Item(f"{topic}:{number}", "append", 0, content.records, f"{content.records:,} records (exactness {exactness})")
+                Item(f"{topic}:{number}", "append", 0, content.records, f"{content.records:,} records ({self.found.word})")
                 for number, content in sorted(self.staged.contents.items())
             ),
         ]
@@ -129,7 +129,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
         summary=_summary(state_file, replaced),
         warnings=(*_headers(replaced), *_more_partitions(state_file, replaced, cut), *wipes),
         wipes=wipes,
-        notes=[note for found in computed for note in (found.summary, *found.warnings)],
+        notes=[note for found in computed for note in found.explained],
         confirm=(names[0] if len(names) == 1 else state_file.application) if replaced else "",
     )
 

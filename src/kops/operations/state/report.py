@@ -12,6 +12,7 @@ from kops.core.errors import UsageProblem
 from kops.core.findings import counted
 from kops.core.plan import ItemResult, Plan, Status
 from kops.core.statefile import StateFile, Store
+from kops.core.streams.verdict import WORDS as VERDICTS
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.protocol.journal import Entry, Journal
@@ -157,10 +158,10 @@ def _rebuilt(engine: Engine, store: Store, write: StoreWrite, plan: Plan[StateAr
 def _facts_of(shown: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return what a plan reports about a store; a plan that recreates the changelog reports less."""
     facts = [(name, shown[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in shown]
-    exactness = shown.get("exactness")
-    if exactness:
-        facts.append(("exactness", exactness["class"]))
-        facts += [("because", reason) for reason in exactness["reasons"]]
+    if "verdict" in shown:
+        counts = [f"{shown[word]:,} {word}" for word in VERDICTS if shown[word]]
+        facts.append(("verdict", f"{shown['verdict']}: {', '.join(counts)}"))
+        facts += [("because", finding["summary"]) for finding in shown["findings"]]
     return facts
 
 
@@ -179,9 +180,9 @@ def _compared(engine: Engine, found: ComputedStore) -> Section:
             ("changelog", found.facts.store.changelog),
             ("records read", found.counts.read),
             ("keys", found.counts.keys),
-            ("exactness", found.how_exact),
+            ("verdict", f"{found.word}: {found.verdict.text}"),
         ],
-        notes=found.warnings,
+        notes=found.explained[1:],
         chart=_chart(engine, found.stage),
         tables=[
             Table("By partition", ("partition", *WORDS.values()), rows),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.frames import expression
 from kops.spark.staging.difference import compacted_view
-from kops.spark.staging.stage import computed_rows, read_stage
+from kops.spark.staging.stage import read_stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -14,20 +14,27 @@ if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.source import KafkaSource
 
-SAME, OTHER, EXTRA, SILENT = "equal", "differing", "extra", "silent"
-"""What the topic shows for a key: its newest record is what was computed; it is not; the key was not computed; nothing is certain."""
+SAME, LOST, OTHER, EXTRA, SILENT = "equal", "equal, lost", "differing", "extra", "silent"
+"""What the topic shows for a key: its newest record is what was computed, and the changelog has the key, or lost it; it is another; the key
+was not computed; nothing is certain."""
 
 
 def expected_rows(kafka: KafkaSource, stage: str, changelog: TopicRange) -> DataFrame:
-    """Return all that was computed for a store: partition, key, value, timestamp.
+    """Return all that was computed for a store: partition, key, value, timestamp, and whether the changelog has the key.
 
     :param stage: of the difference to the changelog; computed keys that are not in it are in the changelog as computed
     """
     staged = read_stage(kafka.session, stage)
-    wanted = computed_rows(staged)
+    wanted = staged.where("after_present").selectExpr(
+        "partition", "key", "after_value as value", "after_timestamp as timestamp", "before_present and before_value is not null as held"
+    )
     if not changelog.records:
         return wanted
-    held = compacted_view(kafka.newest(changelog)).where("value is not null").select("partition", "key", "value", "timestamp")
+    held = (
+        compacted_view(kafka.newest(changelog))
+        .where("value is not null")
+        .selectExpr("partition", "key", "value", "timestamp", "true as held")
+    )
     return wanted.unionByName(held.join(staged.select("partition", "key"), ["partition", "key"], "left_anti"))
 
 
@@ -53,7 +60,8 @@ def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: T
     verdict = (
         f"case when places is null then if(not spread and last.value is not null, '{EXTRA}', '{SILENT}')"
         f" when places > 1 or spread is null or spread then '{SILENT}'"
-        f" when coalesce(value = last.value and timestamp = last.timestamp_ms, false) then '{SAME}' else '{OTHER}' end as verdict"
+        f" when coalesce(value = last.value and timestamp = last.timestamp_ms, false)"
+        f" then if(held, '{SAME}', '{LOST}') else '{OTHER}' end as verdict"
     )
     return wanted.join(newest, "key", "full_outer").selectExpr(
         "partition", "key", verdict, "value", "timestamp", "last.value as written_value", "last.timestamp_ms as written_timestamp"

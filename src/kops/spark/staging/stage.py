@@ -99,11 +99,6 @@ def read_stage(session: SparkSession, path: str, *, headers: bool = False) -> Da
     return session.read.schema(f"{_SCHEMA}, {HEADER_TYPES}" if headers else _SCHEMA).parquet(path)
 
 
-def computed_rows(stage: DataFrame) -> DataFrame:
-    """Return what was computed for the keys of a stage: partition, key, value, timestamp."""
-    return stage.where("after_present").selectExpr("partition", "key", "after_value as value", "after_timestamp as timestamp")
-
-
 def contents_of(records: DataFrame) -> dict[int, Content]:
     """Sum records up: partition, key, value, timestamp, and headers if there are any."""
     return added_contents(summed(records).collect())

@@ -6,30 +6,21 @@ judged, written and read back is as with a state file; only what computes is ano
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kops.core.findings import counted
 from kops.core.statefile import StateFile
-from kops.core.streams.capture import Capture
-from kops.core.streams.program import has_windows, topics_of
-from kops.core.streams.program_doubts import Doubts, doubts_about, topics_in_any_partition
+from kops.core.streams.program_doubts import doubts_about
 from kops.operations.engine.spark import Engine, dropped_on_failure
 from kops.operations.services import Services
-from kops.operations.state.compute import ComputedStore, changelog_range, of_places
-from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_doubts import of_emptied
-from kops.operations.state.exactness import SURE, Exactness, worst
+from kops.operations.state.compute import ComputedStore, changelog_range, computed_store
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
-from kops.operations.state.own_code.exactness import of_runs
 from kops.operations.state.own_code.memory import memory_for
 from kops.operations.state.own_code.start import ProgramRun, folder_for
 from kops.operations.state.own_code.tasks import ProgramTasks
-
-if TYPE_CHECKING:
-    from kops.spark.programs.jobs import Ran, StoreCounts
+from kops.operations.state.rules.program import ProgramRuns
 
 
 def compute_by_program(
@@ -70,57 +61,29 @@ def compute_by_program(
         run = plan.run(program, folder)
         plan.keep_archived(engine, run)
         ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
-        partitions, more = plan.partitions, _of_no_network(program, ran)
         stores = {store.name: store for store in program.capture.stores}
         return [
-            _judged(
-                engine,
-                program.capture,
+            _computed(
                 found,
-                ran,
-                doubts_about(program.capture, stores[found.store.name], partitions),
-                stage=plan.stages[found.store.name],
-                more=more,
+                ProgramRuns.of(
+                    program.capture,
+                    found.store.name,
+                    doubts_about(program.capture, stores[found.store.name], plan.partitions),
+                    ran,
+                    alone=bool(program.alone),
+                ),
+                plan.stages[found.store.name],
             )
             for found in facts
         ]
 
 
-def _of_no_network(program: ProgramRun, ran: Mapping[int, Ran]) -> tuple[Exactness, ...]:
-    """Doubt all stores where records were dropped without a network: a handler may have gone on after a call that reached nothing."""
-    skipped = sum(each.skipped for each in ran.values())
-    if not program.alone or not skipped:
-        return ()
-    why = "without a network that may be since serdes could not ask a schema registry, or another call failed"
-    return (Exactness("C", (f"the library dropped {skipped:,} records, and {why}",)),)
-
-
-def _judged(
-    engine: Engine,
-    capture: Capture,
-    facts: StoreFacts,
-    ran: Mapping[int, Ran],
-    doubts: Doubts,
-    *,
-    stage: str,
-    more: Sequence[Exactness] = (),
-) -> ComputedStore:
-    """Return a store with its class: A only where one partition feeds each task, or all orders that were tried gave the same.
-
-    :param ran: the sub-topologies that fill it
-    :param doubts: that its capture leaves about the store
-    :param more: what else is known of how exact it is
-    """
+def _computed(facts: StoreFacts, runs: ProgramRuns, stage: str) -> ComputedStore:
     from kops.spark.stores.jobs import Counts
 
-    name = facts.store.name
-    found = capture.subtopology_of(name)
-    if found is None:
-        raise ValueError(name)
-    concerned = [found.number, *topics_of(capture, found.number).upstream]
-    here: StoreCounts = ran[found.number].stores[name]
+    here = runs.here
     counts = Counts(
-        read=sum(ran[number].records for number in concerned),
+        read=sum(each.records for each in runs.ran),
         dropped={},
         keys=here.keys,
         mixed=0,
@@ -129,23 +92,4 @@ def _judged(
         staged=here.staged,
         headers=here.headers,
     )
-    actions = here.staged.actions
-    lost = [str(place) for place, bound in sorted(facts.input_bounds.items()) if bound.log_start_offset > facts.starts.get(place, 0)]
-    exactness = worst(
-        [
-            facts.exactness,
-            *of_runs(
-                doubts,
-                here,
-                [ran[number] for number in concerned],
-                windows=has_windows(capture, concerned),
-                anywhere=topics_in_any_partition(capture),
-            ),
-            *more,
-            Exactness("D", (f"the oldest records of {', '.join(lost[:3])} are gone",)) if lost else SURE,
-            of_emptied(facts.store, [number for number in facts.emptied if not actions.get(number)]),
-        ]
-    )
-    proof = proof_of(live=here.live, expected=here.keys, actions=actions, damaged=facts.damaged, whole=facts.whole, lossy=facts.lossy)
-    places, heap = of_places(engine.session, facts, stage, actions, facts.damaged), ran[found.number].heap
-    return ComputedStore(facts, stage, counts, worst([exactness, places]), exactness.grade, proof, heap=heap, on_disk=here.on_disk)
+    return computed_store(facts, stage, counts, runs=runs, heap=runs.ran[0].heap, on_disk=here.on_disk)

@@ -23,10 +23,10 @@ from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut
-from kops.operations.state.own_code.exactness import keys_text
 from kops.operations.state.own_code.memory import estimate, memory_for
 from kops.operations.state.own_code.start import ProgramRun, folder_for, started_ahead
 from kops.operations.state.own_code.tasks import Layout, ProgramTasks
+from kops.operations.state.rules.program import keys_text
 
 if TYPE_CHECKING:
     from kops.spark.programs.models import ProgramTask
@@ -208,7 +208,7 @@ def judged(capture: Capture, found: Mapping[str, Check], layout: Layout, cut: In
         doubts = doubts_about(capture, next(store for store in capture.stores if store.name == name), layout.counts)
         if check.open:
             warnings.append(
-                f"store {name} (exactness C): {check.open:,} of {check.keys:,} keys depend on the order of records, such as {examples};"
+                f"store {name} is doubtful: {check.open:,} of {check.keys:,} keys depend on the order of records, such as {examples};"
                 f" what the changelog holds of them is moved, and none of {check.orders} legal orders gives it"
             )
         same = f"the program computes the same over its input of {partitions} partitions"

@@ -11,8 +11,8 @@ from kops.core.streams.capture import Capture, Store
 from kops.core.streams.foreign_keys import answer_topics
 from kops.core.streams.program import tasks_of, topics_of
 from kops.operations.engine.spark import Engine
-from kops.operations.state.evidence import partitions_text
 from kops.operations.state.from_snapshot import BaseSnapshot, check_copy
+from kops.operations.state.rules.witnesses import partitions_text
 from kops.operations.state.snapshot import store_folder
 
 _INSTEAD = "leave out --from-snapshot; or `kops state restore` brings the snapshot back, and the application reads on from there"

@@ -11,62 +11,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kops.core.errors import KopsError
+from kops.core.findings import Finding
 from kops.core.groups.history import CommitEvent
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import FAUST
+from kops.core.streams.verdict import ALL_KEYS, KEYS_THERE, doubt
 from kops.core.times import time_text
 from kops.operations.groups.log import read_group_log
 from kops.operations.services import Services
-from kops.operations.state.evidence import Proof
-from kops.operations.state.evidence_journal import OwnHistory
-from kops.operations.state.evidence_proven import PastProof
-from kops.operations.state.exactness import Exactness, contradicted
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_starts import MOST_COMMITS
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """Something about an application's commits that contradicts computing from the log start.
-
-    :param time: when it was, ISO-8601 UTC; empty where that is not known
-    :param shows: it would show in any key, so equal surviving keys settle it; otherwise only if no key is missing
-    """
-
-    time: str
-    reason: str
-    shows: bool = False
-
-    def settled(self, proof: Proof, proven: PastProof | None) -> bool:
-        """Whether the keys of the changelog, as they are now or as they were proven after it, show that it made no difference."""
-        if proof.suffices and (self.shows or proof.equal >= proof.expected):
-            return True
-        return bool(proven and self.time and proven.at > self.time)
+from kops.operations.state.judge.journal import OwnHistory
 
 
 @dataclass(frozen=True)
 class Commits:
     """What the commits show about the stores of an application.
 
-    :param doubts: store -> what contradicts it
+    :param findings: store -> what puts it in doubt
     :param apart: stores whose changelogs reflect other offsets than the committed ones: a tool moved the group, and nothing ran since
     :param gap: why the past could not be read; empty where it was
     """
 
-    doubts: Mapping[str, Sequence[Doubt]] = field(default_factory=dict)
+    findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     apart: frozenset[str] = frozenset()
     gap: str = ""
 
-    def with_more(self, doubts: Mapping[str, Sequence[Doubt]]) -> Commits:
-        """Return these with further doubts about stores."""
-        return replace(self, doubts={name: (*self.doubts.get(name, ()), *doubts.get(name, ())) for name in {**self.doubts, **doubts}})
-
-    def judge(self, store: str, proof: Proof, proven: PastProof | None, more: Sequence[Doubt] = ()) -> list[Exactness]:
-        """Return C for each doubt that nothing settles."""
-        open_ = [doubt.reason for doubt in (*self.doubts.get(store, ()), *more) if not doubt.settled(proof, proven)]
-        return [contradicted(open_)] if open_ else []
+    def with_more(self, more: Mapping[str, Sequence[Finding]]) -> Commits:
+        """Return these with further findings about stores."""
+        names = {**self.findings, **more}
+        return replace(self, findings={name: (*self.findings.get(name, ()), *more.get(name, ())) for name in names})
 
 
 def read_commits(
@@ -102,7 +78,7 @@ def read_commits(
     if not any(event.committed and is_streams_metadata(event.committed.metadata) for some in events.values() for event in some):
         return Commits(gap=gap)
     ids = _topic_ids(services, events)
-    doubts: dict[str, list[Doubt]] = {}
+    findings: dict[str, list[Finding]] = {}
     apart = set()
     for found in facts:
         name = found.store.name
@@ -110,10 +86,10 @@ def read_commits(
         for at in sorted(found.input_bounds):
             some = [event for event in events.get(at, ()) if not since or not event.time or time_text(event.time) >= since]
             kept, made = list(_without_passing(some)), past.made.get(at, frozenset())
-            doubts.setdefault(name, []).extend(_doubts(kept, starts.get(at, 0), made, ids.get(at.topic)))
+            findings.setdefault(name, []).extend(_doubts(kept, starts.get(at, 0), made, ids.get(at.topic)))
             if _stands_apart(kept, made):
                 apart.add(name)
-    return Commits({name: found for name, found in doubts.items() if found}, frozenset(apart), gap)
+    return Commits({name: some for name, some in findings.items() if some}, frozenset(apart), gap)
 
 
 def _topic_ids(services: Services, events: Mapping[TopicPartition, Sequence[CommitEvent]]) -> dict[str, str]:
@@ -122,7 +98,7 @@ def _topic_ids(services: Services, events: Mapping[TopicPartition, Sequence[Comm
     return {name: topic.topic_id for name, topic in existing.items() if topic.topic_id}
 
 
-def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | None], topic_id: str | None) -> Iterator[Doubt]:
+def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | None], topic_id: str | None) -> Iterator[Finding]:
     """Follow the commits of a partition.
 
     :param events: without those that were overwritten
@@ -136,16 +112,28 @@ def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | Non
         at, now, when = event.partition, event.committed, time_text(event.time) if event.time else ""
         if not recreated and event.topic_id is not None and topic_id is not None and event.topic_id != topic_id:
             recreated = True
-            yield Doubt(when, f"{at.topic} was deleted and created again after {when}: what was read of it before is no longer in it")
+            yield _doubt(
+                "recreated_input",
+                when,
+                f"{at.topic} was deleted and created again after {when}: what was read of it before is no longer in it",
+            )
         if now is None:
             deleted = deleted or (stood is not None and None not in made)
             continue
         if deleted and not recreated:
             what = f"the commit of {at}, which stood at {stood}, expired or was deleted before {when}, and it began again from there"
-            yield Doubt(when, f"{what}: the topic was created again, or records were read twice, or never")
+            yield _doubt("deleted_commit", when, f"{what}: the topic was created again, or records were read twice, or never")
         elif not deleted and now.offset != stood and _is_of_tool(now) and now.offset not in made:
             yield from _moved(at, stood, now.offset, start, when, is_last=event is events[-1])
         stood, deleted = now.offset, False
+
+
+def _doubt(check: str, when: str, summary: str, *, settled_by: str = ALL_KEYS) -> Finding:
+    """Return a doubt about an application's commits.
+
+    :param when: ISO-8601 UTC; empty where that is not known. A ``verify`` after it that found the store proven settles it too
+    """
+    return doubt(check, summary, settled_by=settled_by, time=when)
 
 
 def _without_passing(events: Sequence[CommitEvent]) -> Iterator[CommitEvent]:
@@ -161,7 +149,7 @@ def _is_of_tool(committed: CommittedOffset | None) -> bool:
     return committed is not None and committed.metadata is not None and not is_streams_metadata(committed.metadata)
 
 
-def _moved(at: TopicPartition, before: int | None, after: int, start: int, when: str, *, is_last: bool) -> Iterator[Doubt]:
+def _moved(at: TopicPartition, before: int | None, after: int, start: int, when: str, *, is_last: bool) -> Iterator[Finding]:
     """Judge an offset that a tool committed.
 
     :param is_last: the application has not continued from there
@@ -170,15 +158,18 @@ def _moved(at: TopicPartition, before: int | None, after: int, start: int, when:
     known = "(Kafka Streams commits the partition time with it, and here is none)"
     if before is None:
         if after > start:
-            yield Doubt(when, f"a tool set the offset of {at} to {to} {known}: what lies before it need not have counted")
+            yield _doubt("moved_by_tool", when, f"a tool set the offset of {at} to {to} {known}: what lies before it need not have counted")
     elif after > before:
-        yield Doubt(when, f"a tool set the offset of {at} forward from {before} to {to} {known}: the records between never counted")
+        yield _doubt(
+            "moved_by_tool", when, f"a tool set the offset of {at} forward from {before} to {to} {known}: the records between never counted"
+        )
     elif not is_last:
         what = f"a tool set the offset of {at} back from {before} to {to}"
         if after <= start:
-            yield Doubt(when, f"{what}: where the application kept its state, records have counted twice", shows=True)
+            said = f"{what}: where the application kept its state, records have counted twice"
+            yield _doubt("moved_by_tool", when, said, settled_by=KEYS_THERE)
         else:
-            yield Doubt(when, f"{what} {known}: the records between counted twice")
+            yield _doubt("moved_by_tool", when, f"{what} {known}: the records between counted twice")
 
 
 def _stands_apart(events: Sequence[CommitEvent], made: frozenset[int | None]) -> bool:

@@ -1,56 +1,45 @@
-"""Doubts about a computed store: those that surviving keys settle, and those that its windows and its changelog's settings raise. Pure."""
+"""What is in doubt about a store's windows, its late records and its changelog's settings, and about code that was written again. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kops.core.durations import duration_text
+from kops.core.findings import Finding
 from kops.core.statefile import Store
 from kops.core.statefile.models import SESSION, Windows
+from kops.core.streams.rules import late_records, lost_records
 from kops.core.streams.topics import ADDED_MS
-from kops.operations.state.evidence import Proof, partitions_text
-from kops.operations.state.exactness import REDUCER, SURE, Exactness, deletes_old, kept_ms, worst
+from kops.core.streams.verdict import KEYS_ANYWHERE, doubt, remark
+from kops.operations.state.rules.statement import REDUCER, deletes_old, kept_ms
+from kops.operations.state.rules.witnesses import partitions_text
 
 
-def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactness]:
-    """Return the doubts that only equal keys of the changelog can settle, and have not settled.
-
-    The application's code does the same in all partitions, so keys of any partition are evidence for it; what happened in one partition
-    only its own keys show.
-
-    :param noted: what was counted of windows (``kops.spark.job.NOTED``)
-    """
-    of_code = [] if proof.proves_file else [*_of_keys(store), *_of_rewritten_code(store), *_of_plugins(store)]
-    return [*of_code, *([] if proof.suffices else _of_lateness(store, noted))]
-
-
-def _of_keys(store: Store) -> Iterator[Exactness]:
+def other_keys(store: Store) -> Iterator[Finding]:
     """Judge keys that a serde may write in other bytes than it read: the application would not find them."""
     form = store.key_form
     if form.is_only_read or form.name == "json":
-        yield Exactness("C", (f"its keys are {form}: where the application's serde writes them in other bytes, they are other keys",))
+        why = "where the application's serde writes them in other bytes, they are other keys"
+        yield doubt("other_keys", f"its keys are {form}: {why}", settled_by=KEYS_ANYWHERE)
 
 
-def _of_rewritten_code(store: Store) -> Iterator[Exactness]:
-    """Name a reducer: only equal keys show whether it does the same as the application's own code."""
+def rewritten_code(store: Store) -> Iterator[Finding]:
+    """Name reducers and plugins' formats: only equal keys show whether they do the same as the application's own code."""
     if store.aggregate.kind == REDUCER:
-        yield Exactness("A", (f"{store.aggregate.expression} is the application's code written again in Python",))
-
-
-def _of_plugins(store: Store) -> Iterator[Exactness]:
-    """Name the formats of plugins: only equal keys show whether they decode as the application's own serdes do."""
+        yield remark("rewritten_code", f"{store.aggregate.expression} is the application's code written again in Python")
     for name in sorted({form.name for source in store.inputs for form in (source.key, source.value) if form.plugin}):
-        yield Exactness("A", (f"{name} is a plugin's format, the application's serde written again in Python",))
+        yield remark("rewritten_code", f"{name} is a plugin's format, the application's serde written again in Python")
 
 
-def _of_lateness(store: Store, noted: Mapping[str, int]) -> Iterator[Exactness]:
-    """Judge late records for windows that the store still holds: an application that restarts forgets its stream time."""
+def lateness(store: Store, noted: Mapping[str, int]) -> Iterator[Finding]:
+    """Judge late records for windows that the store still holds.
+
+    :param noted: what was counted of windows (``kops.spark.job.NOTED``)
+    """
     if store.window is None and (count := noted.get("late", 0)):
-        which = f"{count:,} records came later than the history of a versioned table lasts"
-        yield Exactness("C", (f"{which}: an application that was restarted just before one of them has taken it",))
+        yield late_records(count, versions=True)
     if is_late(store, noted):
-        why = "an application that was restarted just before one of them had forgotten its stream time, and has counted it"
-        yield Exactness("C", (f"{noted['late']:,} records came late for windows that the store may still hold: {why}",))
+        yield late_records(noted["late"])
 
 
 def is_late(store: Store, noted: Mapping[str, int]) -> bool:
@@ -64,13 +53,12 @@ def _closes_ms(window: Windows) -> int:
     return window.close_ms if window.kind == SESSION else window.size_ms + window.grace_ms
 
 
-def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
+def emptied(store: Store, partitions: Collection[int]) -> Iterator[Finding]:
     """Judge partitions of a changelog that have lost every record, and for which nothing was computed: neither a key nor a deletion."""
-    if not partitions:
-        return SURE
-    which = partitions_text(partitions)
-    reason = f"{which} of {store.changelog} lost every record, and nothing was computed for {'it' if len(partitions) == 1 else 'them'}"
-    return Exactness("A", (f"{reason}: nothing shows what was there",), hides=True)
+    if partitions:
+        which = partitions_text(partitions)
+        reason = f"{which} of {store.changelog} lost every record, and nothing was computed for {'it' if len(partitions) == 1 else 'them'}"
+        yield doubt("emptied_partitions", f"{reason}: nothing shows what was there", subject=f"{store.changelog}")
 
 
 def expires(store: Store, settings: Mapping[str, str]) -> bool:
@@ -89,7 +77,7 @@ def expiry_text(store: Store, settings: Mapping[str, str]) -> str:
     )
 
 
-def of_expiry(store: Store, settings: Mapping[str, str], begins: Mapping[int, int], missing: Mapping[int, int]) -> Exactness:
+def expiry(store: Store, settings: Mapping[str, str], begins: Mapping[int, int], missing: Mapping[int, int]) -> Iterator[Finding]:
     """Judge keys that are missing where the broker deletes old ones: an application that has restored since does not hold them.
 
     :param begins: first offset of each partition of the changelog
@@ -97,10 +85,10 @@ def of_expiry(store: Store, settings: Mapping[str, str], begins: Mapping[int, in
     """
     places = {number: count for number, count in missing.items() if count and begins.get(number, 0) > 0}
     if not places or not expires(store, settings):
-        return SURE
+        return
     which = f"{sum(places.values()):,} keys are missing from {partitions_text(places)} of {store.changelog}, where old keys expire"
     reason = f"{which} (cleanup.policy={settings.get('cleanup.policy')}): whether the application still holds them is not known"
-    return Exactness("C", (f"{reason}, and what is appended expires too: set cleanup.policy=compact first",))
+    yield doubt("expired_keys", f"{reason}, and what is appended expires too: set cleanup.policy=compact first")
 
 
 def added_retention(stores: Iterable[tuple[Store, Mapping[str, str]]]) -> int:
@@ -117,54 +105,51 @@ def added_retention(stores: Iterable[tuple[Store, Mapping[str, str]]]) -> int:
     return ADDED_MS
 
 
-def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, str], added_ms: int = ADDED_MS) -> Exactness:
+def short_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, str], added_ms: int = ADDED_MS) -> Iterator[Finding]:
     """Judge windows that expire by the state file although the changelog is kept for longer: retention or grace in the file is too short.
 
     :param added_ms: for how long changelogs are kept beyond the retention of their stores
     """
     kept, window = kept_ms(settings), store.window
     if window is None or not noted.get("expired", 0) or kept - added_ms <= window.retention_ms:
-        return SURE
+        return
     why = f"retention.ms is {duration_text(kept)}, of which Kafka Streams adds {duration_text(added_ms)}"
     which = f"{noted['expired']:,} windows have expired by the file's retention ({duration_text(window.retention_ms)})"
     reason = f"{which}, and {store.changelog} is kept for longer ({why}): they are neither computed nor compared"
-    return Exactness("C", (f"{reason}; see window.retention and window.grace",), hides=True)
+    yield doubt("short_retention", f"{reason}; see window.retention and window.grace", subject=f"expired windows of {store.name}")
 
 
-def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Exactness:
+def counted_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Iterator[Finding]:
     """Judge windows by what was seen while computing.
 
     :param noted: ``kops.spark.job.NOTED``
     :param cache: stores have one (``statestore.cache.max.bytes``)
     """
     if store.window is None:
-        return SURE
-    found: list[tuple[str, str]] = []
+        return
     if count := noted.get("boundary", 0):
         which = f"{count:,} records may or may not have come after their window had closed"
-        found.append(("C", f"{which}: the order in which partitions met is only known to the purged {store.repartition_topic}"))
+        yield doubt("record_order", f"{which}: the order in which partitions met is only known to the purged {store.repartition_topic}")
     if count := noted.get("null_values", 0):
         which = f"{count:,} records have a null value, which windows give to a {store.aggregate.kind} too"
-        found.append(("C", f"{which}: they are passed over here, and what the application makes of them is not known"))
+        yield doubt("null_values", f"{which}: they are passed over here, and what the application makes of them is not known")
     if cache and (count := noted.get("cached", 0)):
         which = f"{count:,} late records are next to a session that has expired by retention"
-        found.append(
-            ("C", f"{which}: whether the application still found it, in a cache or in an older store, is not known (streams.cache)")
-        )
+        why = "whether the application still found it, in a cache or in an older store, is not known (streams.cache)"
+        yield doubt("expired_session", f"{which}: {why}")
     if count := noted.get("unaligned", 0):
         which = f"{count:,} windows of {store.changelog} do not start at multiples of {duration_text(store.window.advance_ms)}"
         from_there = f" from {duration_text(store.window.alignment_ms)} on" if store.window.alignment_ms else ""
-        found.append(("C", f"{which}{from_there}: they are not windows of the file (window.size, advance, alignment)"))
+        yield doubt("other_windows", f"{which}{from_there}: they are not windows of the file (window.size, advance, alignment)")
     topic = store.source.topic
     if count := noted.get("uncovered", 0):
-        found.append(("D", f"{count:,} windows may have had records of {topic} that are gone: it begins above offset 0"))
+        yield lost_records([topic], windows=count)
     elif noted.get("trimmed", 0):
         which = f"{topic} begins above offset 0: the records that are gone are of windows that have expired"
-        found.append(("B", f"{which}, unless their timestamps lie after those of the records that follow"))
+        yield remark("lost_records", f"{which}, unless their timestamps lie after those of the records that follow")
     if count := noted.get("timed", 0):
         which = f"the timestamps of {count:,} of {keys:,} sessions are those of the record that came last"
-        found.append(("B", f"{which}, which is not known where several partitions feed a key"))
-    return worst([SURE, *(Exactness(grade, (reason,)) for grade, reason in found)])
+        yield remark("times_by_order", f"{which}, which is not known where several partitions feed a key")
 
 
 def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:

@@ -19,14 +19,14 @@ from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.services import Services
-from kops.operations.state.exactness import REDUCER
+from kops.operations.state.rules.statement import REDUCER
 
 FOLDER = "proven"
 
 
 @dataclass(frozen=True)
 class PastProof:
-    """A ``verify`` in which every surviving key of a store was equal, and there were enough of them to prove it.
+    """A ``verify`` in which every key of a store was proven.
 
     :param at: when, ISO 8601 in UTC
     :param keys: number of keys that were equal

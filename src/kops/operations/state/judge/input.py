@@ -9,51 +9,45 @@ processed, but some often remain, and its log ends count all that it ever had.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
-from kops.core.findings import names_text
+from kops.core.findings import Finding, names_text
 from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import FAUST
 from kops.core.statefile.sources import WALL_CLOCK
+from kops.core.streams.verdict import ALL_KEYS, KEYS_THERE, doubt
 from kops.core.times import time_text
 from kops.formats.streams.offset_metadata import UNKNOWN_TIME, decode
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore
-from kops.operations.state.evidence import ENOUGH
-from kops.operations.state.evidence_commits import Doubt
-from kops.operations.state.exactness import SURE, Exactness, contradicted, of_gaps, worst
 from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.rules.statement import input_gaps
+from kops.operations.state.rules.witnesses import ENOUGH
 
 _NAMED = 3
 _MOST = 1_000
 """Records that are read per partition, the oldest ones."""
 
 
-def with_input(engine: Engine, found: ComputedStore, cut: InputOffsets) -> ComputedStore:
-    """Return a store judged by the gaps in its input."""
+def gaps(engine: Engine, found: ComputedStore, cut: InputOffsets) -> Iterator[Finding]:
+    """Judge a store by the gaps in its input."""
     facts = found.facts
     if not facts.store.reuses_source and _lacks_some(found, cut):
         for source in facts.store.inputs:
             engine.scan(source.topic, cut.ranges(facts, source.topic))
-    judged = []
     for source in facts.store.inputs:
-        gaps = {
-            number: seen.gaps
-            for number, (start, end) in cut.ranges(facts, source.topic).items()
+        places = [
+            f"{source.topic}:{number} {_offsets(seen.gaps)}"
+            for number, (start, end) in sorted(cut.ranges(facts, source.topic).items())
             if (seen := engine.seen(source.topic, number, start, end)) and seen.gaps
-        }
-        if gaps:
-            places = [f"{source.topic}:{number} {_offsets(some)}" for number, some in sorted(gaps.items())]
-            judged.append(of_gaps(facts.store, names_text(places, _NAMED, of="partitions")))
-    if not judged:
-        return found
-    grade = max(each.grade for each in judged)
-    return replace(found, exactness=worst([found.exactness, *judged]), computed_as=max(found.computed_as, grade))
+        ]
+        if places:
+            yield from input_gaps(facts.store, names_text(places, _NAMED, of="partitions"))
 
 
 def _lacks_some(found: ComputedStore, cut: InputOffsets) -> bool:
@@ -68,10 +62,10 @@ def _offsets(gaps: tuple[tuple[int, int], ...]) -> str:
     return (f"at offset {first}" if first == last else f"among the offsets {first} to {last}") + (" and others" if len(gaps) > 1 else "")
 
 
-def doubts_of_aborts(engine: Engine, state_file: StateFile, found: ComputedStore, cut: InputOffsets) -> list[Doubt]:
+def aborted_transactions(engine: Engine, state_file: StateFile, found: ComputedStore, cut: InputOffsets) -> Iterator[Finding]:
     """Return where transactions were aborted and the state file does not say whether their records counted."""
     if state_file.says_isolation or state_file.library == FAUST:
-        return []
+        return
     places = [
         str(TopicPartition(source.topic, number))
         for source in found.facts.store.inputs
@@ -79,24 +73,23 @@ def doubts_of_aborts(engine: Engine, state_file: StateFile, found: ComputedStore
         if (seen := engine.seen(source.topic, number, start, end)) and seen.aborted
     ]
     if not places:
-        return []
+        return
     where = names_text(places, _NAMED, of="partitions")
     what = f"transactions were aborted in {where}, and the state file does not say whether their records count"
-    return [Doubt("", f"{what} (streams.isolation)")]
+    yield doubt("aborted_transactions", f"{what} (streams.isolation)", settled_by=ALL_KEYS)
 
 
-def doubts_of_times(
+def partition_times(
     engine: Engine, state_file: StateFile, found: ComputedStore, cut: InputOffsets, made: Mapping[TopicPartition, object]
-) -> list[Doubt]:
+) -> Iterator[Finding]:
     """Return where the partition times that the application has committed are not those of what was computed.
 
     :param made: partitions whose offsets kops has moved: the time that it committed need not be that of the records before
     """
     facts = found.facts
     if state_file.library == FAUST or cut.is_new or facts.base is not None or facts.waiting:
-        return []
+        return
     may_skip = found.counts.dropped.get("undecodable", 0) > 0
-    doubts: list[Doubt] = []
     for source in facts.store.inputs:
         read = {
             TopicPartition(source.topic, number): (start, end)
@@ -117,8 +110,7 @@ def doubts_of_times(
             continue
         from_elsewhere = f"it takes times from elsewhere{'' if state_file.is_of_program else ' (see `timestamp`)'}"
         for where, seen_by_it, by_kops in compared:
-            doubts += _compared(where, seen_by_it, by_kops, from_elsewhere, may_skip=may_skip)
-    return doubts
+            yield from _compared(where, seen_by_it, by_kops, from_elsewhere, may_skip=may_skip)
 
 
 def _partition_time(committed: CommittedOffset | None) -> int:
@@ -128,7 +120,7 @@ def _partition_time(committed: CommittedOffset | None) -> int:
         return UNKNOWN_TIME
 
 
-def _compared(where: str, known: int, latest: int | None, from_elsewhere: str, *, may_skip: bool) -> Iterator[Doubt]:
+def _compared(where: str, known: int, latest: int | None, from_elsewhere: str, *, may_skip: bool) -> Iterator[Finding]:
     """Compare two times of a partition, or of a whole topic.
 
     :param known: what Kafka Streams has seen
@@ -139,20 +131,20 @@ def _compared(where: str, known: int, latest: int | None, from_elsewhere: str, *
         return
     what = f"Kafka Streams has seen the time {time_text(known)} in {where}, and the latest record there is of {time_text(latest)}"
     if known > latest:
-        yield Doubt("", f"{what}: {from_elsewhere}, or has read records that are gone", shows=True)
+        yield doubt("partition_time", f"{what}: {from_elsewhere}, or has read records that are gone", settled_by=KEYS_THERE)
     else:
-        yield Doubt("", f"{what}: {from_elsewhere}, or that record never counted")
+        yield doubt("partition_time", f"{what}: {from_elsewhere}, or that record never counted", settled_by=ALL_KEYS)
 
 
 @dataclass(frozen=True)
 class KeyPlacement:
     """What is known about where new keys go.
 
-    :param exactness: C if something contradicts the default partitioner
+    :param findings: what contradicts the default partitioner
     :param is_shown: enough keys are where it puts them
     """
 
-    exactness: Exactness = SURE
+    findings: tuple[Finding, ...] = ()
     is_shown: bool = False
 
 
@@ -161,16 +153,16 @@ def placing_of(services: Services, state_file: StateFile, found: ComputedStore) 
     store = found.facts.store
     if not store.moves or store.custom_partitioner:
         return KeyPlacement(is_shown=True)
-    if store.repartition_topic is None or found.proof is None or not found.proof.partitions:
+    if store.repartition_topic is None or found.witnesses is None or not found.witnesses.partitions:
         return KeyPlacement()  # reflects other offsets, or belongs to an application that is about to be created
-    if found.proof.of_keys.proves_file:  # a key elsewhere would be a differing one (`places.of_places`)
+    if found.witnesses.show_code:  # a key elsewhere would be a differing one (``places.misplaced``)
         return KeyPlacement(is_shown=True)
     topic, tasks = store.repartition_topic, found.facts.tasks
     bounds = services.kafka.offsets.bounds([TopicPartition(topic, number) for number in range(tasks)], isolation=state_file.isolation)
     seen, reason = _held(services, state_file, bounds, tasks)
     reasons = [*([reason] if reason else []), *_too_few(found, {place.partition: bound.log_end_offset for place, bound in bounds.items()})]
     if reasons:
-        return KeyPlacement(contradicted(reasons))
+        return KeyPlacement(tuple(doubt("key_placement", reason) for reason in reasons))
     return KeyPlacement(is_shown=seen >= max(1, min(ENOUGH, -(-found.counts.keys // 2))))
 
 
@@ -203,9 +195,9 @@ def _too_few(found: ComputedStore, ends: Mapping[int, int]) -> Iterator[str]:
     store = facts.store
     sent = counts.read - sum(counts.dropped.values())
     whole = facts.base is None and sum(ends.values()) >= sent  # otherwise the topic was recreated, and counts from then
-    if store.window is not None or store.table is not None or store.explode or not whole or found.proof is None:
+    if store.window is not None or store.table is not None or store.explode or not whole or found.witnesses is None:
         return
-    for number, each in sorted(found.proof.partitions.items()):
+    for number, each in sorted(found.witnesses.partitions.items()):
         if number in ends and ends[number] < each.expected:
             what = f"{store.repartition_topic}:{number} never had more than {ends[number]:,} records"
             why = "the application has a partitioner of its own (partitioner: custom), or another key"

@@ -7,13 +7,15 @@ Only entries of this machine are seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kops.core.findings import Finding
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.statefile import Store
+from kops.core.streams.verdict import doubt
 from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.delete_groups import NAME as DELETE_GROUPS
 from kops.operations.offsets.delete_groups import Deletion
@@ -21,7 +23,6 @@ from kops.operations.offsets.items import offset_of
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, arguments_of
-from kops.operations.state.exactness import Exactness, contradicted
 from kops.operations.streams.reset import NAME as RESET
 from kops.operations.streams.reset import ResetArguments
 
@@ -100,14 +101,14 @@ class OwnHistory:
 
     :param written: changelog -> partition -> live keys that kops wrote there
     :param apart: stores whose changelogs reflect other offsets than the committed ones: kops moved the group, and nothing ran since
-    :param judged: store -> C, where the journal contradicts what is computed
+    :param findings: store -> where the journal contradicts what is computed
     :param computed: store -> when kops last wrote it whole, or when the snapshot that it starts from was taken, ISO-8601 UTC; empty: never
     :param made: offsets that kops moved the application to or from, by partition; None: it deleted the commit
     """
 
     written: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     apart: frozenset[str] = frozenset()
-    judged: Mapping[str, Exactness] = field(default_factory=dict)
+    findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     computed: Mapping[str, str] = field(default_factory=dict)
     made: Mapping[TopicPartition, frozenset[int | None]] = field(default_factory=dict)
 
@@ -136,7 +137,7 @@ def read_past(
         if entry.plan.cluster_id == cluster and not _did_nothing(entry) and (not until or entry.started <= until)
     ]
     entries.reverse()
-    apart, judged, computed = set(), {}, {}
+    apart, findings, computed = set(), {}, {}
     for store in stores:
         found = _of_store((done for done in entries if done.entry.started >= since), store)
         computed[store.name] = max(since, found.since)
@@ -154,8 +155,8 @@ def read_past(
                 else:
                     reasons.append(_moved(at, move))
         if reasons:
-            judged[store.name] = contradicted(reasons)
-    return OwnHistory(_written(entries), frozenset(apart), judged, computed, _made(entries))
+            findings[store.name] = reasons
+    return OwnHistory(_written(entries), frozenset(apart), findings, computed, _made(entries))
 
 
 def _did_nothing(entry: Entry) -> bool:
@@ -250,20 +251,18 @@ def _is_carried(plan: Plan, change: StateArguments, store: Store) -> bool:
     return bool(inputs & replaced) or (bool(inputs & grown) and not store.moves)
 
 
-def _carried(entry: Entry) -> str:
-    return (
-        f"its state was carried over by {entry.plan.operation} on {entry.started[:10]} (journal {entry.id}): it cannot be computed from the"
-        " log start of its input"
-    )
+def _carried(entry: Entry) -> Finding:
+    when = f"by {entry.plan.operation} on {entry.started[:10]} (journal {entry.id})"
+    said = f"its state was carried over {when}: it cannot be computed from the log start of its input"
+    return doubt("carried_over", said, journal=entry.id)
 
 
-def _moved(at: TopicPartition, move: _Move) -> str:
+def _moved(at: TopicPartition, move: _Move) -> Finding:
     before, now = ("no commit" if offset is None else f"offset {offset}" for offset in (move.before, move.now))
     which = f"{move.entry.plan.operation}, journal {move.entry.id}"
-    return (
-        f"kops moved the application in {at} from {before} to {now} on {move.entry.started[:10]} ({which}), and it continued from there:"
-        " its state is not that of all records from the log start"
-    )
+    when = f"from {before} to {now} on {move.entry.started[:10]} ({which}), and it continued from there"
+    said = f"kops moved the application in {at} {when}: its state is not that of all records from the log start"
+    return doubt("moved_by_kops", said, journal=move.entry.id)
 
 
 def _written(entries: Iterable[_JournalledChange]) -> dict[str, dict[int, int]]:

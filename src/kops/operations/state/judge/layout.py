@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.findings import names_text
+from kops.core.findings import Finding, names_text
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.murmur2 import positive_hash
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
 from kops.core.streams.capture import Capture
+from kops.core.streams.verdict import ALL_KEYS, doubt
 from kops.operations.services import Services
-from kops.operations.state.evidence_commits import Doubt
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.own_code.repartition import keyed_inputs
@@ -36,7 +36,7 @@ class _MisplacedRecord:
     hash: int
 
 
-def doubts_of_layout(
+def layout(
     services: Services,
     state_file: StateFile,
     facts: Sequence[StoreFacts],
@@ -44,7 +44,7 @@ def doubts_of_layout(
     capture: Capture | None,
     *,
     from_nothing: bool,
-) -> dict[str, list[Doubt]]:
+) -> dict[str, list[Finding]]:
     """Return what speaks against computing stores from their input as it lies; equal keys settle it, where none is missing.
 
     :param capture: of the program that computes the stores; None: what the state file says does
@@ -52,15 +52,15 @@ def doubts_of_layout(
     """
     keyed = None if capture is None else {topic for topic, is_keyed in keyed_inputs(capture, state_file).items() if is_keyed}
     elsewhere = _of_other_topics(capture, cut.committed) if capture is not None and from_nothing else []
-    grown: dict[str, list[Doubt]] = {}
-    doubts: dict[str, list[Doubt]] = {}
+    grown: dict[str, list[Finding]] = {}
+    findings: dict[str, list[Finding]] = {}
     for found in facts:
         topics = _keyed(found.store) if keyed is None else sorted(keyed & {source.topic for source in found.store.inputs})
         for topic in topics:
             if topic not in grown:
                 grown[topic] = list(_of_growth(services, state_file, topic, cut.ranges(found, topic)))
-        doubts[found.store.name] = [*elsewhere, *(doubt for topic in topics for doubt in grown[topic])]
-    return {name: some for name, some in doubts.items() if some}
+        findings[found.store.name] = [*elsewhere, *(each for topic in topics for each in grown[topic])]
+    return {name: some for name, some in findings.items() if some}
 
 
 def _keyed(store: Store) -> list[str]:
@@ -68,7 +68,7 @@ def _keyed(store: Store) -> list[str]:
     return sorted({source.topic for source in store.inputs}) if store.table is not None or not store.moves else []
 
 
-def _of_other_topics(capture: Capture, committed: Mapping[TopicPartition, CommittedOffset]) -> list[Doubt]:
+def _of_other_topics(capture: Capture, committed: Mapping[TopicPartition, CommittedOffset]) -> list[Finding]:
     """Find topics that the application has read, and the program does not."""
     read = {topic for each in capture.subtopologies for topic in each.source_topics or ()}
     read |= {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
@@ -77,10 +77,11 @@ def _of_other_topics(capture: Capture, committed: Mapping[TopicPartition, Commit
     if not others:
         return []
     what = f"{capture.application} has committed offsets of {names_text(others, _NAMED, of='topics')}"
-    return [Doubt("", f"{what}, which the captured program does not read: what stores hold of that is not computed")]
+    said = f"{what}, which the captured program does not read: what stores hold of that is not computed"
+    return [doubt("other_input", said, settled_by=ALL_KEYS)]
 
 
-def _of_growth(services: Services, state_file: StateFile, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Doubt]:
+def _of_growth(services: Services, state_file: StateFile, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Finding]:
     """Find records that lie where the default partitioner of fewer partitions puts them.
 
     :param ranges: what is read of the topic, by partition
@@ -93,10 +94,11 @@ def _of_growth(services: Services, state_file: StateFile, topic: str, ranges: Ma
     first = min(away, key=lambda each: (each.partition, each.offset))
     where = f"{topic}:{first.partition} has a record at offset {first.offset} whose key belongs to partition {first.hash % now}"
     older = " or ".join(map(str, sizes))
-    yield Doubt(
-        "",
+    yield doubt(
+        "grown_input",
         f"{where} of {now}: so the default partitioner placed it among {older}, before {topic} was given more partitions; where the state"
         " of its keys was moved then, it is not what follows from the input as it lies",
+        settled_by=ALL_KEYS,
     )
 
 

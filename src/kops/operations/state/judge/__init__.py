@@ -1,0 +1,1 @@
+"""The one judgement of computed stores, and what it reads to make it."""
