@@ -16,7 +16,6 @@ from kops.cli.state.init import init
 from kops.cli.state.query import query
 from kops.cli.state.repartition import repartition
 from kops.cli.state.shared import (
-    PROGRAM_DECIDES,
     Source,
     chosen_stores,
     no_network_option,
@@ -85,18 +84,18 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from kops.operations.state.rules.witnesses import parse_damaged
 
         session: Session = click.get_current_context().obj
-        if source.captured and on_error == "skip":
-            raise click.UsageError(PROGRAM_DECIDES)
         moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
-        state_file, program = chosen_stores(session, source, stores, moves=moves, no_network=no_network)
+        if no_network and rest.get("against"):
+            raise click.UsageError("--against compares changelogs: no program is run, and --no-network is for one")
+        skip = on_error == "skip"
+        state_file, recipe = chosen_stores(session, source, stores, moves=moves, no_network=no_network, skip_undecodable=skip)
         compute_options = ComputeOptions(
+            recipe=recipe,
             at=parse_cut(at, session.now()),
-            skip_undecodable=on_error == "skip",
             archives=archives,
             snapshot=snapshot,
             master=master,
             damaged=parse_damaged(damaged, state_file),
-            program=program,
         )
         return command(session, state_file, compute_options, **rest)
 
@@ -243,8 +242,6 @@ def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int,
 
     if against and (compute_options.archives or compute_options.snapshot):
         raise click.UsageError("--against compares changelogs: nothing is read --from-archive or --from-snapshot")
-    if against and compute_options.program and compute_options.program.alone:
-        raise click.UsageError("--against compares changelogs: no program is run, and --no-network is for one")
     if against and compute_options.damaged:
         raise click.UsageError("--against compares changelogs: --damaged is for what is computed")
     if against:

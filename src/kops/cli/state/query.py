@@ -7,7 +7,7 @@ import click
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import PROGRAM_DECIDES, chosen_stores, no_network_option, source_of
+from kops.cli.state.shared import chosen_stores, no_network_option, source_of
 
 
 @click.command("query", cls=Command)
@@ -52,16 +52,15 @@ def query(
             raise click.UsageError("--app takes the place of SOURCE: name a key, or --all for the whole table")
         file, key = app, file
     source = source_of(file, captured=app is not None)
-    if source.captured and on_error == "skip":
-        raise click.UsageError(PROGRAM_DECIDES)
     if (key is None) == (not whole):
         raise click.UsageError("name either a key, or --all for the whole table")
     if no_network and origin != "input":
         raise click.UsageError("--no-network goes with --from input: a changelog is read without the program")
     position = parse_moment(at, origin, session.now())
     runs = origin == "input"
-    state_file, program = chosen_stores(session, source, stores, no_network=no_network, reused=True, runs=runs)
-    found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master, program=program)
+    skip = on_error == "skip"
+    state_file, recipe = chosen_stores(session, source, stores, no_network=no_network, skip_undecodable=skip, reused=True, runs=runs)
+    found = ask(session, state_file, key, at=position, origin=origin, recipe=recipe, master=master)
     session.note(*found.notes)
     show_answers(session, found.rows)
     if key is not None and not found.rows:

@@ -53,7 +53,7 @@ def repartition(
 
     if (partitions is None) == (not confirm_done):
         raise click.UsageError("say --partitions N, or --confirm-done for an earlier move")
-    state_file, program = movable_stores(session, source, stores, partitions=partitions, no_network=no_network)
+    state_file, recipe = movable_stores(session, source, stores, partitions=partitions, no_network=no_network)
     if confirm_done:
         for stage in forget_kept(session.journal, state_file.application):
             session.note(f"deleted {stage}")
@@ -62,5 +62,5 @@ def repartition(
     if wait_empty:
         wait_until_stopped(session, state_file.application, wait_empty)
     choice = InputChoice(grow_inputs, keep_inputs, parse_replaced_inputs(instead))
-    plan = plan_repartition(session, state_file, partitions or 0, choice, master=master, program=program)
+    plan = plan_repartition(session, state_file, partitions or 0, choice, master=master, recipe=recipe)
     return session.carry_out(plan, approval)

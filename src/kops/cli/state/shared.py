@@ -13,14 +13,12 @@ from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
-    from kops.operations.state.own_code.start import ProgramRun
+    from kops.operations.state.recipe import Recipe
 
 no_network_option = click.option(
     "--no-network", is_flag=True, help="A program gets no network, where Linux can, but reads its schema registry."
 )
 wait_option = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
-
-PROGRAM_DECIDES = "a program itself decides what becomes of records that it cannot read: leave out --on-error"
 
 
 class Source(NamedTuple):
@@ -88,28 +86,33 @@ def chosen_stores(
     stores: tuple[str, ...],
     *,
     moves: str = "",
-    no_network: bool,
+    no_network: bool = False,
+    skip_undecodable: bool = False,
     reused: bool = False,
     runs: bool = True,
-) -> tuple[StateFile, ProgramRun | None]:
-    """Return the stores of a state file, or of a captured program together with what runs it.
+) -> tuple[StateFile, Recipe]:
+    """Return the stores of a state file or of a captured program, and how they are computed. What follows does not know which it was.
 
-    :param reused: of a program those are among them whose changelog is a topic that it reads
-    :param runs: the program is run, and its changelogs are not only read
     :param stores: all when empty; of a program all that can be rebuilt, and a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
     :param no_network: the program gets none
+    :param reused: of a program those are among them whose changelog is a topic that it reads
+    :param runs: the program is run, and its changelogs are not only read
     """
     if not source.captured:
         from kops.operations.engine.state_files import read_state_file
+        from kops.operations.state.file_recipe import FileRecipe
 
         if no_network:
             raise click.UsageError("--no-network is for a program: with a state file none is run")
-        return read_state_file(source.path, stores), None
+        return read_state_file(source.path, stores), FileRecipe(skip_undecodable)
+    from kops.operations.state.own_code.program_recipe import ProgramRecipe
     from kops.operations.state.own_code.registries import program_run
     from kops.operations.state.own_code.stores import program_state_file, refuse_moving, refuse_older_library, with_topics
     from kops.operations.streams.capture import load_capture
 
+    if skip_undecodable:
+        raise click.UsageError("a program itself decides what becomes of records that it cannot read: leave out --on-error")
     capture = load_capture(source.path)
     if runs:
         refuse_older_library(capture, source.path)
@@ -119,18 +122,19 @@ def chosen_stores(
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, program_run(session, capture, no_network=no_network)
+    return state_file, ProgramRecipe(program_run(session, capture, no_network=no_network))
 
 
 def movable_stores(
     session: Session, source: Source, stores: tuple[str, ...], *, partitions: int | None, no_network: bool
-) -> tuple[StateFile, ProgramRun | None]:
+) -> tuple[StateFile, Recipe]:
     """Return what is to move to another number of partitions, as ``chosen_stores`` does; of a program it is all of its stores.
 
     :param partitions: None: nothing moves
     """
     if not source.captured:
         return chosen_stores(session, source, stores, no_network=no_network)
+    from kops.operations.state.own_code.program_recipe import ProgramRecipe
     from kops.operations.state.own_code.registries import program_run
     from kops.operations.state.own_code.repartition import refuse_unmovable
     from kops.operations.state.own_code.stores import program_state_file, refuse_older_library, with_topics
@@ -143,4 +147,4 @@ def movable_stores(
     state_file, unfit = program_state_file(capture, source.path, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
-    return state_file, program_run(session, capture, no_network=no_network)
+    return state_file, ProgramRecipe(program_run(session, capture, no_network=no_network))

@@ -261,11 +261,6 @@ class StateFile:
         return self.guarantee != GUARANTEES[0]
 
     @property
-    def is_of_program(self) -> bool:
-        """Whether it says what a capture does: the application's own program computes its stores."""
-        return any(store.aggregate.kind == PROGRAM for store in self.stores)
-
-    @property
     def may_find_expired(self) -> bool:
         """Whether a session that has expired by retention may still be found: in a cache, or in a segmented store of an older version."""
         return self.cache or (self.version is not None and self.version < EXPIRES_EXACTLY)

@@ -9,13 +9,12 @@ from typing import NoReturn
 from kops.core.errors import Refused
 from kops.core.findings import Finding, Severity
 from kops.core.statefile import StateFile
-from kops.core.streams.capture import Capture
 from kops.core.streams.verdict import DOUBTFUL, IMPOSSIBLE, is_open
 from kops.core.times import Position
-from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure
+from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
-from kops.operations.state.compute import ComputedStore, compute_stores
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.from_snapshot import BaseSnapshot, check_base, open_base, refuse_older
@@ -33,14 +32,9 @@ from kops.operations.state.judge.commits import Commits, read_commits
 from kops.operations.state.judge.journal import OwnHistory, read_past
 from kops.operations.state.judge.judge import judge, refuse_unplaced, refuse_unwritable
 from kops.operations.state.judge.layout import layout
-from kops.operations.state.own_code.computed import compute_by_program
-from kops.operations.state.own_code.memory import estimate, memory_for
-from kops.operations.state.own_code.registries import direct_registries
-from kops.operations.state.own_code.snapshot import check_start, refuse_start
-from kops.operations.state.own_code.start import ProgramRun, started_ahead
-from kops.operations.state.own_code.tasks import refuse_lost_repartitions
+from kops.operations.state.recipe import Recipe
 from kops.operations.state.rules.witnesses import Witnesses
-from kops.operations.state.waiting_records import answers_waiting, without_waiting
+from kops.operations.state.waiting_records import answers_waiting
 
 _NAMED = 3
 _IMPOSSIBLE = "what its input or code cannot give is never written: a snapshot or an archive from before has it, or --store leaves it out"
@@ -51,20 +45,19 @@ class ComputeOptions:
     """How stores are computed.
 
     :param at: up to where the input counts: ``COMMITTED``, the end, or a time
-    :param skip_undecodable: skip records that are not in the declared formats
     :param accept_doubtful: write even keys that are in doubt
     :param only_looks: nothing is written, so nothing is refused for what the keys are
     :param archives: paths of archives of input topics, which are read before the topics
     :param damaged: store -> partitions of its changelog whose keys are not evidence; None: all of them
-    :param program: computes the stores; None: what the state file says does
+    :param recipe: how the stores are computed
     :param has_witnesses: the changelogs as they are show whether what was computed is right
     :param snapshot: path of a snapshot to start from, so that only what was read since is computed
     :param compared: path of a snapshot that is compared instead of the changelogs; stores are computed up to its offsets
     :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: as the context says, or on this machine
     """
 
+    recipe: Recipe
     at: Position = COMMITTED
-    skip_undecodable: bool = False
     accept_doubtful: bool = False
     only_looks: bool = False
     archives: tuple[str, ...] = ()
@@ -73,7 +66,6 @@ class ComputeOptions:
     master: str | None = None
     damaged: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
     has_witnesses: bool = True
-    program: ProgramRun | None = None
 
 
 @dataclass(frozen=True)
@@ -81,18 +73,18 @@ class Computation:
     """All stores of a state file, computed.
 
     :param cut: up to where the input counted
-    :param memory: that an application's own program took, in words; empty: none ran
+    :param took: what it took besides Spark, in one line; empty: nothing
     """
 
     facts: list[StoreFacts]
     cut: InputOffsets
     computed: list[ComputedStore]
-    memory: str = ""
+    took: str = ""
 
     @property
     def origins(self) -> tuple[str, ...]:
         """Where it comes from, if not from Kafka alone, and what it took."""
-        return (*self.cut.origins, *([self.memory] if self.memory else []))
+        return (*self.cut.origins, *([self.took] if self.took else []))
 
 
 def compute_all(
@@ -112,41 +104,36 @@ def compute_all(
     group = application_group(services, state_file, options.at)
     if must_be_empty:
         refuse_alive(group)
+    recipe = options.recipe
     archived = open_archives(engine, state_file, options.archives)
-    base = _opened(services, state_file, options)
+    base = open_base(services, state_file, options.snapshot, restores=recipe.restores)
+    if base is not None:
+        recipe.refuse_start(state_file, base)
     then = open_base(services, state_file, options.compared)
+    recipe.refuse_lost(services, [store.name for store in state_file.stores])
     since = None if base is None else base.offsets
-    if options.program is not None:
-        refuse_lost_repartitions(services, options.program.capture, [store.name for store in state_file.stores])
     facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=since)
     if base is not None:
         facts = [replace(found, base=base.path(found.store), findings=(*found.findings, *base.findings(found.store))) for found in facts]
     facts, cut = _cut(services, state_file, facts, options, then)
     if base is not None:
         refuse_older(base, facts, cut)
-    since_then, capture = "" if base is None else base.manifest.taken, None if options.program is None else options.program.capture
-    past, commits, facts = with_history(services, state_file, facts, cut, capture=capture, since=since_then)
+    past, commits, facts = with_history(services, state_file, recipe, facts, cut, since="" if base is None else base.manifest.taken)
     if not options.only_looks:
         for found in facts:
             _refuse_impossible(found)
-    memory = memory_for(engine, facts) if options.program is not None else None
-    with started_ahead(engine, None if options.program is None else replace(options.program, memory=memory)) as program:
+    with recipe.running(engine, state_file, facts, base) as running:
         cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
         cut = replace(cut, base="" if base is None else base.origin)
-        notes = (*((commits.gap,) if commits.gap else ()), *_of_program(options), *answers_waiting(services, state_file, cut))
+        notes = (*((commits.gap,) if commits.gap else ()), *recipe.notes(), *answers_waiting(services, state_file, cut))
         cut = replace(cut, notes=(*cut.notes, *notes))
-        facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=options.skip_undecodable) for found in facts]
-        _check(engine, state_file, options, base, then)
+        facts = [recipe.without_waiting(engine, state_file, found, cut, services) for found in facts]
+        for used in filter(None, (base, then)):
+            check_base(engine, state_file, used)
+        if base is not None:
+            recipe.check_start(engine, state_file, base)
         facts = [replace(found, damaged=_damaged(found, options)) for found in facts]
-        size = None if memory is None else estimate(engine, state_file, facts, cut, memory)
-        if size is not None:
-            services.progress.step(size.text())
-        if program is None:
-            computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=options.skip_undecodable)
-        else:
-            computed = compute_by_program(
-                engine, state_file, replace(program, base=base), facts, cut, services=services, replacing=replacing
-            )
+        computed, took = running.compute(engine, facts, cut, services, replacing=replacing)
     witnesses = options.has_witnesses and not cut.moves
     computed = [found if witnesses and found.facts.store.name not in past.apart | commits.apart else _unproven(found) for found in computed]
     computed = [judge(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
@@ -156,8 +143,7 @@ def compute_all(
         _refuse_all(computed, lambda done: _refuse_doubtful(done, accepted=options.accept_doubtful))
     if must_be_empty:
         _refuse_all(computed, refuse_unplaced)
-    heap = max((found.heap for found in computed), default=0)
-    return Computation(facts, cut, computed, "" if size is None else size.text(heap))
+    return Computation(facts, cut, computed, took)
 
 
 def _damaged(facts: StoreFacts, options: ComputeOptions) -> frozenset[int]:
@@ -170,70 +156,17 @@ def _unproven(found: ComputedStore) -> ComputedStore:
     return replace(found, witnesses=found.witnesses and Witnesses(found.counts.keys))
 
 
-def _of_program(options: ComputeOptions) -> tuple[str, ...]:
-    program = options.program
-    if program is None:
-        return ()
-    direct = [
-        f"the program asks the schema registry {url} itself: kops does not see whether it registers schemas there"
-        for url in direct_registries(program)
-    ]
-    if not program.alone:
-        return tuple(direct)
-    named = " and ".join(each.origin.url for each in program.registries.upstreams)
-    registry = f"but for reading the schema registry {named} through kops" if named else "and no schema registry"
-    reached = f"it could reach files and sockets of this machine, but no other machine, {registry}"
-    return (f"the program was run without a network: {reached}",)
-
-
-def _opened(services: Services, state_file: StateFile, options: ComputeOptions) -> BaseSnapshot | None:
-    """Return the snapshot that the computation starts from, which has all that is needed for it."""
-    base = open_base(services, state_file, options.snapshot, restores=options.program is not None)
-    if options.program is not None and base is not None:
-        refuse_start(options.program.capture, state_file, base)
-    return base
-
-
-def _check(engine: Engine, state_file: StateFile, options: ComputeOptions, base: BaseSnapshot | None, then: BaseSnapshot | None) -> None:
-    for used in filter(None, (base, then)):
-        check_base(engine, state_file, used)
-    if options.program is not None and base is not None:
-        check_start(engine, options.program.capture, state_file, base)
-
-
-def compute_whole(
-    engine: Engine,
-    state_file: StateFile,
-    facts: Sequence[StoreFacts],
-    cut: InputOffsets,
-    *,
-    skip_undecodable: bool = False,
-    program: ProgramRun | None = None,
-) -> list[ComputedStore]:
-    """Compute stores as if their changelogs held nothing, so that their stages have all of their keys."""
-    bare = [found.without_changelog() for found in facts]
-    by_program = [found for found in bare if program is not None and not found.store.reuses_source]
-    others = [found for found in bare if found not in by_program]
-    skips = skip_undecodable or program is not None  # a program decides itself, and has no say in what is restored
-    computed = compute_stores(engine, state_file, others, cut, skip_undecodable=skips) if others else []
-    with dropped_on_failure(engine, [found.stage for found in computed]):
-        if program is not None and by_program:
-            computed += compute_by_program(engine, state_file, program, by_program, cut, services=engine.services, replacing=True)
-    return computed
-
-
 def with_history(
     services: Services,
     state_file: StateFile,
+    recipe: Recipe,
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
     *,
-    capture: Capture | None = None,
     since: str = "",
 ) -> tuple[OwnHistory, Commits, list[StoreFacts]]:
     """Return what kops and others did to an application, and the facts with what the former shows.
 
-    :param capture: of the program that computes the stores; None: what the state file says does
     :param since: when the snapshot that the stores start from was taken, ISO-8601 UTC
     """
     starts, until = begins(facts), cut.taken
@@ -241,7 +174,9 @@ def with_history(
     commits = Commits()
     if not cut.is_new:
         commits = read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
-        commits = commits.with_more(layout(services, state_file, facts, cut, capture, from_nothing=not since))
+        keyed = {found.store.name: recipe.keyed_topics(state_file, found.store) for found in facts}
+        read = None if since else recipe.read_topics()
+        commits = commits.with_more(layout(services, state_file, facts, cut, keyed=keyed, read=read))
     facts = [replace(found, findings=(*found.findings, *past.findings.get(found.store.name, ()))) for found in facts]
     return past, commits, list(facts)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kops.core.errors import ExitCode
 from kops.core.findings import Finding, Severity, names_text
@@ -16,12 +16,12 @@ from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.rules.past import PastDifference, PastProof
+from kops.operations.state.rules.table import TableRun
 from kops.operations.state.rules.windows import added_retention, expires, expiry_text, window_warnings
 from kops.operations.state.rules.witnesses import Witnesses, witnesses_of
 from kops.operations.state.schemas import with_schemas
 
 if TYPE_CHECKING:
-    from kops.operations.state.rules.program import ProgramRuns
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.snapshot import Content
@@ -46,6 +46,13 @@ DROPPED = {
 _UNJUDGED = Verdict()
 
 
+class Run(Protocol):
+    """How a store was computed."""
+
+    def findings(self) -> Iterable[Finding]:
+        """Return what computing showed."""
+
+
 @dataclass(frozen=True)
 class ComputedStore:
     """A store that was computed.
@@ -53,9 +60,7 @@ class ComputedStore:
     :param stage: path of its differences
     :param counts: what was counted while computing, and how much is staged
     :param witnesses: the keys of its changelog that survived; None where its topic is its changelog
-    :param seen: what computing showed
-    :param runs: how the application's own program computed it; None: a state file says how
-    :param added_ms: for how long the application's changelogs are kept beyond the retention of their stores
+    :param run: what computing showed
     :param verdict: what is known of its keys, once it was judged
     :param proven: the last ``verify`` that proved it with the same state file
     :param contradicted: the last ``verify``, if it found surviving keys different with the same state file, and nothing settles that now
@@ -66,10 +71,8 @@ class ComputedStore:
     facts: StoreFacts
     stage: str
     counts: Counts
+    run: Run
     witnesses: Witnesses | None = None
-    seen: tuple[Finding, ...] = ()
-    runs: ProgramRuns | None = None
-    added_ms: int = 0
     verdict: Verdict = _UNJUDGED
     proven: PastProof | None = None
     contradicted: PastDifference | None = None
@@ -256,10 +259,10 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
         counts = count_table(kafka, job) if store.reuses_source and not facts.is_bare else stage_difference(kafka, job, stage)
         if store.reuses_source and counts.dropped.get("undecodable"):
             counts, seen = _undecodable(kafka, job, counts)
-    return computed_store(facts, stage, counts, seen=seen, added_ms=added_ms)
+    return computed_store(facts, stage, counts, TableRun(job.state_file, store, counts, facts.settings, added_ms, seen))
 
 
-def computed_store(facts: StoreFacts, stage: str, counts: Counts, **more: Any) -> ComputedStore:
+def computed_store(facts: StoreFacts, stage: str, counts: Counts, run: Run, *, heap: int = 0, on_disk: int = 0) -> ComputedStore:
     """Return a store that was computed, with the keys of its changelog that survived, not judged yet."""
     witnesses = None
     if not facts.store.reuses_source:
@@ -267,7 +270,7 @@ def computed_store(facts: StoreFacts, stage: str, counts: Counts, **more: Any) -
         witnesses = witnesses_of(
             live=counts.live, expected=counts.keys, actions=actions, damaged=damaged, whole=facts.whole, lossy=facts.lossy
         )
-    return ComputedStore(facts, stage, counts, witnesses, **more)
+    return ComputedStore(facts, stage, counts, run, witnesses, heap=heap, on_disk=on_disk)
 
 
 def _undecodable(kafka: KafkaSource, job: Job, counts: Counts) -> tuple[Counts, tuple[Finding, ...]]:

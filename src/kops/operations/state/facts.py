@@ -207,12 +207,6 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
             continue
         likely = _filled_through(state_file, topic, described)
         advice = CHANGELOG_GONE if place.endswith(".changelog") else repartition_gone(topic, None, likely=likely)
-        if state_file.is_of_program:  # its names are right: there is none to guess
-            raise ConfigError(
-                f"{state_file.application} needs a topic that is not there: {no_topics_text([topic])}",
-                hint=advice if place.endswith((".changelog", ".repartition")) else "`kops topics list` shows those that exist",
-                topic=topic,
-            )
         hint = nearest(topic, [name for name in services.kafka.topics.names() if name not in wanted])
         if place.endswith((".changelog", ".repartition")):
             hint += f"{advice}; another name goes into {place}"

@@ -77,7 +77,7 @@ def find_starts(
         if source.start is None:
             continue
         if source.start.kind == LATEST:
-            found, unsure = _at_the_end_of_then(state_file, source.topic, here, oldest or {})
+            found, unsure = _at_the_end_of_then(source.topic, here, oldest or {})
             offsets |= found
             findings += unsure
         elif source.start.kind == TIME:
@@ -90,7 +90,7 @@ def find_starts(
 
 
 def _at_the_end_of_then(
-    state_file: StateFile, topic: str, bounds: Mapping[TopicPartition, Bounds], oldest: Mapping[TopicPartition, int]
+    topic: str, bounds: Mapping[TopicPartition, Bounds], oldest: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, int], list[Finding]]:
     """Return offset 0 for all partitions if the oldest commit of each is that one, or it never had a record; otherwise nothing is known."""
     unknown = [place for place, bound in sorted(bounds.items()) if bound.log_end_offset > 0 and oldest.get(place) != 0]
@@ -99,8 +99,8 @@ def _at_the_end_of_then(
     reason = f"where it began is not known: the application began to read {topic} at what was its end then (start: latest)"
     first = oldest.get(unknown[0])
     seen = f", and no commit of {unknown[0]} is known" if first is None else f", and the oldest known commit of {unknown[0]} is at {first}"
-    sure = "" if state_file.is_of_program else "; the offsets or the time of then, as `start`, make it sure"
-    return {}, [obstacle("unknown_start", f"{reason}{seen}{sure}")]
+    sure = "the offsets or the time of then, as `start` in a state file, make it sure"
+    return {}, [obstacle("unknown_start", f"{reason}{seen}; {sure}")]
 
 
 def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> InputStarts:

@@ -12,18 +12,17 @@ from kops.core.plan import Plan
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.streams.local_state import delete_local_state
-from kops.core.streams.program import repartition_topics
 from kops.core.streams.topics import REPARTITION_SETTINGS
 from kops.core.topics.settings import as_new
 from kops.gateways.kafka import Kafka
-from kops.operations.engine.spark import Engine, drop_stage, start_engine
+from kops.operations.engine.spark import drop_stage, start_engine
 from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
-from kops.operations.state.compute import ComputedStore, job_of
+from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.compute import ComputedStore
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.plans import computed_arguments, state_plan
@@ -54,22 +53,19 @@ def plan_into(
     engine = start_engine(services, options.master)
     creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
-    unproven = replace(options, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state
-    if options.program is not None:  # the other application has repartition topics of its own, which begin empty
-        unproven = replace(unproven, program=replace(options.program, nothing_waits=True))
+    recipe = options.recipe.for_another()
+    unproven = replace(options, has_witnesses=False, recipe=recipe)  # the other's changelogs hold nothing, or another state
     done = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
     cut = done.cut
     _refuse_versions(done.computed)
-    wholes = _whole_by_program(engine, named, done.computed, cut, options)
-    computed = [_writable(engine, named, found, cut, options, whole=wholes.get(found.facts.store.name)) for found in done.computed]
+    versioned = list(filter(_writes_versions, done.computed))
+    wholes = {whole.facts.store.name: whole for whole in recipe.records(engine, named, versioned, cut)}
+    computed = [_writable(found, wholes.get(found.facts.store.name)) for found in done.computed]
     for found in computed:
         earliest = [content.earliest for content in found.contents.values() if content.records]
         refuse_time_zero(services, found.facts.store.changelog, earliest, exactly_once=state_file.exactly_once)
     prior = services.kafka.groups.committed([into])[into]
-    internal = [store.repartition_topic for store in named.stores if store.repartition_topic]
-    if options.program is not None:
-        capture = options.program.capture
-        internal += [own_name(topic, capture.application, into) for topic in repartition_topics(capture)]
+    internal = [own_name(topic, state_file.application, into) for topic in recipe.repartition_topics(state_file)]
     commits = _commits(services, planned, cut, internal, (source.application, into))
     changes = [TopicChange(None, topic) for topic in creation.topics]
     moves = [
@@ -108,35 +104,15 @@ def _refuse_versions(computed: Sequence[ComputedStore]) -> None:
             )
 
 
-def _whole_by_program(
-    engine: Engine, named: StateFile, computed: Sequence[ComputedStore], cut: InputOffsets, options: ComputeOptions
-) -> dict[str, ComputedStore]:
-    """Return the versioned stores with all of their records, by name; the program's tasks fill several at once."""
-    facts = [found.facts for found in filter(_writes_versions, computed)]
-    if options.program is None or not facts:
-        return {}
-    program = replace(options.program, nothing_waits=True, as_records=True)
-    return {whole.facts.store.name: whole for whole in compute_whole(engine, named, facts, cut, program=program)}
-
-
-def _writable(
-    engine: Engine, named: StateFile, found: ComputedStore, cut: InputOffsets, options: ComputeOptions, *, whole: ComputedStore | None
-) -> ComputedStore:
+def _writable(found: ComputedStore, whole: ComputedStore | None) -> ComputedStore:
     """Return a store with the records that are written: a versioned store is compared by version, and each version is a record.
 
-    :param whole: it has them already
+    :param whole: all records of a versioned store; None for others
     """
-    if not _writes_versions(found):
+    if whole is None:
         return found
-    from kops.spark.driver.failures import explained
-    from kops.spark.stores.versioned import stage_versions
-
     drop_stage(found.stage)
-    if whole is not None:
-        return replace(found, stage=whole.stage, counts=replace(found.counts, staged=whole.counts.staged))
-    with explained(f"compute {found.facts.store.name}"):
-        staged = stage_versions(engine.kafka(), job_of(named, found.facts, cut, skip_undecodable=options.skip_undecodable), found.stage)
-    return replace(found, counts=replace(found.counts, staged=staged))
+    return replace(found, stage=whole.stage, counts=replace(found.counts, staged=whole.counts.staged))
 
 
 def _running(services: Services, application: str) -> tuple[str, ...]:

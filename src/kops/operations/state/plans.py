@@ -52,18 +52,13 @@ def state_plan(
     return guarded(services, plan, watched)
 
 
-def described_by(state_file: StateFile) -> str:
-    """Return what a command names to describe the stores: a state file, or a capture."""
-    return f"--app {state_file.path}" if state_file.is_of_program else state_file.path
-
-
 def computed_arguments(
     engine: Engine, state_file: StateFile, done: Computation, stores: Mapping[str, StoreWrite], topics: Sequence[TopicChange] = ()
 ) -> StateArguments:
     """Return the arguments of a plan that writes computed stores, without the offsets that it commits."""
     return StateArguments(
         application=state_file.application,
-        state_file=described_by(state_file),
+        state_file=state_file.path,
         exactly_once=state_file.exactly_once,
         master=engine.master,
         topics=tuple(topics),

@@ -24,14 +24,13 @@ from kops.operations.engine.spark import Engine, drop_stage, start_engine
 from kops.operations.records.formats import format_for
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
-from kops.operations.state.computation import compute_whole, with_history
+from kops.operations.state.computation import with_history
 from kops.operations.state.compute import ComputedStore
 from kops.operations.state.facts import read_facts
 from kops.operations.state.input_offsets import COMMITTED, application_group, find_cut
 from kops.operations.state.judge.judge import judge
 from kops.operations.state.lost_records import losses_text
-from kops.operations.state.own_code.start import ProgramRun
-from kops.operations.state.own_code.tasks import refuse_lost_repartitions
+from kops.operations.state.recipe import Recipe
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
 
 if TYPE_CHECKING:
@@ -246,23 +245,22 @@ def query(
     *,
     at: Position,
     origin: str = CHANGELOG,
-    skip_undecodable: bool = False,
+    recipe: Recipe,
     master: str | None = None,
-    program: ProgramRun | None = None,
 ) -> Answer:
     """Return the live keys of the stores, or one of them; sorted by store, key and window.
 
     :param key: as typed, in the format of the store's keys; None: all keys
     :param at: see :func:`parse_moment`
     :param origin: ``changelog``, or ``input``: compute it again
-    :param program: computes it; None: what the state file says does
+    :param recipe: how it is computed
     :raises NotFound: when a changelog does not exist
     """
     asked = questions(services, state_file, key)
     names = {question.store.name for question in asked}
     chosen = replace(state_file, stores=tuple(store for store in state_file.stores if store.name in names))
     if origin == INPUT:
-        return _from_input(services, chosen, asked, at, skip_undecodable=skip_undecodable, master=master, program=program)
+        return _from_input(services, chosen, asked, at, master=master, recipe=recipe)
     return _from_changelogs(services, chosen, asked, at)
 
 
@@ -295,19 +293,17 @@ def _from_input(
     asked: Sequence[Question],
     at: Position,
     *,
-    skip_undecodable: bool,
     master: str | None,
-    program: ProgramRun | None,
+    recipe: Recipe,
 ) -> Answer:
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
     engine = start_engine(services, master)
-    if program is not None:
-        refuse_lost_repartitions(services, program.capture, by_store)
+    recipe.refuse_lost(services, list(by_store))
     facts = read_facts(services, state_file, replacing=True)  # what the changelogs hold does not count, so they may be gone
     cut = find_cut(services, state_file, facts, at)
-    past, commits, facts = with_history(services, state_file, facts, cut, capture=None if program is None else program.capture)
-    computed = compute_whole(engine, state_file, facts, cut, skip_undecodable=skip_undecodable, program=program)
+    past, commits, facts = with_history(services, state_file, recipe, facts, cut)
+    computed = recipe.whole(engine, state_file, facts, cut)
     rows: list[dict[str, Any]] = []
     notes = list(cut.notes)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +12,8 @@ from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.lost_topics import NOT_STARTED
-from kops.core.streams.program import repartition_topics
 from kops.core.topics.names import no_topics_text
-from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure, start_engine
+from kops.operations.engine.spark import drop_stage, start_engine
 from kops.operations.offsets.items import move_item
 from kops.operations.protocol.journal import EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
@@ -23,12 +22,10 @@ from kops.operations.state.arguments import GROW, StateArguments, arguments_of
 from kops.operations.state.change import REPARTITION, STATE_CHANGE
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 from kops.operations.state.lost_records import losses_text
-from kops.operations.state.own_code.repartition import StagedStore, check_by_program, refuse_followers
-from kops.operations.state.own_code.repartition import keyed_inputs as keyed_by_program
-from kops.operations.state.own_code.start import ProgramRun
-from kops.operations.state.plans import described_by, state_plan
-from kops.operations.state.repartition_inputs import InputChoice, emissions_of, keyed_inputs, plan_inputs
-from kops.operations.state.repartition_stages import MovedChangelog, movables, stage_changelogs
+from kops.operations.state.plans import state_plan
+from kops.operations.state.recipe import Recipe
+from kops.operations.state.repartition_inputs import InputChoice, emissions_of, plan_inputs
+from kops.operations.state.repartition_stages import movables, stage_changelogs
 from kops.operations.state.snapshot_topics import OwnTopics, StoppedApplication, own_topics, stopped_application
 
 
@@ -39,11 +36,11 @@ def plan_repartition(
     choice: InputChoice,
     *,
     master: str | None = None,
-    program: ProgramRun | None = None,
+    recipe: Recipe,
 ) -> Plan[StateArguments]:
     """Return the plan that moves the stores of a state file to another number of partitions.
 
-    :param program: computes the stores for the new number too, and has to give what is moved; None: nothing does
+    :param recipe: how the stores are computed, which may show whether what is moved is right
     :raises Refused: when the application runs, has unprocessed records in a repartition topic, or keys are where no default
         partitioner puts them; or the program computes something else
     """
@@ -60,22 +57,15 @@ def plan_repartition(
     topics = own_topics(services, state_file.application, state_file)
     isolation = isolation_of(committed=state_file.exactly_once)
     still = stopped_application(services, topics, isolation=isolation)
-    keyed = keyed_inputs(state_file) if program is None else keyed_by_program(program.capture, state_file)
-    inputs = plan_inputs(services, state_file, partitions, choice, keyed=keyed, committed=still.committed)
-    if program is not None:
-        engine.require_batches("a program runs")  # before changelogs are read
-        refuse_followers(program.capture, inputs.kept, partitions)
-    through = [store.repartition_topic for store in state_file.stores if store.repartition_topic]
-    through = through if program is None else repartition_topics(program.capture)
-    changes, repartitions = _changes(services, state_file, topics, partitions, through)
-    if program is not None:
-        _refuse_some(state_file, changes, partitions)
+    inputs = plan_inputs(services, state_file, partitions, choice, keyed=recipe.keyed_inputs(state_file), committed=still.committed)
+    recipe.refuse_move(engine, inputs, partitions)
+    changes, repartitions = _changes(services, state_file, topics, partitions, recipe.repartition_topics(state_file))
+    recipe.refuse_partly_moved(state_file, {change.name for change in changes}, partitions)
     if not changes:
         raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
     refuse_unless_recreatable(services, changes)
-    capture = None if program is None else program.capture
-    moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions, capture=capture)
-    warnings, notes = _checked(engine, state_file, program, moved, still, partitions=partitions, grown=inputs.grow)
+    moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions, why_misplaced=recipe.why_misplaced)
+    warnings, notes = recipe.check_moved(engine, state_file, moved, still.committed, partitions=partitions, grown=inputs.grow)
     commits = dict(inputs.commits)
     for name in repartitions:
         begin = CommittedOffset(0, emissions_of(found for at, found in still.committed.items() if at.topic == name))
@@ -91,7 +81,7 @@ def plan_repartition(
     application = state_file.application
     arguments = StateArguments(
         application=application,
-        state_file=described_by(state_file),
+        state_file=state_file.path,
         exactly_once=state_file.exactly_once,
         master=engine.master,
         topics=tuple(changes),
@@ -126,35 +116,6 @@ def plan_repartition(
         notes=notes,
         confirm=application,
     )
-
-
-def _refuse_some(state_file: StateFile, changes: Sequence[TopicChange], partitions: int) -> None:
-    """Refuse to move only some of the stores that a program fills together."""
-    changed = {change.name for change in changes}
-    left = [store.changelog for store in state_file.stores if store.changelog not in changed]
-    if changes and left:
-        raise Refused(
-            f"{left[0]} has {partitions} partitions already, and {min(changed)} has not",
-            hint="see which of them was altered: `kops state rebuild --app CAPTURE` says with how many the program would start",
-        )
-
-
-def _checked(
-    engine: Engine,
-    state_file: StateFile,
-    program: ProgramRun | None,
-    moved: Sequence[MovedChangelog],
-    still: StoppedApplication,
-    *,
-    partitions: int,
-    grown: Mapping[str, int],
-) -> tuple[list[str], list[str]]:
-    """Return warnings and notes about what is moved; what is staged is deleted when the program computes something else."""
-    if program is None:
-        return [], [f"{found.store.name}: {found.done.keys:,} keys" for found in moved]
-    staged = {found.store.name: StagedStore(found.stage, bool(found.done.with_headers)) for found in moved}
-    with dropped_on_failure(engine, [stage for found in moved for stage in (found.stage, found.prior_stage)]):
-        return check_by_program(engine, state_file, program, staged, still.committed, partitions=partitions, grown=grown)
 
 
 def forget_kept(journal: Journal, application: str) -> list[str]:
@@ -217,8 +178,7 @@ def _changes(
     wanted = [store.changelog for store in movables(state_file)]
     for name in (*wanted, *repartitions):
         if name not in there:
-            correct = "" if state_file.is_of_program else "; correct the state file"
-            raise Refused(no_topics_text([name]), hint=f"`kops state rebuild` says how to recreate it; {NOT_STARTED}{correct}")
+            raise Refused(no_topics_text([name]), hint=f"`kops state rebuild` says how to recreate it; {NOT_STARTED}")
     old = [there[name] for name in dict.fromkeys((*wanted, *repartitions)) if there[name].partitions != partitions]
     changes = [TopicChange(topic, replace(topic, partitions=partitions)) for topic in old]
     ids = topic_ids(services, changes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION
-from kops.core.streams.capture import Capture
 from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage
 from kops.operations.protocol.journal import Journal
@@ -21,7 +20,6 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import StoreWrite
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.internal_topics import TopicChange
-from kops.operations.state.own_code.repartition import why_misplaced
 from kops.operations.state.stored_keys import suffix_length
 
 if TYPE_CHECKING:
@@ -90,11 +88,11 @@ def stage_changelogs(
     bounds: Mapping[TopicPartition, Bounds],
     partitions: int,
     *,
-    capture: Capture | None,
+    why_misplaced: Callable[[str], str],
 ) -> list[MovedChangelog]:
     """Stage every changelog that is recreated.
 
-    :param capture: of the program that fills them; None: a state file describes them
+    :param why_misplaced: says what can have put keys of a store elsewhere than the default partitioner
     :raises Refused: when its keys are where no default partitioner puts them
     """
     recreated = {change.name for change in changes}
@@ -104,7 +102,7 @@ def stage_changelogs(
             if store.changelog in recreated:
                 here = {at.partition: bound for at, bound in bounds.items() if at.topic == store.changelog}
                 done.append(_stage(engine, state_file, store, here, partitions=partitions))
-                _refuse_unmovable(engine, state_file, done[-1], capture)
+                _refuse_unmovable(engine, state_file, done[-1], why_misplaced)
     except BaseException:
         drop_stage(*(stage for found in done for stage in (found.stage, found.prior_stage)))
         raise
@@ -129,12 +127,11 @@ def _stage(
     return MovedChangelog(store, stage, prior, done)
 
 
-def _refuse_unmovable(engine: Engine, state_file: StateFile, found: MovedChangelog, capture: Capture | None) -> None:
+def _refuse_unmovable(engine: Engine, state_file: StateFile, found: MovedChangelog, why_misplaced: Callable[[str], str]) -> None:
     if found.done.misplaced:
-        by_file = "its input uses a custom partitioner, or the state is wrong: check with `kops state verify`"
         raise Refused(
             f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
-            hint=by_file if capture is None else why_misplaced(capture, found.store.name),
+            hint=why_misplaced(found.store.name),
         )
     earliest = [content.earliest for content in found.done.after.values() if content.records]
     exactly_once, headers = state_file.exactly_once, bool(found.done.with_headers)

@@ -28,8 +28,8 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import Contents, StateArguments, StoreWrite, arguments_of
 from kops.operations.state.change import REPLACE
 from kops.operations.state.changelog_writes import refuse_times
-from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
-from kops.operations.state.compute import ComputedStore, changelog_range, job_of
+from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.compute import ComputedStore, changelog_range
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
@@ -93,14 +93,10 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     try:
         changes = {found.facts.store.name: _change(services, found) for found in wrong}
         _refuse_headers(wrong, {name: change for name, (change, _) in changes.items()})
-        if options.program is not None and wrong:  # its tasks fill several stores at once
-            program = replace(options.program, as_records=True)
-            whole = compute_whole(engine, state_file, [found.facts for found in wrong], cut, program=program)
-            wholes = {found.facts.store.name: found for found in whole}
+        wholes = {whole.facts.store.name: whole for whole in options.recipe.records(engine, state_file, wrong, cut)}
         for found in wrong:
-            known = wholes.get(found.facts.store.name)
-            skip, change = options.skip_undecodable, changes[found.facts.store.name]
-            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=skip, whole=known, changed=change))
+            name = found.facts.store.name
+            replaced.append(_replacement(engine, state_file, found, wholes[name], changes[name]))
             _refuse(services, state_file, replaced[-1])
     except BaseException:
         drop_stage(*(each.stage for each in wholes.values()))
@@ -135,39 +131,21 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
 
 
 def _replacement(
-    engine: Engine,
-    state_file: StateFile,
-    found: ComputedStore,
-    cut: InputOffsets,
-    *,
-    skip_undecodable: bool,
-    whole: ComputedStore | None,
-    changed: tuple[TopicChange, _Unfinished | None],
+    engine: Engine, state_file: StateFile, found: ComputedStore, whole: ComputedStore, changed: tuple[TopicChange, _Unfinished | None]
 ) -> Replacement:
-    """Stage a changelog's old and new contents.
+    """Stage a changelog's old contents.
 
-    :param whole: all of its keys, if they are computed already
+    :param whole: its new ones
     :param changed: what ``_change`` says of it
     """
-    services, facts, (change, earlier) = engine.services, found.facts, changed
-    if whole is None and facts.store.type == VERSIONED:
-        stage = new_stage(services, state_file.application)
-        from kops.spark.driver.failures import explained
-        from kops.spark.stores.versioned import stage_versions
-
-        with explained(f"compute {facts.store.name}"):
-            staged = stage_versions(engine.kafka(), job_of(state_file, facts, cut, skip_undecodable=skip_undecodable), stage)
-    else:
-        if whole is None:
-            (whole,) = compute_whole(engine, state_file, [facts], cut, skip_undecodable=skip_undecodable)
-        stage, staged = whole.stage, whole.counts.staged
+    facts, (change, earlier) = found.facts, changed
     prior_stage, with_headers = "", 0
     prior_contents: Contents = {}
     if earlier is not None:
         prior_stage, prior_contents = earlier.write.prior_stage, earlier.write.prior_contents
     elif change.before:
         prior_stage, prior_contents, with_headers = _prior(engine, state_file, facts)
-    return Replacement(found, change, stage, staged, prior_stage, prior_contents, with_headers)
+    return Replacement(found, change, whole.stage, whole.counts.staged, prior_stage, prior_contents, with_headers)
 
 
 def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, Contents, int]:

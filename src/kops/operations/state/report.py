@@ -208,7 +208,7 @@ def _keys(engine: Engine, store: Store, stage: str) -> list[Table]:
 
 def _facts(services: Services, state_file: StateFile) -> list[tuple[str, Any]]:
     return [
-        ("capture" if state_file.is_of_program else "state file", state_file.path),
+        ("source", state_file.path),
         ("cluster", f"{services.kafka.cluster().cluster_id} ({services.connection.label})"),
         ("time", time_text(to_milliseconds(services.now()))),
     ]

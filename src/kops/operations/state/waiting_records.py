@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from kops.core.errors import Refused
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import PROGRAM
 from kops.core.streams.local_state import CATCH_UP
 from kops.core.suffixes import suffix_lengths
 from kops.operations.engine.spark import Engine
@@ -49,7 +48,7 @@ def without_waiting(
     :raises Refused: when the waiting records cannot be determined
     """
     store = facts.store
-    if facts.held or store.aggregate.kind == PROGRAM:  # a snapshot is only taken when nothing waits; a program's tasks leave them out
+    if facts.held:  # a snapshot is only taken when nothing waits
         return facts
     waiting, places = _waiting(services, state_file, facts, cut)
     if not waiting:

@@ -108,7 +108,7 @@ def partition_times(
             compared = [(source.topic, max(known.values(), default=UNKNOWN_TIME), found.counts.latest)]
         else:
             continue
-        from_elsewhere = f"it takes times from elsewhere{'' if state_file.is_of_program else ' (see `timestamp`)'}"
+        from_elsewhere = "it takes times from elsewhere (a timestamp extractor; `timestamp` in a state file)"
         for where, seen_by_it, by_kops in compared:
             yield from _compared(where, seen_by_it, by_kops, from_elsewhere, may_skip=may_skip)
 

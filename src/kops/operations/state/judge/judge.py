@@ -19,7 +19,7 @@ from kops.operations.state.judge.commits import Commits
 from kops.operations.state.judge.journal import OwnHistory
 from kops.operations.state.judge.output import unbuffered_windows, with_output
 from kops.operations.state.judge.places import misplaced
-from kops.operations.state.rules import statement, windows
+from kops.operations.state.rules import windows
 from kops.operations.state.rules.past import PastDifference, PastProof, contradiction, remember, remember_difference, remembered
 from kops.operations.state.rules.witnesses import Witnesses
 from kops.operations.state.stored_keys import differing_keys
@@ -50,28 +50,10 @@ class Situation:
 Rule = Callable[[Situation], Iterable[Finding]]
 
 
-def _of_table(at: Situation) -> Iterator[Finding]:
-    """Judge by what was seen while a state file's table was computed."""
-    found, store, counts = at.found, at.found.facts.store, at.found.counts
-    if found.runs is None:
-        yield from statement.mixed_order(store, counts.keys, counts.mixed)
-        yield from statement.times_by_order(store, counts.keys, counts.noted.get("timed", 0))
-        yield from windows.counted_windows(store, counts.keys, counts.noted, cache=at.state_file.may_find_expired)
-        yield from windows.short_retention(store, counts.noted, found.facts.settings, found.added_ms)
-
-
-def _of_program(at: Situation) -> Iterable[Finding]:
-    return () if at.found.runs is None else at.found.runs.findings()
-
-
 def _of_emptied(at: Situation) -> Iterator[Finding]:
     found = at.found
     if at.witnesses is not None:
         yield from windows.emptied(found.facts.store, [number for number in found.facts.emptied if not found.actions.get(number)])
-
-
-def _of_late_records(at: Situation) -> Iterable[Finding]:
-    return () if at.witnesses is None else windows.lateness(at.found.facts.store, at.found.counts.noted)
 
 
 def _of_written_again(at: Situation) -> Iterator[Finding]:
@@ -90,12 +72,9 @@ def _of_history(at: Situation) -> Iterator[Finding]:
 
 COMPUTATION: tuple[Rule, ...] = (
     lambda at: at.found.facts.findings,
-    lambda at: at.found.seen,
-    _of_table,
-    _of_program,
+    lambda at: at.found.run.findings(),
     _of_emptied,
     lambda at: logs.gaps(at.engine, at.found, at.cut),
-    _of_late_records,
     _of_written_again,
     _of_history,
 )

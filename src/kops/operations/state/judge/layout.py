@@ -7,20 +7,18 @@ the default partitioner puts them now (``state repartition --grow-inputs``). And
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.findings import Finding, names_text
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.murmur2 import positive_hash
 from kops.core.records.models import OffsetRange
-from kops.core.statefile import StateFile, Store
-from kops.core.streams.capture import Capture
+from kops.core.statefile import StateFile
 from kops.core.streams.verdict import ALL_KEYS, doubt
 from kops.operations.services import Services
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.own_code.repartition import keyed_inputs
 
 _MOST, _LEAST = 20_000, 10
 """Records that are read of a topic, the oldest of each partition; of a partition never fewer than these."""
@@ -41,21 +39,20 @@ def layout(
     state_file: StateFile,
     facts: Sequence[StoreFacts],
     cut: InputOffsets,
-    capture: Capture | None,
     *,
-    from_nothing: bool,
+    keyed: Mapping[str, Sequence[str]],
+    read: Collection[str] | None,
 ) -> dict[str, list[Finding]]:
     """Return what speaks against computing stores from their input as it lies; equal keys settle it, where none is missing.
 
-    :param capture: of the program that computes the stores; None: what the state file says does
-    :param from_nothing: the stores do not start from a snapshot
+    :param keyed: store -> the topics by whose keys it is divided
+    :param read: all topics that the application reads; None: they are not known, or a snapshot has what came of others
     """
-    keyed = None if capture is None else {topic for topic, is_keyed in keyed_inputs(capture, state_file).items() if is_keyed}
-    elsewhere = _of_other_topics(capture, cut.committed) if capture is not None and from_nothing else []
+    elsewhere = _other_topics(state_file.application, read, cut.committed) if read is not None else []
     grown: dict[str, list[Finding]] = {}
     findings: dict[str, list[Finding]] = {}
     for found in facts:
-        topics = _keyed(found.store) if keyed is None else sorted(keyed & {source.topic for source in found.store.inputs})
+        topics = keyed[found.store.name]
         for topic in topics:
             if topic not in grown:
                 grown[topic] = list(_of_growth(services, state_file, topic, cut.ranges(found, topic)))
@@ -63,20 +60,13 @@ def layout(
     return {name: some for name, some in findings.items() if some}
 
 
-def _keyed(store: Store) -> list[str]:
-    """Return the topics by whose keys a store is divided, or a table before it."""
-    return sorted({source.topic for source in store.inputs}) if store.table is not None or not store.moves else []
-
-
-def _of_other_topics(capture: Capture, committed: Mapping[TopicPartition, CommittedOffset]) -> list[Finding]:
+def _other_topics(application: str, read: Collection[str], committed: Mapping[TopicPartition, CommittedOffset]) -> list[Finding]:
     """Find topics that the application has read, and the program does not."""
-    read = {topic for each in capture.subtopologies for topic in each.source_topics or ()}
-    read |= {topic.name for each in capture.subtopologies for topic in each.repartition_topics}
-    others = sorted({at.topic for at in committed} - read)
-    others = [topic for topic in others if not topic.startswith(f"{capture.application}-") or not topic.endswith("-repartition")]
+    others = sorted({at.topic for at in committed} - set(read))
+    others = [topic for topic in others if not topic.startswith(f"{application}-") or not topic.endswith("-repartition")]
     if not others:
         return []
-    what = f"{capture.application} has committed offsets of {names_text(others, _NAMED, of='topics')}"
+    what = f"{application} has committed offsets of {names_text(others, _NAMED, of='topics')}"
     said = f"{what}, which the captured program does not read: what stores hold of that is not computed"
     return [doubt("other_input", said, settled_by=ALL_KEYS)]
 

@@ -92,4 +92,4 @@ def _computed(facts: StoreFacts, runs: ProgramRuns, stage: str) -> ComputedStore
         staged=here.staged,
         headers=here.headers,
     )
-    return computed_store(facts, stage, counts, runs=runs, heap=runs.ran[0].heap, on_disk=here.on_disk)
+    return computed_store(facts, stage, counts, runs, heap=runs.ran[0].heap, on_disk=here.on_disk)

@@ -94,9 +94,7 @@ def why_misplaced(capture: Capture, store: str) -> str:
         *(f"{node.name} ({node.processor}) keeps other keys than its records have" for node in own),
         "the state is wrong",
     ]
-    return (
-        f"the program has no partitioner of its own, so {', or '.join(whys)}: `kops state verify --app CAPTURE` compares it with the input"
-    )
+    return f"the program has no partitioner of its own, so {', or '.join(whys)}: `kops state verify CAPTURE` compares it with the input"
 
 
 def refuse_followers(capture: Capture, kept: Collection[str], partitions: int) -> None:
@@ -148,8 +146,7 @@ def check_by_program(
     size = estimate(engine, state_file, facts, cut, memory, tasks=partitions)
     services.progress.step(size.text())
     program = replace(program, nothing_waits=True, memory=memory)
-    with started_ahead(engine, program) as ready:
-        run_by = ready or program
+    with started_ahead(engine, program) as run_by:
         plan = ProgramTasks(services, state_file, run_by, facts, cut, layout=layout)
         inputs = {wanted.topic: wanted for number in plan.needed for wanted in plan.inputs(number)}
         services.progress.step(f"running {counted(len(plan.needed), 'sub-topology')} over their input of {partitions} partitions")
@@ -202,7 +199,7 @@ def judged(capture: Capture, found: Mapping[str, Check], layout: Layout, cut: In
             raise Refused(
                 f"store {name}: of {check.wrong:,} keys, such as {examples}, the program computes something else over its input of"
                 f" {partitions} partitions than its changelog holds",
-                hint="`kops state verify --app CAPTURE` shows whether the changelog is wrong, and `rebuild` repairs it; if it is right, it"
+                hint="`kops state verify CAPTURE` shows whether the changelog is wrong, and `rebuild` repairs it; if it is right, it"
                 " depends on which keys share a task, or on input that is gone, and only a state file can move it as it is",
             )
         doubts = doubts_about(capture, next(store for store in capture.stores if store.name == name), layout.counts)

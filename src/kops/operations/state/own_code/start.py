@@ -88,10 +88,10 @@ def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
 
 
 @contextmanager
-def started_ahead(engine: Engine, program: ProgramRun | None) -> Iterator[ProgramRun | None]:
+def started_ahead(engine: Engine, program: ProgramRun) -> Iterator[ProgramRun]:
     """Start a program as often as Spark will have tasks of it at a time: its JVMs take as long as Spark, which starts meanwhile."""
-    count = program.memory.jvms if program is not None and program.memory is not None else 0
-    if program is None or program.alone or not count:
+    count = program.memory.jvms if program.memory is not None else 0
+    if program.alone or not count:
         yield program
         return
     with folder_for(engine, program) as folder:
