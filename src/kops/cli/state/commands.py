@@ -56,13 +56,19 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @with_source
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
-    @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
+    @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Use input up to this position: end, or @TIME.")
     @click.option(
-        "--from-archive", "archives", metavar="PATH", multiple=True, help="Read before its topic, see `kops replay archive`; repeatable."
+        "--from-archive", "archives", metavar="PATH", multiple=True, help="Read this archive of an input before its topic; repeatable."
     )
     @click.option("--damaged", metavar="STORE[:PARTITIONS]", multiple=True, help="Do not trust the keys in this changelog; repeatable.")
-    @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from `kops state snapshot`; compute what came since.")
-    @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
+    @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from this snapshot, and compute what came after it.")
+    @click.option(
+        "--on-error",
+        type=click.Choice(["fail", "skip"]),
+        default="fail",
+        show_default=True,
+        help="What to do with records that cannot be decoded.",
+    )
     @no_network_option
     @spark_option()
     @wraps(command)
@@ -118,17 +124,17 @@ def _refuse_together(compute_options: Any, *, into: str | None, offsets_of: str 
 
 @group.command("rebuild")
 @computing_options
-@click.option("--accept-doubtful", is_flag=True, help="Write keys that are in doubt too.")
+@click.option("--accept-doubtful", is_flag=True, help="Write doubtful keys too.")
 @click.option(
     "--write",
     "way",
     type=click.Choice(["append", "replace"]),
     default="append",
     show_default=True,
-    help="replace deletes and recreates changelogs.",
+    help="Append what is missing, or delete and recreate changelogs.",
 )
-@click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
-@click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
+@click.option("--into", metavar="APPLICATION", help="Write the state for this other application.id.")
+@click.option("--offsets-of", metavar="GROUP", help="With --into: use the committed offsets of this group. [default: the application's]")
 @wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
 @options.mutation
@@ -150,6 +156,9 @@ def rebuild(
     Stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be stopped, and
     resumes at its committed offsets. With --at it is moved to that position. With --into the state is written for another
     application.id, which resumes at the same offsets; the existing application is not touched.
+
+    What is proven or computed is written with --yes. Doubtful keys need --accept-doubtful: the findings say what may be wrong with them.
+    What its input or code cannot give is never written.
 
     --write replace deletes the changelogs that differ and recreates them with their settings: for versioned stores, a wrong number of
     partitions, and missing changelogs. Local state has to be deleted then, on every instance.
@@ -184,7 +193,7 @@ def rebuild(
 @computing_options
 @wait_option
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
-@click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
+@click.option("--snapshot", "compared", metavar="DIR", help="Compare with this snapshot instead of the changelogs.")
 def verify(
     session: Session,
     state_file: Any,
@@ -196,10 +205,13 @@ def verify(
 ) -> int:
     """Compare the changelogs with what they should hold, and count.
 
-    Exit 1 when they differ, and 7 when that is unknown: the computation failed, its result cannot be exact, or there is nothing to
-    compare with.
+    A key is proven where a record that survived agrees; computed where none is left to compare with; doubtful where a finding says why it
+    may be otherwise, or such a record differs; impossible where its input or code cannot give it.
 
-    With --snapshot an older snapshot stands for the changelogs: it proves the state file even after they are lost.
+    Exit 1 when the changelogs differ, and 7 when that is unknown: the computation failed or is in doubt, or there is nothing to compare
+    with.
+
+    With --snapshot an older snapshot stands for the changelogs: it shows whether SOURCE is right even after they are lost.
     """
     from dataclasses import replace
 
@@ -229,8 +241,8 @@ def verify(
 
 @group.command("diff")
 @computing_options
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
-@click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Show at most this many keys of each store.")
+@click.option("--against", metavar="APPLICATION", help="Compare with this application's changelogs; compute nothing.")
 def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int, against: str | None) -> int:
     """Show the keys whose changelog differs from what it should hold; exit 1 when there are any, 7 when that is unknown.
 

@@ -13,14 +13,25 @@ from kops.cli.state.shared import chosen_stores, no_network_option, source_of
 @click.command("query", cls=Command)
 @click.argument("file", metavar="[SOURCE]", type=click.Path(), required=False)
 @click.argument("key", metavar="[KEY]", required=False)
-@click.option("--app", metavar="CAPTURE", type=click.Path(), help="The same as CAPTURE for SOURCE.")
-@click.option("--all", "whole", is_flag=True, help="The whole table instead of one key.")
+@click.option("--app", metavar="CAPTURE", type=click.Path(), help="The same as SOURCE.")
+@click.option("--all", "whole", is_flag=True, help="Show the whole table instead of one key.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--at", metavar="POSITION", help="As of end, committed, @TIME, or an offset of the changelog. [default: now]")
 @click.option(
-    "--from", "origin", type=click.Choice(["changelog", "input"]), default="changelog", show_default=True, help="Read it, or compute it."
+    "--from",
+    "origin",
+    type=click.Choice(["changelog", "input"]),
+    default="changelog",
+    show_default=True,
+    help="Read the changelog, or compute it from its input.",
 )
-@click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable input.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="What to do with records that cannot be decoded.",
+)
 @no_network_option
 @spark_option("for --from input")
 @click.pass_obj

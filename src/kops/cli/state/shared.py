@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kops.operations.state.recipe import Recipe
 
 no_network_option = click.option(
-    "--no-network", is_flag=True, help="A program gets no network, where Linux can, but reads its schema registry."
+    "--no-network", is_flag=True, help="Run the program without a network (Linux); its schema registry is read through kops."
 )
 wait_option = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 
@@ -35,7 +35,7 @@ def with_source(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument SOURCE, whose kind its content decides, and its older form --app; the command gets ``source``."""
 
     @click.argument("file", metavar="[SOURCE]", type=click.Path(), required=False)
-    @click.option("--app", metavar="CAPTURE", type=click.Path(), help="The same as CAPTURE for SOURCE.")
+    @click.option("--app", metavar="CAPTURE", type=click.Path(), help="The same as SOURCE.")
     @wraps(command)
     def wrapped(*, file: str | None, app: str | None, **rest: Any) -> Any:
         if app is not None and file is not None:
