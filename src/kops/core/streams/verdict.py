@@ -56,6 +56,7 @@ class Verdict:
     :param computed: how many have no witness, and no doubt about them
     :param doubtful: how many are in doubt; those that a changelog holds and should not are among them
     :param impossible: how many cannot be computed
+    :param keys: the first of the doubtful ones that would be written, each in a few words
     :param is_clear: nothing is in doubt but what the witnesses contradict: where they differ, one of both is wrong
     """
 
@@ -64,6 +65,7 @@ class Verdict:
     computed: int = 0
     doubtful: int = 0
     impossible: int = 0
+    keys: tuple[str, ...] = ()
     is_clear: bool = True
 
     @property
@@ -98,6 +100,7 @@ class Verdict:
             "computed": self.computed,
             "doubtful": self.doubtful,
             "impossible": self.impossible,
+            "doubtful_keys": list(self.keys),
             "findings": [finding.as_json() for finding in self.findings],
         }
 

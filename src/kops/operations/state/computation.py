@@ -224,8 +224,9 @@ def _refuse_doubtful(found: ComputedStore, *, accepted: bool) -> None:
     if verdict.word == DOUBTFUL and not accepted:
         differs = found.contradicted or (found.witnesses and found.witnesses.differing)
         damaged = f"if these keys are the damage, pass --damaged {store} or --damaged {store}:PARTITION,...; "
-        hint = f"{damaged if differs else ''}--accept-doubtful writes them all the same"
-        _refuse(store, DOUBTFUL, verdict.findings, verdict.text, hint=hint)
+        hint = f"{damaged if differs else ''}`kops state diff` shows them; --accept-doubtful writes them all the same"
+        first = f": {'; '.join(verdict.keys)}" if verdict.keys else ""
+        _refuse(store, DOUBTFUL, verdict.findings, f"{verdict.text}{first}", hint=hint)
 
 
 def _refuse(store: str, word: str, findings: Sequence[Finding], counts: str = "", *, hint: str) -> NoReturn:

@@ -151,7 +151,8 @@ class ComputedStore:
         past = self.proven.text if self.proven and self.word != PROVEN else ""
         remarks = [*(witnesses.remarks() if witnesses else []), *([past] if past else [])]
         reasons = [f"{name}: {_ADJECTIVES[each.severity]}{each.summary}" for each in self.verdict.reasons]
-        return [self.summary, *reasons, *(f"{name}: {remark}" for remark in remarks), *self.warnings]
+        keys = [f"{name}: doubtful keys: {'; '.join(self.verdict.keys)}; `kops state diff` shows all"] if self.verdict.keys else []
+        return [self.summary, *reasons, *keys, *(f"{name}: {remark}" for remark in remarks), *self.warnings]
 
     @property
     def warnings(self) -> list[str]:

@@ -89,13 +89,16 @@ def as_base64(data: Any) -> Any:
     return None if data is None else {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
 
 
-def differing_keys(engine: Engine, store: Store, stage: str, limit: int, without: Collection[int]) -> list[str]:
+def differing_keys(
+    engine: Engine, store: Store, stage: str, limit: int, without: Collection[int] = (), *, missing: bool = False
+) -> list[str]:
     """Return the first keys of a changelog that were computed differently, each in a few words.
 
     :param without: partitions to leave out
+    :param missing: those that it does not hold are among them
     """
     keys, values = formats_of(engine, store)
-    where = "action in ('changed', 'removed')"
+    where = "action in ('changed', 'removed', 'added')" if missing else "action in ('changed', 'removed')"
     if without:
         where += f" and partition not in ({', '.join(map(str, sorted(without)))})"
     return [_in_words(_key_row(row, store, keys, values)) for row in _rows(engine, stage, limit, where)]
@@ -111,6 +114,8 @@ def stored_key_text(engine: Engine, store: Store, key: bytes) -> str:
 def _in_words(row: Mapping[str, Any]) -> str:
     around = f" [{row['window_start']}]" if row.get("window_start") else ""
     place = f"{as_line(row['key'])}{around} of partition {row['partition']}"
+    if row["status"] == WORDS["added"]:
+        return f"{place}: computed {in_short(row['expected'])}, found nothing"
     if row["status"] == WORDS["removed"]:
         return f"{place}: computed nothing, found {_side(row, 'actual')}"
     return f"{place}: computed {_side(row, 'expected')}, found {_side(row, 'actual')}"

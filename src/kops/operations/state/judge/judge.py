@@ -132,7 +132,11 @@ def judge(
         placing = logs.placing_of(engine.services, state_file, found)
         witnesses, differing = with_output(engine, state_file, found, witnesses, places_known=placing.is_shown)
         contradictions += [*placing.findings, *differing]
-    return replace(found, witnesses=witnesses, verdict=_verdict(found, findings, contradictions, witnesses))
+    verdict = _verdict(found, findings, contradictions, witnesses)
+    if verdict.doubtful and found.differing:
+        first = differing_keys(engine, store, found.stage, _SHOWN, missing=True)
+        verdict = replace(verdict, keys=tuple(first))
+    return replace(found, witnesses=witnesses, verdict=verdict)
 
 
 def _is_settled(finding: Finding, witnesses: Witnesses | None, proven: PastProof | None) -> bool:
