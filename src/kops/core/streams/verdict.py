@@ -42,6 +42,14 @@ def remark(check: str, summary: str, **facts: Any) -> Finding:
     return Finding(Severity.NOTE, check, "", summary, facts=facts)
 
 
+def notice(check: str, summary: str, subject: str, **facts: Any) -> Finding:
+    """Return what should be known whatever is known of the keys.
+
+    :param subject: what it is about, such as a topic
+    """
+    return Finding(Severity.NOTE, check, subject, summary, facts=facts)
+
+
 def is_open(findings: Iterable[Finding]) -> bool:
     """Whether a finding is a doubt or an obstacle."""
     return any(finding.severity < Severity.NOTE for finding in findings)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kops.core.errors import ExitCode
 from kops.core.findings import Finding, Severity, names_text
-from kops.core.statefile import StateFile, Store
+from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
-from kops.core.streams.verdict import DOUBTFUL, IMPOSSIBLE, PROVEN, Verdict, doubt
+from kops.core.streams.verdict import DOUBTFUL, IMPOSSIBLE, Verdict, doubt
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.rules.past import PastDifference, PastProof
 from kops.operations.state.rules.table import TableRun
-from kops.operations.state.rules.windows import added_retention, expires, expiry_text, window_warnings
+from kops.operations.state.rules.windows import added_retention
 from kops.operations.state.rules.witnesses import Witnesses, witnesses_of
 from kops.operations.state.schemas import with_schemas
 
@@ -33,15 +33,6 @@ _ADJECTIVES = {Severity.CRITICAL: f"{IMPOSSIBLE}: ", Severity.WARNING: f"{DOUBTF
 _NAMED = 3
 UNDECODABLE = "restored_undecodable"
 """The name by which it is noted how many keys of a table are restored from its topic with bytes that cannot be decoded."""
-
-DROPPED = {
-    "undecodable": "could not be decoded",
-    "negative_timestamp": "have a negative timestamp",
-    "filtered": "do not pass `where`",
-    "null_key": "have a null key",
-    "null_value": "have a null value",
-}
-
 
 _UNJUDGED = Verdict()
 
@@ -146,31 +137,11 @@ class ComputedStore:
 
     @property
     def explained(self) -> list[str]:
-        """The summary, why keys are not proven, and what the operator should know about the records, one sentence each."""
-        name, witnesses = self.facts.store.name, self.witnesses
-        past = self.proven.text if self.proven and self.word != PROVEN else ""
-        remarks = [*(witnesses.remarks() if witnesses else []), *([past] if past else [])]
+        """The summary, and what is known of its keys and should be known about its topics, one sentence each."""
+        name = self.facts.store.name
         reasons = [f"{name}: {_ADJECTIVES[each.severity]}{each.summary}" for each in self.verdict.reasons]
         keys = [f"{name}: doubtful keys: {'; '.join(self.verdict.keys)}; `kops state diff` shows all"] if self.verdict.keys else []
-        return [self.summary, *reasons, *keys, *(f"{name}: {remark}" for remark in remarks), *self.warnings]
-
-    @property
-    def warnings(self) -> list[str]:
-        """What the operator should know about the records, one sentence each."""
-        dropped = [f"{count:,} {DROPPED[name]}" for name, count in self.counts.dropped.items() if count]
-        counts_not = "they do not count, as in Kafka Streams"
-        if self.facts.store.reuses_source and self.counts.dropped.get("undecodable"):
-            counts_not = "the application skips what cannot be decoded as it reads it, and restores it as it is"
-        text = f"{self.facts.store.name}: of the records, {', '.join(dropped)}; {counts_not}"
-        spare = [spare_note(self.facts.store, self.facts.tasks, self.facts.partitions)] if self.facts.spare else []
-        count = sum(map(len, self.facts.waiting.values()))
-        waiting = f"{self.facts.store.name}: {count:,} records wait in {self.facts.store.repartition_topic} and do not count yet"
-        short = [f"{self.facts.store.name}: {unrestorable_text(self)}"] if self.counts.unrestorable else []
-        behind = window_warnings(self.facts.store, self.counts.noted)
-        if expires(self.facts.store, self.facts.settings):
-            short.append(f"{self.facts.store.name}: {expiry_text(self.facts.store, self.facts.settings)}")
-        disk = [f"{self.facts.store.name}: in {self.on_disk} of its {self.facts.tasks} tasks it outgrew the memory and went to RocksDB"]
-        return [*([text] if dropped else []), *([waiting] if count else []), *spare, *short, *behind, *(disk if self.on_disk else [])]
+        return [self.summary, *reasons, *keys]
 
 
 def unrestorable_text(found: ComputedStore) -> str:
@@ -301,12 +272,3 @@ def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:
 
 UNKNOWN = -1
 """As in ``kops.spark.stores.partitions``."""
-
-
-def spare_note(store: Store, tasks: int, partitions: int) -> str:
-    """Return what should be known about a changelog with more partitions than its store's own topics."""
-    feeding = store.repartition_topic or " and ".join(source.topic for source in store.inputs)
-    return (
-        f"{store.changelog} has {partitions} partitions and {feeding} has {tasks}: as where the sub-topology reads a topic with more; the"
-        " others stay empty"
-    )

@@ -17,6 +17,7 @@ from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.judge import input as logs
 from kops.operations.state.judge.commits import Commits
 from kops.operations.state.judge.journal import OwnHistory
+from kops.operations.state.judge.notices import notices
 from kops.operations.state.judge.output import unbuffered_windows, with_output
 from kops.operations.state.judge.places import misplaced
 from kops.operations.state.rules import windows
@@ -133,6 +134,7 @@ def judge(
         witnesses, differing = with_output(engine, state_file, found, witnesses, places_known=placing.is_shown)
         contradictions += [*placing.findings, *differing]
     verdict = _verdict(found, findings, contradictions, witnesses)
+    verdict = replace(verdict, findings=(*verdict.findings, *notices(replace(found, witnesses=witnesses), verdict)))
     if verdict.doubtful and found.differing:
         first = differing_keys(engine, store, found.stage, _SHOWN, missing=True)
         verdict = replace(verdict, keys=tuple(first))

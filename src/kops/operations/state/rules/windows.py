@@ -10,7 +10,7 @@ from kops.core.statefile import Store
 from kops.core.statefile.models import SESSION, Windows
 from kops.core.streams.rules import late_records, lost_records
 from kops.core.streams.topics import ADDED_MS
-from kops.core.streams.verdict import KEYS_ANYWHERE, doubt, remark
+from kops.core.streams.verdict import KEYS_ANYWHERE, doubt, notice, remark
 from kops.operations.state.rules.statement import REDUCER, deletes_old, kept_ms
 from kops.operations.state.rules.witnesses import partitions_text
 
@@ -152,20 +152,24 @@ def counted_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache:
         yield remark("times_by_order", f"{which}, which is not known where several partitions feed a key")
 
 
-def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
+def window_notices(store: Store, noted: Mapping[str, int]) -> Iterator[Finding]:
+    """Name late, expired and hidden windows, and the buffer of ``suppress()`` that is left unchanged."""
     if store.window is None:
-        return []
+        return
     retention, buffer = duration_text(store.window.retention_ms), store.window.buffer
-    behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left unchanged; kops cannot compute it"]
     one, several = ("session", "sessions") if store.window.kind == SESSION else ("window", "windows")
     texts = {
         "late": f"records came after their {one} had closed, and do not count in it; an application that was restarted just before "
         "one of them, and so had forgotten its stream time, has counted it",
-        "expired": f"{several} have ended longer ago than the retention ({retention}): they are neither expected nor written",
+        "expired": f"{several} are past their retention ({retention}): they are neither expected nor written",
         "hidden": f"{several} will expire when the application restores its store, since the changelog has later ones; where they are "
         "still needed, --write replace recreates it",
     }
-    return [*(f"{store.name}: {noted[name]:,} {what}" for name, what in texts.items() if noted.get(name)), *(behind if buffer else [])]
+    for name, what in texts.items():
+        if count := noted.get(name):
+            yield notice(f"{name}_windows", f"{count:,} {what}", store.changelog, count=count)
+    if buffer:
+        yield notice("buffer", f"{buffer}, the buffer of suppress(), is left unchanged; kops cannot compute it", buffer)
 
 
 def emitted_again(store: Store) -> list[str]:

@@ -206,14 +206,6 @@ class Witnesses:
             },
         )
 
-    def remarks(self) -> list[str]:
-        """Return which keys of the changelog are no witnesses, and why, one sentence each."""
-        return [
-            *([f"{self.written:,} keys that kops wrote are no witness"] if self.written else []),
-            *([f"{self.unclear:,} keys differ, which kops may have written"] if self.unclear else []),
-            *([f"damaged {partitions_text(self.damaged)} left out"] if self.damaged else []),
-        ]
-
     def contradictions(self, first: Sequence[str]) -> list[Finding]:
         """Return the findings about surviving keys that differ, and keys that are missing without a loss.
 
