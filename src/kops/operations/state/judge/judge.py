@@ -147,7 +147,7 @@ def judge(
         proven, contradicted = remembered(engine.services, state_file, store), _contradicted(engine.services, state_file, found, witnesses)
         found = replace(found, witnesses=witnesses, proven=proven, contradicted=contradicted)
     at = Situation(engine, state_file, found, past, commits, cut, witnesses, proven, contradicted)
-    findings = [finding for rule in COMPUTATION for finding in rule(at) if not _is_settled(finding, witnesses, proven)]
+    findings = [finding for rule in COMPUTATION for finding in rule(at) if not is_settled(finding, witnesses, proven)]
     contradictions = [finding for rule in WITNESSES for finding in rule(at)]
     if witnesses is not None:
         placing = logs.placing_of(engine.services, state_file, found)
@@ -156,7 +156,7 @@ def judge(
     return replace(found, witnesses=witnesses, verdict=_verdict(found, findings, contradictions, witnesses))
 
 
-def _is_settled(finding: Finding, witnesses: Witnesses | None, proven: PastProof | None) -> bool:
+def is_settled(finding: Finding, witnesses: Witnesses | None, proven: PastProof | None) -> bool:
     """Whether the keys of the changelog, as they are now or as they were proven after it, show that a finding made no difference."""
     when = finding.facts.get("time")
     if not finding.settled_by or witnesses is None:

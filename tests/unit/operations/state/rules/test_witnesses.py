@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from kops.operations.state.evidence import OutputEvidence, class_of, parse_damaged, proof_of, with_survivors
+from kops.operations.state.exactness import Exactness
 
 from kops.core.errors import UsageProblem
 from kops.core.statefile import parse_state_file
-from kops.operations.state.evidence import OutputEvidence, class_of, parse_damaged, proof_of, with_survivors
-from kops.operations.state.exactness import Exactness
 
 A, C = Exactness("A"), Exactness("C", ("an order that nothing holds",))
 
