@@ -9,7 +9,7 @@ from kops.core.errors import ExitCode, Refused
 from kops.core.findings import Finding
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile
-from kops.core.streams.verdict import KEYS_ANYWHERE, KEYS_THERE, PROVEN, Verdict, counted, doubt
+from kops.core.streams.verdict import ALL_KEYS, KEYS_ANYWHERE, KEYS_THERE, PROVEN, Verdict, counted, doubt, is_open
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.compute import UNKNOWN, ComputedStore, unrestorable_text
@@ -151,9 +151,17 @@ def judge(
     contradictions = [finding for rule in WITNESSES for finding in rule(at)]
     if witnesses is not None:
         placing = logs.placing_of(engine.services, state_file, found)
-        witnesses, differing = with_output(engine, state_file, found, witnesses, places_known=placing.is_shown)
-        contradictions += [*placing.findings, *differing]
+        contradictions += placing.findings
+        stands_for_lost = placing.is_shown and not _speaks_against_output(findings, contradictions)
+        witnesses, differing = with_output(engine, state_file, found, witnesses, stands_for_lost=stands_for_lost)
+        contradictions += differing
     return replace(found, witnesses=witnesses, verdict=_verdict(found, findings, contradictions, witnesses))
+
+
+def _speaks_against_output(findings: Iterable[Finding], contradictions: Iterable[Finding]) -> bool:
+    """Whether a store may no longer hold what it last wrote to its output topic."""
+    of_past = [finding for finding in findings if finding.settled_by in (KEYS_THERE, ALL_KEYS)]
+    return is_open(of_past) or is_open(finding for finding in contradictions if not finding.subject)
 
 
 def is_settled(finding: Finding, witnesses: Witnesses | None, proven: PastProof | None) -> bool:
@@ -255,7 +263,7 @@ def remember_proofs(
                 problems.append(
                     f"that {found.facts.store.name} was different cannot be kept in {services.directories.state}: {error.strerror}"
                 )
-        if found.outcome is not ExitCode.DONE or witnesses is None or found.word != PROVEN:
+        if found.outcome is not ExitCode.DONE or witnesses is None or found.word != PROVEN or not witnesses.show_all:
             proven.append(found)
             continue
         newest = found.proven

@@ -130,3 +130,18 @@ def test_what_kops_wrote_is_counted_by_partition(past):
     some, more = {"0": {"records": 5, "tombstones": 1}}, {"0": {"records": 2, "tombstones": 0}, "1": {"records": 7, "tombstones": 0}}
     found = past(computed(stores=("own",), contents=some), computed("state.into", stores=("own",), contents=more))
     assert found.written == {"app-own-changelog": {0: 6, 1: 7}}
+
+
+def test_what_kops_wrote_and_moved_later_may_be_in_any_partition(past):
+    """The moved keys keep their values: they are no witness in their new partitions either."""
+    some = {"0": {"records": 5, "tombstones": 1}}
+    moved = {"0": {"records": 3, "tombstones": 0}, "1": {"records": 9, "tombstones": 0}}
+
+    def repartitioned():
+        operation, arguments = repartition()
+        writes = {"own": StoreWrite("app-own-changelog", "", moved)}
+        stores = StateArguments("app", exactly_once=False, master="local[*]", stores=writes).as_json()["stores"]
+        return operation, {**arguments, "stores": stores}
+
+    assert past(repartitioned()).written == {}, "the application wrote them"
+    assert past(computed(stores=("own",), contents=some), repartitioned()).written == {"app-own-changelog": {0: 3, 1: 4}}
