@@ -29,7 +29,7 @@ def said(findings: Iterable[Finding]) -> str:
 
 
 def remarks(findings: Iterable[Finding]) -> list[str]:
-    """Return what is no reason to doubt a value."""
+    """Return what gives no reason to doubt a value."""
     return [finding.summary for finding in findings if finding.severity is Severity.NOTE]
 
 

@@ -55,8 +55,8 @@ def with_output(
 ) -> tuple[Witnesses, list[Finding]]:
     """Return the witnesses with the output topic, if surviving keys leave something to show, and what it contradicts.
 
-    The topic reflects the offsets that are committed now: if a changelog is no witness because it reflects other offsets
-    (``Witnesses.partitions`` is empty), the topic is none either.
+    The topic reflects the offsets that are committed now: if a changelog shows nothing because it reflects other offsets
+    (``Witnesses.partitions`` is empty), neither does the topic.
 
     :param stands_for_lost: it may be the only witness of a key: something shows in which partition of the changelog each key belongs, which
         an output topic does not, and nothing is in doubt that happened to the application after it wrote the topic
@@ -103,7 +103,7 @@ def _shown(verdicts: Mapping[str, int], witnesses: Witnesses, number: int) -> in
 
 
 def _may_show(found: ComputedStore, number: int, keys: int) -> bool:
-    """Whether an output topic can show a partition of the changelog, given that so many keys of it are as computed.
+    """Whether an output topic can show a partition of the changelog, given how many keys of it are as computed.
 
     A log that had fewer records than keys never held them: the application was reset after it had written them. (A log without any
     offset is new: nothing ran since.)

@@ -25,7 +25,7 @@ class OutputWitness:
 
     It shows what the store held when the key was last written. That is not evidence of what happened to the application since: after a
     reset, keys that were not written again are still there. So it settles no doubt about offsets and commits, and while there is one, or
-    anything else contradicts what was computed, it is no witness for keys that the changelog lost.
+    anything else contradicts what was computed, it shows nothing of keys that the changelog lost.
 
     :param topic: the output topic
     :param equal: computed keys whose newest record has the same value and timestamp
@@ -111,7 +111,7 @@ class Witnesses:
     """How many keys have a witness, and how many of them were computed the same.
 
     :param expected: keys that the store should hold
-    :param partitions: what the keys of each partition of the changelog show; none: the changelog is no witness
+    :param partitions: what the keys of each partition of the changelog show; none: the changelog shows nothing
     :param damaged: partitions that the operator declared damaged
     :param output: what the newest records of the output topic show; None: there is none, or it was not needed
     """
@@ -195,7 +195,7 @@ class Witnesses:
         }
 
     def without_own(self, written: Mapping[int, int]) -> Witnesses:
-        """Return them without the keys that kops wrote: they are no witness for what kops computes.
+        """Return them without the keys that kops wrote: these do not show whether what kops computes is right.
 
         :param written: live keys that kops wrote, by partition. Some may be gone, or the application's own by now: then too few are left
         """
@@ -208,9 +208,9 @@ class Witnesses:
         )
 
     def remarks(self) -> list[str]:
-        """Return which keys of the changelog are no witnesses, and why, one sentence each."""
+        """Return which keys of the changelog do not count, and why, one sentence each."""
         return [
-            *([f"{self.written:,} keys that kops wrote are no witness"] if self.written else []),
+            *([f"{self.written:,} keys that kops wrote do not count"] if self.written else []),
             *([f"{self.unclear:,} keys differ, which kops may have written"] if self.unclear else []),
             *([f"damaged {partitions_text(self.damaged)} left out"] if self.damaged else []),
         ]

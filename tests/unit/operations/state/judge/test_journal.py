@@ -133,7 +133,7 @@ def test_what_kops_wrote_is_counted_by_partition(past):
 
 
 def test_what_kops_wrote_and_moved_later_may_be_in_any_partition(past):
-    """The moved keys keep their values: they are no witness in their new partitions either."""
+    """The moved keys keep their values: they show nothing in their new partitions either."""
     some = {"0": {"records": 5, "tombstones": 1}}
     moved = {"0": {"records": 3, "tombstones": 0}, "1": {"records": 9, "tombstones": 0}}
 

@@ -303,7 +303,7 @@ def remembered_after(engine, found, **fields):
 
 
 def test_only_a_store_whose_keys_all_survived_is_remembered_as_proven(judged, engine):
-    """An output topic is no proof that a later comparison could rest on: it does not show what happened since."""
+    """A later comparison cannot rest on an output topic: it does not show what happened since."""
     assert remembered_after(engine, judged({0: 8}, 8, written={0: 3})) is None
     own = judged({0: 8}, 8, written={0: 3}, output={0: {SAME: 8}})
     assert own.word == PROVEN

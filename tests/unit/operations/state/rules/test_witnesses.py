@@ -87,7 +87,7 @@ def test_keys_that_should_not_be_there_differ_and_are_no_computed_keys():
 def test_keys_that_kops_wrote_are_no_witness_and_do_not_contradict():
     some = witnesses(105, 105, written=5)
     assert (some.proven, some.written, shows(some)) == (100, 5, (True, True, False))
-    assert some.remarks() == ["5 keys that kops wrote are no witness"]
+    assert some.remarks() == ["5 keys that kops wrote do not count"]
     older = witnesses(9, 9, {0: {"changed": 2}}, written=9)
     assert (older.surviving, older.differing, older.unclear, older.proven) == (0, 0, 2, 0)
     assert not older.contradictions([])
@@ -101,7 +101,7 @@ def test_keys_that_kops_wrote_are_no_witness_and_do_not_contradict():
     [(9, 3, 2, 4), (4, 3, 2, 0), (9, 3, 3, 3), (9, 3, 6, 0), (3, 3, 2, 0), (9, 3, 40, 0), (9, 0, 2, 7)],
 )
 def test_equal_keys_may_be_those_that_kops_wrote_where_others_differ(live, differing, written, proven):
-    """Those that differ need not be kops' own: then its own may be among the equal ones, and are no witness for themselves."""
+    """Those that differ need not be kops' own: then its own may be among the equal ones, and show nothing."""
     found = witnesses(live, live, {0: {"changed": differing}}, written=written)
     assert found.proven == proven
     assert found.written == min(written, live)
