@@ -115,13 +115,13 @@ def test_long_names_give_way_so_that_every_column_fits(monkeypatch):
 
 def test_sentences_give_way_before_names(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    row = {"target": "orders-enriched-changelog:11", "reason": "11 added (exactness A), and 2 of them were there before"}
+    row = {"target": "orders-enriched-changelog:11", "reason": "11 added (doubtful), and 2 of them were there before"}
     assert rendered("table", [row], list(row), terminal=True).splitlines() == [
         "TARGET                        REASON",
-        "orders-enriched-changelog:11  11 added (exactness A), and 2…",
+        "orders-enriched-changelog:11  11 added (doubtful), and 2 of…",
     ]
     monkeypatch.setenv("COLUMNS", "35")
-    assert rendered("table", [row], list(row), terminal=True).splitlines()[1] == "orders-enr…angelog:11  11 added (e…"
+    assert rendered("table", [row], list(row), terminal=True).splitlines()[1] == "orders-enr…angelog:11  11 added (d…"
 
 
 def test_results_and_objects_are_wrapped_and_lose_nothing(monkeypatch):

@@ -38,7 +38,7 @@ def obstacle(check: str, summary: str, **facts: Any) -> Finding:
 
 
 def remark(check: str, summary: str, **facts: Any) -> Finding:
-    """Return what should be known of keys that is no reason to doubt their values, such as why their timestamps may differ."""
+    """Return what should be known of keys and gives no reason to doubt their values, such as why their timestamps may differ."""
     return Finding(Severity.NOTE, check, "", summary, facts=facts)
 
 
@@ -136,7 +136,7 @@ def counted(
         tuple(everything),
         proven=min(proven, keys),
         computed=0 if is_impossible or is_doubtful else left,
-        doubtful=contradicted + unexpected + (left if is_doubtful and not is_impossible else 0),
-        impossible=left if is_impossible else 0,
+        doubtful=unexpected + (0 if is_impossible else contradicted + (left if is_doubtful else 0)),
+        impossible=contradicted + left if is_impossible else 0,
         is_clear=not is_open(findings),
     )

@@ -49,11 +49,11 @@ def test_names_of_a_block_are_wrapped_into_several():
 
 def test_nothing_of_a_plan_is_cut_on_a_narrow_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    item = Item("prices-app-totals-changelog:0", "append", 99789, 100300, "256 added, 252 changed, 3 removed (exactness A)")
+    item = Item("prices-app-totals-changelog:0", "append", 99789, 100300, "256 added, 252 changed, 3 removed (doubtful)")
     shown = plan_text(Plan("x", "x", "x", "x", (item,)), terminal=True)
     assert shown == (
         "TARGET                         ACTION  BEFORE   AFTER  REASON\n"
         "prices-app-totals-changelog:0  append   99789  100300  256 added, 252 changed, 3\n"
-        "                                                       removed (exactness A)"
+        "                                                       removed (doubtful)"
     )
     assert max(map(len, shown.splitlines())) <= 80

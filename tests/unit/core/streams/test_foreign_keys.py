@@ -11,6 +11,7 @@ from kops.core.streams.capture_file import read_capture
 from kops.core.streams.foreign_keys import answer_topics, is_of_tables, mixes_up_foreign_keys, ranks_of
 from kops.core.streams.program import Step, answers_of, reason_against, steps_for, topics_of
 from kops.core.streams.program_doubts import doubts_about
+from support.verdicts import doubts, remarks
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 LIBRARY = "org.apache.kafka.streams.kstream.internals."
@@ -147,10 +148,10 @@ def test_each_question_is_asked_when_what_it_is_made_of_is_there(capture):
 def test_only_tables_of_answers_have_values_that_are_certain(capture):
     ranks = ranks_of(capture)
     assert {each.name for each in capture.stores if not is_of_tables(capture, each.name, ranks)} == {"counts", "notes-1", "notes-2"}
-    doubts = {each.name: doubts_about(capture, each, {}) for each in capture.stores}
+    about = {each.name: doubts_about(capture, each, {}) for each in capture.stores}
     said = "foreign-key joins fill it, whose answers come after all other records here, and came between them"
-    assert {name for name, found in doubts.items() if said in found.of_times} == {"found-1-store", "found-2-store"}
-    assert {name for name, found in doubts.items() if said in found.lasting} == {"counts", "notes-2"}
+    assert {name for name, found in about.items() if said in remarks(found.findings)} == {"found-1-store", "found-2-store"}
+    assert {name for name, found in about.items() if said in doubts(found.findings)} == {"counts", "notes-2"}
 
 
 def test_before_3_0_suppliers_are_wrapped(capture):
@@ -180,7 +181,7 @@ def test_before_3_0_a_join_of_a_global_table_is_one_without_a_store(capture, sto
         global_stores=capture.stores[:1],
     )
     counts = replace(capture.stores[-1], processors=("count",))
-    assert any("the program has global stores" in said for said in doubts_about(older, counts, {}).lasting) == reads
+    assert any("the program has global stores" in said for said in doubts(doubts_about(older, counts, {}).findings)) == reads
 
 
 def test_joins_that_wait_for_one_another_are_refused(capture):
@@ -224,10 +225,10 @@ def test_a_table_that_is_joined_with_itself_is_run_for_its_questions_and_for_the
     assert steps_for(of_itself, {0}) == [Step(0, ()), Step(0, ("questions",)), Step(0, ("questions", "answers"))]
     assert answers_of(of_itself, 0) == {"questions": 1, "answers": 2}
     assert not any(reason_against(of_itself, each) for each in of_itself.stores)
-    doubts = {each.name: doubts_about(of_itself, each, {"table": 1, "questions": 1, "answers": 1}) for each in of_itself.stores}
+    about = {each.name: doubts_about(of_itself, each, {"table": 1, "questions": 1, "answers": 1}) for each in of_itself.stores}
     said = "foreign-key joins fill it, whose answers come after all other records here, and came between them"
-    assert [name for name, found in doubts.items() if said in found.of_times] == ["found-store"]
-    assert [name for name, found in doubts.items() if said in found.lasting] == []
+    assert [name for name, found in about.items() if said in remarks(found.findings)] == ["found-store"]
+    assert [name for name, found in about.items() if said in doubts(found.findings)] == []
 
 
 def test_a_sub_topology_that_sends_to_itself_otherwise_is_refused(of_itself):
@@ -273,5 +274,5 @@ def test_left_joins_that_answer_for_an_earlier_foreign_key_too(capture, version,
     """What they fill, and what is computed from it: not what shares a table with them."""
     nodes = tuple(replace(node, left_join=left[node.name]) if node.name in left else node for node in capture.nodes)
     found = replace(capture, nodes=nodes, streams_version=version)
-    lasting = {each.name: " ".join(doubts_about(found, each, {}).lasting) for each in found.stores}
+    lasting = {each.name: " ".join(doubts(doubts_about(found, each, {}).findings)) for each in found.stores}
     assert {name for name, said in lasting.items() if "KAFKA-18713" in said} == doubted

@@ -25,6 +25,7 @@ from kops.core.streams.program import (
     writers,
 )
 from kops.core.streams.program_doubts import doubts_about
+from support.verdicts import doubts
 
 CAPTURED = json.loads((Path(__file__).parent / "capture.json").read_text(encoding="utf-8"))
 PARTITIONS = {"clicks": 4, "views": 4, "many-by-value-repartition": 4, "many-apart-repartition": 7, "users": 2, "orders": 1}
@@ -82,8 +83,8 @@ def test_patterns_are_of_the_topics_that_there_are(capture):
 
     found = with_pattern_topics(with_pattern(r"\Qord.\E[a-z]+"), ["ord.ers", "ord.", "orders", "ord.inary"])
     assert topics_of(found, 6).external == ("ord.ers", "ord.inary")
-    doubts = " ".join(doubts_about(found, store(found, "seen"), {}).lasting)
-    assert r"what \Qord.\E[a-z]+ matches, and topics that did may have been deleted" in doubts
+    said = " ".join(doubts(doubts_about(found, store(found, "seen"), {}).findings))
+    assert r"what \Qord.\E[a-z]+ matches, and topics that did may have been deleted" in said
     with pytest.raises(Refused, match="matches many-counts-changelog, which is its own"):
         with_pattern_topics(with_pattern("many-.*"), ["many-counts-changelog"])
     with pytest.raises(Refused, match=r"cannot read the pattern \[a\]\("):

@@ -1,18 +1,16 @@
-"""Formats of plugins in state files: read, never written, and no better than what the evidence shows."""
+"""Formats of plugins in state files: read, never written, and no better than what witnesses show."""
 
 import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import parse_state_file
 from kops.operations.engine.state_files import read_state_file
-from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_doubts import doubts
-from kops.operations.state.exactness import of_input
+from kops.operations.state.rules.statement import input_log
+from kops.operations.state.rules.windows import other_keys, rewritten_code
 from kops.plugins import loader
+from support.verdicts import DOUBT, REMARK, kinds
 
 COUNT = {"aggregate": {"count": True}}
-NOTHING = proof_of(live={}, expected=9, actions={0: {"added": 9}})
-ALL = proof_of(live={0: 9}, expected=9, actions={})
 
 
 def parsed(source, **more):
@@ -55,16 +53,17 @@ def test_elsewhere_or_misspelled(source, more, field, said):
     assert said in (caught.value.hint or "")
 
 
-def test_the_class_says_that_a_plugin_decodes():
+def test_findings_say_that_a_plugin_decodes():
     count = parsed({"key": "string", "value": "uuid-binary"}, **COUNT)
     said = "uuid-binary is a plugin's format, the application's serde written again in Python"
-    assert [(one.grade, one.reasons) for one in doubts(count, {}, NOTHING)] == [("A", (said,))]
-    assert doubts(count, {}, ALL) == []
+    (found,) = rewritten_code(count)
+    assert (kinds([found]), found.summary) == ([REMARK], said)
+    assert not list(other_keys(count))
     keyed = parsed({"key": "uuid-binary", "value": "long"}, **COUNT)
-    assert [one.grade for one in doubts(keyed, {}, NOTHING)] == ["C", "A"]
+    assert kinds([*other_keys(keyed), *rewritten_code(keyed)]) == [DOUBT, REMARK]
     kept = parsed({"key": "string", "value": "uuid-binary"}, aggregate={"last": "value"})
-    found = of_input(kept, {}, "delete", "t")
-    assert (found.grade, "may write it in other bytes" in found.reasons[0]) == ("B", True)
+    (found,) = input_log(kept, {}, "delete", "t")
+    assert (kinds([found]), "may write it in other bytes" in found.summary) == ([REMARK], True)
 
 
 def test_a_file_on_disk(tmp_path, monkeypatch):

@@ -10,11 +10,12 @@ from kops.core.statefile import parse_state_file
 from kops.operations.archive.manifest import Archive, Run
 from kops.operations.archive.place import Place
 from kops.operations.state import archived_input
-from kops.operations.state.archived_input import cleanup_policy, of_archives, open_archives, with_archives
+from kops.operations.state.archived_input import archived_findings, cleanup_policy, open_archives, with_archives
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.input_offsets import InputOffsets
 from kops.spark.reading.archive import ArchivedTopic
 from kops.spark.reading.ranges import TopicRange
+from support.verdicts import DOUBT, kinds
 
 
 def run(ranges, records):
@@ -64,10 +65,10 @@ def test_the_topic_counts_as_if_it_had_what_the_archive_has(opened):
     found, bounds = opened(TWO_RUNS, {0: Bounds(20, 40), 1: Bounds(3, 40)})
     assert with_archives(bounds, found) == {TopicPartition("orders", 0): Bounds(0, 40), TopicPartition("orders", 1): Bounds(0, 40)}
     assert found["orders"].without_record == 2
-    assert of_archives(state_file(), state_file().stores[0], found).grade == "A"
+    assert not list(archived_findings(state_file(), state_file().stores[0], found))
     loose = state_file("at_least_once")
-    judged = of_archives(loose, loose.stores[0], found)
-    assert (judged.grade, "2 offsets of orders have no record" in judged.text) == ("C", True)
+    (judged,) = archived_findings(loose, loose.stores[0], found)
+    assert (kinds([judged]), "2 offsets of orders have no record" in judged.summary) == ([DOUBT], True)
     assert cleanup_policy("delete", found["orders"]) == "delete"
 
 

@@ -9,7 +9,6 @@ import pytest
 from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import Bounds, CommittedOffset, NewTopic, Partition, Topic, TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.from_snapshot import open_base, refuse_older
 from kops.operations.state.input_offsets import InputOffsets
@@ -56,7 +55,7 @@ def test_a_snapshot_of_this_application(opened):
     assert "2026-11-20" in base.origin
     assert base.path(state_file().stores[0]).endswith("stores/s")
     starts = start_since([ORDERS, TopicPartition("orders", 1)], base.offsets)
-    assert (starts.of("orders"), starts.exactness.grade) == ({0: 30, 1: 0}, "A")
+    assert (starts.of("orders"), starts.findings) == ({0: 30, 1: 0}, ())
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ def test_no_snapshot(tmp_path):
 
 def test_a_snapshot_that_has_more_than_counts(opened):
     base = opened()
-    facts = [StoreFacts(state_file().stores[0], {ORDERS: Bounds(0, 50)}, {}, {}, Exactness("A"))]
+    facts = [StoreFacts(state_file().stores[0], {ORDERS: Bounds(0, 50)}, {}, {})]
     refuse_older(base, facts, InputOffsets({ORDERS: 30}, {}))
     with pytest.raises(Refused, match="has orders:0 up to offset 30, and only what lies before 29 counts"):
         refuse_older(base, facts, InputOffsets({ORDERS: 29}, {}))

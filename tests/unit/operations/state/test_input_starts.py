@@ -9,12 +9,13 @@ from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.core.statefile.sources import Start
 from kops.core.times import Position
-from kops.operations.state.exactness import Exactness, of_input
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut, first_offsets
 from kops.operations.state.input_starts import find_starts
-from kops.operations.state.judgement import refuse_unplaced
+from kops.operations.state.judge.judge import refuse_unplaced
+from kops.operations.state.rules.statement import input_log
 from kops.spark.reading.ranges import TopicRange
+from support.verdicts import DOUBT, OBSTACLE, kinds, said, worst
 
 ORDERS = {TopicPartition("orders", 0): Bounds(0, 40), TopicPartition("orders", 1): Bounds(10, 40)}
 
@@ -49,7 +50,7 @@ def test_several_topics_begin_at_one_place_or_each_at_its_own():
 
 
 @pytest.mark.parametrize(
-    ("start", "said"),
+    ("start", "text"),
     [
         (-1, "is -1"),
         (True, "is True"),
@@ -61,10 +62,10 @@ def test_several_topics_begin_at_one_place_or_each_at_its_own():
         ({0: "x"}, "not an offset of a partition"),
     ],
 )
-def test_a_start_that_is_none(start, said):
+def test_a_start_that_is_none(start, text):
     with pytest.raises(ConfigError, match=r"stores\.s\.from\.start") as wrong:
         parsed(start)
-    assert said in wrong.value.message
+    assert text in wrong.value.message
 
 
 def test_a_start_of_a_topic_that_is_not_read():
@@ -121,39 +122,39 @@ def starts(start, times=None, bounds=ORDERS, oldest=None):
 
 def test_offsets_after_the_log_start_make_sure_that_nothing_is_missing():
     found = starts({0: 5, 1: 12})
-    assert (found.of("orders"), found.exactness.grade) == ({0: 5, 1: 12}, "A")
+    assert (found.of("orders"), found.findings) == ({0: 5, 1: 12}, ())
     store, bounds = parsed().stores[0], {place.partition: bound for place, bound in ORDERS.items()}
-    assert of_input(store, bounds, "delete", "orders", found.of("orders")).grade == "A"
-    assert of_input(store, bounds, "delete", "orders", starts({0: 5, 1: 9}).of("orders")).grade == "D"
-    assert of_input(store, bounds, "delete", "orders").grade == "D"
+    assert not list(input_log(store, bounds, "delete", "orders", found.of("orders")))
+    assert worst(input_log(store, bounds, "delete", "orders", starts({0: 5, 1: 9}).of("orders"))) == OBSTACLE
+    assert worst(input_log(store, bounds, "delete", "orders")) == OBSTACLE
 
 
 def test_latest_is_not_known():
     found = starts("latest")
-    assert (found.offsets, found.exactness.grade) == ({}, "D")
-    assert "where it began is not known" in found.exactness.text
+    assert (found.offsets, kinds(found.findings)) == ({}, [OBSTACLE])
+    assert "where it began is not known" in said(found.findings)
 
 
 def test_latest_is_known_where_the_oldest_commit_of_each_partition_is_offset_0():
     first, second = ORDERS
     found = starts("latest", oldest={first: 0, second: 0})
-    assert (found.of("orders"), found.exactness.grade) == ({0: 0, 1: 0}, "A")
-    for oldest, said in (({first: 0, second: 3}, "of orders:1 is at 3"), ({first: 0}, "no commit of orders:1 is known")):
+    assert (found.of("orders"), found.findings) == ({0: 0, 1: 0}, ())
+    for oldest, text in (({first: 0, second: 3}, "of orders:1 is at 3"), ({first: 0}, "no commit of orders:1 is known")):
         found = starts("latest", oldest=oldest)
-        assert (found.offsets, found.exactness.grade) == ({}, "D")
-        assert said in found.exactness.text
+        assert (found.offsets, kinds(found.findings)) == ({}, [OBSTACLE])
+        assert text in said(found.findings)
     never_filled = starts("latest", bounds={first: Bounds(0, 40), second: Bounds(0, 0)}, oldest={first: 0})
-    assert never_filled.exactness.grade == "A"
+    assert never_filled.findings == ()
 
 
 def test_a_time_is_sure_where_nothing_is_gone():
     first, second = ORDERS
     found = starts("@2026-11-20", {first: None, second: 12})
-    assert (found.of("orders"), found.exactness.grade) == ({0: 40, 1: 12}, "C")
-    assert "orders:1: a record that is gone" in found.exactness.text
+    assert (found.of("orders"), kinds(found.findings)) == ({0: 40, 1: 12}, [DOUBT])
+    assert "orders:1: a record that is gone" in said(found.findings)
     assert starts("@2026-11-20", {first: 3, second: 10}).of("orders") == {0: 3}, "the log start says nothing of what was before"
     whole = dict.fromkeys(ORDERS, Bounds(0, 40))
-    assert starts("@2026-11-20", {first: 3, second: 10}, whole).exactness == Exactness("A")
+    assert starts("@2026-11-20", {first: 3, second: 10}, whole).findings == ()
 
 
 def test_offsets_that_cannot_be():
@@ -167,9 +168,7 @@ def test_offsets_that_cannot_be():
 
 def facts(start, changelog=2, tasks=2):
     bounds = {number: Bounds(0, 1) for number in range(changelog)}
-    return StoreFacts(
-        parsed().stores[0], ORDERS, bounds, {}, Exactness("A"), tasks=tasks, starts={TopicPartition("orders", 0): start} if start else {}
-    )
+    return StoreFacts(parsed().stores[0], ORDERS, bounds, {}, tasks=tasks, starts={TopicPartition("orders", 0): start} if start else {})
 
 
 def test_the_input_counts_from_there():

@@ -8,7 +8,6 @@ from kops.core.errors import Refused
 from kops.core.models import Bounds, CommittedOffset, Partition, Topic, TopicPartition
 from kops.core.records.models import Record
 from kops.core.statefile import parse_state_file
-from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.waiting_records import _matched, answers_waiting, without_waiting
@@ -34,7 +33,7 @@ def services_with(*records):
 
 
 def looked_at(file, store, *records):
-    facts = StoreFacts(store, {AT: Bounds(0, 9)}, {}, {}, Exactness("A"), tasks=1)
+    facts = StoreFacts(store, {AT: Bounds(0, 9)}, {}, {}, tasks=1)
     engine = SimpleNamespace(services=services_with(*records))
     return facts, without_waiting(
         engine.services, engine, file, facts, InputOffsets({AT: 9}, {AT: CommittedOffset(9)}), skip_undecodable=False

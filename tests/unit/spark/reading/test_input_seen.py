@@ -10,17 +10,20 @@ from kops.core.statefile import parse_state_file
 from kops.formats.batches.header import CONTROL, Batch, Gaps
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from kops.operations.state.compute import ComputedStore
-from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_input import doubts_of_times, with_input
-from kops.operations.state.exactness import Exactness, of_gaps
 from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.judge.input import gaps as gaps_of
+from kops.operations.state.judge.input import partition_times
+from kops.operations.state.judge.judge import is_settled
+from kops.operations.state.rules.statement import input_gaps
+from kops.operations.state.rules.witnesses import witnesses_of
 from kops.spark.reading.input_seen import InputSeen, note, seen_of
+from support.verdicts import DOUBT, NOTHING, OBSTACLE, summaries, worst
 
 AT = TopicPartition("in", 0)
 TIME = 1_700_000_000_000
 ORIGIN = {"topic": "in", "key": "string", "value": "long"}
 
-HALF, ALL = (proof_of(live={0: live}, expected=200, actions={0: {"added": 200 - live}}) for live in (100, 200))
+HALF, ALL = (witnesses_of(live={0: live}, expected=200, actions={0: {"added": 200 - live}}) for live in (100, 200))
 
 
 def store_of(**fields):
@@ -71,20 +74,20 @@ def test_what_tasks_noted_counts_where_they_read_everything(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fields", "grade"),
+    ("fields", "kind"),
     [
-        ({}, "A"),
-        ({"aggregate": {"count": True}}, "D"),
-        ({"aggregate": {"last": "value"}}, "C"),
-        ({"aggregate": {"sum": "value"}, "key_by": "value", "key_as": "long", "repartition": "app-own-repartition"}, "D"),
-        ({"aggregate": {"last": "value"}, "where": "value > 1"}, "D"),
+        ({}, NOTHING),
+        ({"aggregate": {"count": True}}, OBSTACLE),
+        ({"aggregate": {"last": "value"}}, DOUBT),
+        ({"aggregate": {"sum": "value"}, "key_by": "value", "key_as": "long", "repartition": "app-own-repartition"}, OBSTACLE),
+        ({"aggregate": {"last": "value"}, "where": "value > 1"}, OBSTACLE),
     ],
     ids=["table", "count", "last", "new key", "filtered"],
 )
-def test_a_gap_takes_from_the_class_what_a_store_needs_of_old_records(fields, grade):
-    found = of_gaps(store_of(**fields), "in:0 at offset 3")
-    assert found.grade == grade
-    assert all("in:0 at offset 3" in reason for reason in found.reasons)
+def test_a_gap_is_found_by_what_a_store_needs_of_old_records(fields, kind):
+    found = list(input_gaps(store_of(**fields), "in:0 at offset 3"))
+    assert worst(found) == kind
+    assert all("in:0 at offset 3" in text for text in summaries(found))
 
 
 def doubts(seen, known, *, start=0, made=(), undecodable=0, timestamp=None, is_new=False, by_rows=None, base=None):
@@ -101,24 +104,25 @@ def doubts(seen, known, *, start=0, made=(), undecodable=0, timestamp=None, is_n
     is_seen = seen is not None
     engine = SimpleNamespace(seen=lambda *place: InputSeen((), seen) if is_seen and place == ("in", 0, start, 20) else None)
     cut = InputOffsets({AT: 20}, {AT: CommittedOffset(20, metadata)}, is_new=is_new)
-    return doubts_of_times(engine, SimpleNamespace(library="kafka-streams", is_of_program=False), found, cut, dict.fromkeys(made))
+    state_file = SimpleNamespace(library="kafka-streams", is_of_program=False)
+    return list(partition_times(engine, state_file, found, cut, dict.fromkeys(made)))
 
 
 @pytest.mark.parametrize("timestamp", [None, "value.at"])
 def test_a_time_of_rows_is_compared_for_the_whole_topic(timestamp):
     (found,) = doubts(None, TIME + 1, by_rows=TIME, timestamp=timestamp)
-    assert " in in, " in found.reason
+    assert " in in, " in found.summary
     assert not doubts(None, TIME, by_rows=TIME, timestamp=timestamp)
 
 
 def test_a_partition_time_that_the_records_do_not_have_contradicts():
     (later,) = doubts(TIME, TIME + 1)
-    assert "takes times from elsewhere" in later.reason
-    assert later.settled(HALF, None), "every key would show it"
+    assert "takes times from elsewhere" in later.summary
+    assert is_settled(later, HALF, None), "every key would show it"
     (earlier,) = doubts(TIME + 1, TIME)
-    assert "never counted" in earlier.reason
-    assert not earlier.settled(HALF, None), "it may be one key's"
-    assert earlier.settled(ALL, None)
+    assert "never counted" in earlier.summary
+    assert not is_settled(earlier, HALF, None), "it may be one key's"
+    assert is_settled(earlier, ALL, None)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +158,13 @@ def test_what_no_partition_time_contradicts(found):
     assert not found
 
 
-@pytest.mark.parametrize(("read", "scanned", "grade"), [(20, (), "A"), (17, (), "A"), (17, ((3, 5),), "D")])
-def test_an_input_that_lacks_records_is_looked_through(read, scanned, grade):
+@pytest.mark.parametrize(("read", "scanned", "kind"), [(20, (), NOTHING), (17, (), NOTHING), (17, ((3, 5),), OBSTACLE)])
+def test_an_input_that_lacks_records_is_looked_through(read, scanned, kind):
     store, looked = store_of(aggregate={"count": True}), []
     facts = SimpleNamespace(store=store, input_bounds={AT: Bounds(0, 50)}, starts={}, base=None, waiting={})
-    found = ComputedStore(facts, "", SimpleNamespace(read=read), Exactness("A"), "A")
+    found = ComputedStore(facts, "", SimpleNamespace(read=read))
     seen = lambda *_place: InputSeen(scanned) if looked else None  # noqa: E731
     engine = SimpleNamespace(scan=lambda *asked: looked.append(asked), seen=seen)
-    judged = with_input(engine, found, InputOffsets({AT: 20}, {}))
+    findings = list(gaps_of(engine, found, InputOffsets({AT: 20}, {})))
     assert looked == ([] if read == 20 else [("in", {0: (0, 20)})])
-    assert (judged.exactness.grade, judged.computed_as) == (grade, grade)
+    assert worst(findings) == kind

@@ -15,7 +15,7 @@ from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.statefile import Store
-from kops.core.streams.verdict import doubt
+from kops.core.streams.verdict import ALL_KEYS, doubt
 from kops.operations.offsets.arguments import Moves, OneMove
 from kops.operations.offsets.delete_groups import NAME as DELETE_GROUPS
 from kops.operations.offsets.delete_groups import Deletion
@@ -29,7 +29,8 @@ from kops.operations.streams.reset import ResetArguments
 RESTORE = "state.restore"
 COMPUTED = ("state.rebuild", "state.replace", "state.into")
 """Operations that write what kops has computed."""
-_CHANGES = (*COMPUTED, RESTORE, "state.repartition")
+_REPARTITION = "state.repartition"
+_CHANGES = (*COMPUTED, RESTORE, _REPARTITION)
 _MOVES = ("offsets.move", "offsets.delete")
 _NOTHING_DONE = (EntryStatus.REFUSED, EntryStatus.FAILED)
 
@@ -254,7 +255,7 @@ def _is_carried(plan: Plan, change: StateArguments, store: Store) -> bool:
 def _carried(entry: Entry) -> Finding:
     when = f"by {entry.plan.operation} on {entry.started[:10]} (journal {entry.id})"
     said = f"its state was carried over {when}: it cannot be computed from the log start of its input"
-    return doubt("carried_over", said, journal=entry.id)
+    return doubt("carried_over", said, settled_by=ALL_KEYS, journal=entry.id)
 
 
 def _moved(at: TopicPartition, move: _Move) -> Finding:
@@ -262,16 +263,21 @@ def _moved(at: TopicPartition, move: _Move) -> Finding:
     which = f"{move.entry.plan.operation}, journal {move.entry.id}"
     when = f"from {before} to {now} on {move.entry.started[:10]} ({which}), and it continued from there"
     said = f"kops moved the application in {at} {when}: its state is not that of all records from the log start"
-    return doubt("moved_by_kops", said, journal=move.entry.id)
+    return doubt("moved_by_kops", said, settled_by=ALL_KEYS, journal=move.entry.id)
 
 
 def _written(entries: Iterable[_JournalledChange]) -> dict[str, dict[int, int]]:
+    """Count the live keys that kops wrote. Those that it moved to other partitions later may be in any of these."""
     found: dict[str, dict[int, int]] = {}
     for done in entries:
-        if done.change is None or done.entry.plan.operation not in COMPUTED or not done.lasts:
+        operation = done.entry.plan.operation
+        if done.change is None or not done.lasts or operation not in (*COMPUTED, _REPARTITION):
             continue
         for store in done.change.stores.values():
-            of_changelog = found.setdefault(store.changelog, {})
-            for number, content in store.contents.items():
-                of_changelog[number] = of_changelog.get(number, 0) + content["records"] - content["tombstones"]
+            live = {number: content["records"] - content["tombstones"] for number, content in store.contents.items()}
+            before = found.get(store.changelog, {})
+            if operation in COMPUTED:
+                found[store.changelog] = {number: before.get(number, 0) + live.get(number, 0) for number in {*before, *live}}
+            elif before:
+                found[store.changelog] = {number: min(count, sum(before.values())) for number, count in live.items()}
     return found

@@ -9,7 +9,7 @@ from kops.core.errors import ExitCode, Refused
 from kops.core.findings import Finding
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile
-from kops.core.streams.verdict import KEYS_ANYWHERE, KEYS_THERE, PROVEN, Verdict, counted, doubt
+from kops.core.streams.verdict import ALL_KEYS, KEYS_ANYWHERE, KEYS_THERE, PROVEN, Verdict, counted, doubt, is_open
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.compute import UNKNOWN, ComputedStore, unrestorable_text
@@ -127,12 +127,14 @@ def judge(
         proven, contradicted = remembered(engine.services, state_file, store), _contradicted(engine.services, state_file, found, witnesses)
         found = replace(found, witnesses=witnesses, proven=proven, contradicted=contradicted)
     at = Situation(engine, state_file, found, past, commits, cut, witnesses, proven, contradicted)
-    findings = [finding for rule in COMPUTATION for finding in rule(at) if not _is_settled(finding, witnesses, proven)]
+    findings = [finding for rule in COMPUTATION for finding in rule(at) if not is_settled(finding, witnesses, proven)]
     contradictions = [finding for rule in WITNESSES for finding in rule(at)]
     if witnesses is not None:
         placing = logs.placing_of(engine.services, state_file, found)
-        witnesses, differing = with_output(engine, state_file, found, witnesses, places_known=placing.is_shown)
-        contradictions += [*placing.findings, *differing]
+        contradictions += placing.findings
+        stands_for_lost = placing.is_shown and not _speaks_against_output(findings, contradictions)
+        witnesses, differing = with_output(engine, state_file, found, witnesses, stands_for_lost=stands_for_lost)
+        contradictions += differing
     verdict = _verdict(found, findings, contradictions, witnesses)
     verdict = replace(verdict, findings=(*verdict.findings, *notices(replace(found, witnesses=witnesses), verdict)))
     if verdict.doubtful and found.differing:
@@ -141,7 +143,13 @@ def judge(
     return replace(found, witnesses=witnesses, verdict=verdict)
 
 
-def _is_settled(finding: Finding, witnesses: Witnesses | None, proven: PastProof | None) -> bool:
+def _speaks_against_output(findings: Iterable[Finding], contradictions: Iterable[Finding]) -> bool:
+    """Whether a store may no longer hold what it last wrote to its output topic."""
+    of_past = [finding for finding in findings if finding.settled_by in (KEYS_THERE, ALL_KEYS)]
+    return is_open(of_past) or is_open(finding for finding in contradictions if not finding.subject)
+
+
+def is_settled(finding: Finding, witnesses: Witnesses | None, proven: PastProof | None) -> bool:
     """Whether the keys of the changelog, as they are now or as they were proven after it, show that a finding made no difference."""
     when = finding.facts.get("time")
     if not finding.settled_by or witnesses is None:
@@ -240,7 +248,7 @@ def remember_proofs(
                 problems.append(
                     f"that {found.facts.store.name} was different cannot be kept in {services.directories.state}: {error.strerror}"
                 )
-        if found.outcome is not ExitCode.DONE or witnesses is None or found.word != PROVEN:
+        if found.outcome is not ExitCode.DONE or witnesses is None or found.word != PROVEN or not witnesses.show_all:
             proven.append(found)
             continue
         newest = found.proven

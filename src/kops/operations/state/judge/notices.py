@@ -45,7 +45,7 @@ def _witnesses(found: ComputedStore, verdict: Verdict) -> Iterator[Finding]:
     witnesses, changelog = found.witnesses, found.facts.store.changelog
     if witnesses is not None:
         if witnesses.written:
-            yield notice("own_keys", f"{witnesses.written:,} keys that kops wrote are no witness", changelog, keys=witnesses.written)
+            yield notice("own_keys", f"{witnesses.written:,} keys that kops wrote do not count", changelog, keys=witnesses.written)
         if witnesses.unclear:
             yield notice("own_keys", f"{witnesses.unclear:,} keys differ, which kops may have written", changelog, keys=witnesses.unclear)
         if witnesses.damaged:

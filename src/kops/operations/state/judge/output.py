@@ -11,7 +11,7 @@ from kops.core.records.models import timestamp_text
 from kops.core.statefile import StateFile
 from kops.core.streams.verdict import doubt
 from kops.operations.engine.spark import Engine
-from kops.operations.state.compute import ComputedStore, changelog_range
+from kops.operations.state.compute import UNKNOWN, ComputedStore, changelog_range
 from kops.operations.state.rules.witnesses import OutputWitness, Witnesses
 from kops.operations.state.stored_keys import formats_of, in_short, shown, stored_key_text
 from kops.output.records import as_line
@@ -51,14 +51,15 @@ def unbuffered_windows(engine: Engine, state_file: StateFile, found: ComputedSto
 
 
 def with_output(
-    engine: Engine, state_file: StateFile, found: ComputedStore, witnesses: Witnesses, *, places_known: bool
+    engine: Engine, state_file: StateFile, found: ComputedStore, witnesses: Witnesses, *, stands_for_lost: bool
 ) -> tuple[Witnesses, list[Finding]]:
     """Return the witnesses with the output topic, if surviving keys leave something to show, and what it contradicts.
 
-    The topic reflects the offsets that are committed now: if a changelog is no witness because it reflects other offsets
-    (``Witnesses.partitions`` is empty), the topic is none either.
+    The topic reflects the offsets that are committed now: if a changelog shows nothing because it reflects other offsets
+    (``Witnesses.partitions`` is empty), neither does the topic.
 
-    :param places_known: something shows in which partition of the changelog each key belongs, which an output topic does not
+    :param stands_for_lost: it may be the only witness of a key: something shows in which partition of the changelog each key belongs, which
+        an output topic does not, and nothing is in doubt that happened to the application after it wrote the topic
     """
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
@@ -76,12 +77,14 @@ def with_output(
         counts = verdicts(keys)
         totals = {name: sum(each.get(name, 0) for each in counts.values()) for name in (SAME, LOST, OTHER, EXTRA)}
         rows = contradicting(keys, _NAMED) if totals[OTHER] or totals[EXTRA] else []
+    stands_for_lost = stands_for_lost and not totals[OTHER] and not totals[EXTRA]
     lost = {
         number: shown
         for number, each in counts.items()
-        if number is not None
-        and places_known
-        and number not in witnesses.absent
+        if stands_for_lost
+        and number is not None
+        and number != UNKNOWN
+        and not (number in witnesses.partitions and witnesses.partitions[number].is_contradicted)
         and _may_show(found, number, each.get(LOST, 0) + each.get(SAME, 0))
         and (shown := _shown(each, witnesses, number))
     }
@@ -100,7 +103,7 @@ def _shown(verdicts: Mapping[str, int], witnesses: Witnesses, number: int) -> in
 
 
 def _may_show(found: ComputedStore, number: int, keys: int) -> bool:
-    """Whether an output topic can show a partition of the changelog, given that so many keys of it are as computed.
+    """Whether an output topic can show a partition of the changelog, given how many keys of it are as computed.
 
     A log that had fewer records than keys never held them: the application was reset after it had written them. (A log without any
     offset is new: nothing ran since.)

@@ -24,13 +24,14 @@ class OutputWitness:
     """What the newest record of each key of an output topic shows.
 
     It shows what the store held when the key was last written. That is not evidence of what happened to the application since: after a
-    reset, keys that were not written again are still there. So it settles no doubt about offsets and commits.
+    reset, keys that were not written again are still there. So it settles no doubt about offsets and commits, and while there is one, or
+    anything else contradicts what was computed, it shows nothing of keys that the changelog lost.
 
     :param topic: the output topic
     :param equal: computed keys whose newest record has the same value and timestamp
     :param differing: computed keys whose newest record has another value or timestamp, or deletes the key
     :param extra: keys that have a value in the topic, and were not computed
-    :param lost: by partition of the changelog, how many equal keys it has lost, where the topic shows that they belong there
+    :param lost: by partition of the changelog, of how many equal keys it is the only witness
     """
 
     topic: str
@@ -95,14 +96,14 @@ class Survivors:
         return self.surviving >= max(1, min(ENOUGH, self.expected)) or not (self.expected or self.needs_witness)
 
     def without_own(self, written: int) -> Survivors:
-        """Return it without this many live keys, which kops wrote."""
+        """Return it without this many live keys, which kops wrote: where some differ, these need not be they, so it may be equal ones."""
         if not written:
             return self
-        found = replace(self, absent=0)
+        equal = max(0, self.surviving - self.differing - written)
+        found = replace(self, absent=0, written=min(written, self.surviving))
         if self.differing > written:
-            return found
-        evidence = max(0, self.surviving - max(written, self.differing))
-        return replace(found, surviving=evidence, differing=0, unexpected=0, written=min(written, self.surviving), unclear=self.differing)
+            return replace(found, surviving=equal + self.differing)
+        return replace(found, surviving=equal, differing=0, unexpected=0, unclear=self.differing)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Witnesses:
     """How many keys have a witness, and how many of them were computed the same.
 
     :param expected: keys that the store should hold
-    :param partitions: what the keys of each partition of the changelog show; none: the changelog is no witness
+    :param partitions: what the keys of each partition of the changelog show; none: the changelog shows nothing
     :param damaged: partitions that the operator declared damaged
     :param output: what the newest records of the output topic show; None: there is none, or it was not needed
     """
@@ -194,7 +195,7 @@ class Witnesses:
         }
 
     def without_own(self, written: Mapping[int, int]) -> Witnesses:
-        """Return them without the keys that kops wrote: they are no witness for what kops computes.
+        """Return them without the keys that kops wrote: these do not show whether what kops computes is right.
 
         :param written: live keys that kops wrote, by partition. Some may be gone, or the application's own by now: then too few are left
         """

@@ -12,11 +12,13 @@ from kops.core.statefile import parse_state_file
 from kops.core.statefile.models import FAUST
 from kops.core.times import time_text
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
-from kops.operations.state import evidence_commits
-from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_commits import read_commits
-from kops.operations.state.evidence_journal import OwnHistory
-from kops.operations.state.evidence_proven import PastProof
+from kops.operations.state.judge import commits as module
+from kops.operations.state.judge.commits import read_commits
+from kops.operations.state.judge.journal import OwnHistory
+from kops.operations.state.judge.judge import is_settled
+from kops.operations.state.rules.past import PastProof
+from kops.operations.state.rules.witnesses import witnesses_of
+from support.verdicts import DOUBT, kinds
 
 AT = TopicPartition("in", 0)
 STREAMS = encode(OffsetMetadata(1_700_000_000_000))
@@ -24,7 +26,7 @@ FILE = parse_state_file(
     "f",
     {"application": "app", "stores": {"own": {"from": {"topic": "in", "key": "string", "value": "long"}, "aggregate": {"count": True}}}},
 )
-SOME, ALL, NONE = (proof_of(live={0: live}, expected=200, actions={0: {"added": 200 - live}}) for live in (100, 200, 0))
+SOME, ALL, NONE = (witnesses_of(live={0: live}, expected=200, actions={0: {"added": 200 - live}}) for live in (100, 200, 0))
 
 
 def streams(offset, topic_id=None):
@@ -50,7 +52,7 @@ def judged(monkeypatch):
                 raise AuthorizationFailed("may not read it")
             return SimpleNamespace(histories={"app": GroupHistory({AT: events})})
 
-        monkeypatch.setattr(evidence_commits, "read_group_log", log)
+        monkeypatch.setattr(module, "read_group_log", log)
         topics = SimpleNamespace(existing=lambda names: {name: SimpleNamespace(topic_id=topic_id) for name in names})
         services = SimpleNamespace(kafka=SimpleNamespace(topics=topics))
         facts = [SimpleNamespace(store=SimpleNamespace(name="own"), input_bounds={AT: Bounds(0, 100)})]
@@ -61,8 +63,10 @@ def judged(monkeypatch):
     return read
 
 
-def reasons(commits, proof=NONE, proven=None):
-    return [reason for judged in commits.judge("own", proof, proven) for reason in judged.reasons]
+def reasons(commits, witnesses=NONE, proven=None):
+    found = commits.findings.get("own", ())
+    assert set(kinds(found)) <= {DOUBT}
+    return [each.summary for each in found if not is_settled(each, witnesses, proven)]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 from kops.core.models import Bounds
 from kops.core.murmur2 import partition_for
 from kops.core.statefile import parse_state_file
-from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_input import placing_of
+from kops.operations.state.judge.input import placing_of
+from kops.operations.state.rules.witnesses import witnesses_of
+from support.verdicts import DOUBT, NOTHING, said, worst
 
 TASKS, KEYS = 2, 10
 NAMES = [b"k%d" % number for number in range(KEYS)]
@@ -24,11 +25,11 @@ def placing(*, ends=(0, 0), held=(), read=KEYS, survive=0, apart=False, base=Non
     body = {"application": "app", "stores": {"s": {**store, "key_by": "value", "key_as": "long", **fields}}}
     file = parse_state_file("f", body)
     added = {number: {"added": HOMES.count(number) - survive} for number in range(TASKS)}
-    proof = proof_of(live=dict.fromkeys(range(TASKS), survive), expected=KEYS, actions=added)
+    witnesses = witnesses_of(live=dict.fromkeys(range(TASKS), survive), expected=KEYS, actions=added)
     found = SimpleNamespace(
         facts=SimpleNamespace(store=file.stores[0], tasks=TASKS, base=base),
         counts=SimpleNamespace(read=read, dropped={"filtered": 0}, keys=KEYS),
-        proof=proof_of(live={}, expected=KEYS, actions={}) if apart else proof,
+        witnesses=witnesses_of(live={}, expected=KEYS, actions={}) if apart else witnesses,
     )
     records = [SimpleNamespace(topic="app-s-repartition", partition=partition, key=key) for key, partition in held]
     kafka = SimpleNamespace(
@@ -44,25 +45,25 @@ ENDS = (HOMES.count(0), HOMES.count(1))
 
 
 @pytest.mark.parametrize(
-    ("given", "grade", "is_shown"),
+    ("given", "kind", "is_shown"),
     [
-        ({"ends": ENDS}, "A", False),
-        ({"ends": ENDS, "held": list(zip(NAMES, HOMES, strict=True))}, "A", True),
-        ({"ends": ENDS, "held": [(NAMES[0], HOMES[0]), (None, 1)]}, "A", False),  # too few of them
-        ({"ends": ENDS, "held": [(NAMES[0], 1 - HOMES[0])]}, "C", False),
-        ({"ends": (0, KEYS)}, "C", False),
-        ({"ends": (0, KEYS), "partitioner": "custom"}, "A", True),
-        ({"ends": (0, KEYS - 1)}, "A", False),  # it was recreated: it has had fewer records than were sent
-        ({"ends": (0, KEYS), "base": "snapshot"}, "A", False),
-        ({"ends": (0, KEYS), "explode": "split(value, ' ')"}, "A", False),
-        ({"ends": (0, KEYS), "survive": 4}, "A", True),  # surviving keys are judged themselves
-        ({"ends": (0, KEYS), "apart": True}, "A", False),
+        ({"ends": ENDS}, NOTHING, False),
+        ({"ends": ENDS, "held": list(zip(NAMES, HOMES, strict=True))}, NOTHING, True),
+        ({"ends": ENDS, "held": [(NAMES[0], HOMES[0]), (None, 1)]}, NOTHING, False),  # too few of them
+        ({"ends": ENDS, "held": [(NAMES[0], 1 - HOMES[0])]}, DOUBT, False),
+        ({"ends": (0, KEYS)}, DOUBT, False),
+        ({"ends": (0, KEYS), "partitioner": "custom"}, NOTHING, True),
+        ({"ends": (0, KEYS - 1)}, NOTHING, False),  # it was recreated: it has had fewer records than were sent
+        ({"ends": (0, KEYS), "base": "snapshot"}, NOTHING, False),
+        ({"ends": (0, KEYS), "explode": "split(value, ' ')"}, NOTHING, False),
+        ({"ends": (0, KEYS), "survive": 4}, NOTHING, True),  # surviving keys are judged themselves
+        ({"ends": (0, KEYS), "apart": True}, NOTHING, False),
     ],
 )
-def test_where_new_keys_go(given, grade, is_shown):
+def test_where_new_keys_go(given, kind, is_shown):
     found = placing(**given)
-    assert (found.exactness.grade, found.is_shown) == (grade, is_shown)
-    assert grade == "A" or "partitioner: custom" in found.exactness.reasons[0]
+    assert (worst(found.findings), found.is_shown) == (kind, is_shown)
+    assert kind == NOTHING or "partitioner: custom" in said(found.findings)
 
 
 def test_keys_of_the_input_stay_where_they_are():

@@ -9,7 +9,8 @@ from kops.core.plan import Plan
 from kops.core.statefile import parse_state_file
 from kops.operations.protocol.journal import EntryStatus, Journal
 from kops.operations.state.arguments import StateArguments, StoreWrite
-from kops.operations.state.evidence_journal import read_past
+from kops.operations.state.judge.journal import read_past
+from support.verdicts import DOUBT, worst
 
 AT = TopicPartition("in", 0)
 OWN = {"from": {"topic": "in", "key": "string", "value": "long"}, "aggregate": {"count": True}}
@@ -92,40 +93,55 @@ def restore(cluster, application):
 )
 def test_what_kops_did_contradicts_computing_from_the_log_start(past, entries, contradicted):
     found = past(*entries)
-    assert set(found.judged) == contradicted
-    assert all(judged.grade == "C" and "journal 20" in judged.reasons[0] for judged in found.judged.values())
+    assert set(found.findings) == contradicted
+    assert all(worst(some) == DOUBT and "journal 20" in some[0].summary for some in found.findings.values())
     assert not found.apart
 
 
 def test_a_reset_to_the_log_start_of_a_trimmed_topic_is_no_contradiction(past):
-    assert not past(reset(9, 4), start=4).judged
+    assert not past(reset(9, 4), start=4).findings
 
 
 def test_where_the_state_file_says_that_the_application_began_is_no_contradiction(past):
-    assert not past(move(None, 4), start=4).judged
-    assert past(move(None, 5), start=4).judged
-    assert past(move(3, 4), start=4).judged, "it held something before"
+    assert not past(move(None, 4), start=4).findings
+    assert past(move(None, 5), start=4).findings
+    assert past(move(3, 4), start=4).findings, "it held something before"
 
 
 def test_what_was_before_a_snapshot_is_in_it(past):
-    assert past(move(3, 5), repartition(commit=["in"]), since="2000-01-01T00:00:00.000Z").judged
-    assert not past(since="9999-01-01T00:00:00.000Z").judged
+    assert past(move(3, 5), repartition(commit=["in"]), since="2000-01-01T00:00:00.000Z").findings
+    assert not past(since="9999-01-01T00:00:00.000Z").findings
 
 
 def test_what_was_done_after_a_snapshot_does_not_contradict_it(past):
     found = past(move(3, 5), computed(contents={"0": {"records": 5, "tombstones": 1}}), move(3, 5), until="2000-01-01T00:00:00.000Z")
-    assert (found.judged, found.written, found.made) == ({}, {}, {})
-    assert past(until="9999-01-01T00:00:00.000Z").judged
+    assert (found.findings, found.written, found.made) == ({}, {}, {})
+    assert past(until="9999-01-01T00:00:00.000Z").findings
 
 
 def test_where_nothing_ran_since_the_move_the_changelog_is_of_other_offsets(past):
     found = past(move(3, 10))
-    assert (found.apart, found.judged) == ({"own", "keyed"}, {})
+    assert (found.apart, found.findings) == ({"own", "keyed"}, {})
     found = past(move(10, 20), committed=20)
-    assert (found.apart, found.judged) == ({"own", "keyed"}, {})
+    assert (found.apart, found.findings) == ({"own", "keyed"}, {})
 
 
 def test_what_kops_wrote_is_counted_by_partition(past):
     some, more = {"0": {"records": 5, "tombstones": 1}}, {"0": {"records": 2, "tombstones": 0}, "1": {"records": 7, "tombstones": 0}}
     found = past(computed(stores=("own",), contents=some), computed("state.into", stores=("own",), contents=more))
     assert found.written == {"app-own-changelog": {0: 6, 1: 7}}
+
+
+def test_what_kops_wrote_and_moved_later_may_be_in_any_partition(past):
+    """The moved keys keep their values: they show nothing in their new partitions either."""
+    some = {"0": {"records": 5, "tombstones": 1}}
+    moved = {"0": {"records": 3, "tombstones": 0}, "1": {"records": 9, "tombstones": 0}}
+
+    def repartitioned():
+        operation, arguments = repartition()
+        writes = {"own": StoreWrite("app-own-changelog", "", moved)}
+        stores = StateArguments("app", exactly_once=False, master="local[*]", stores=writes).as_json()["stores"]
+        return operation, {**arguments, "stores": stores}
+
+    assert past(repartitioned()).written == {}, "the application wrote them"
+    assert past(computed(stores=("own",), contents=some), repartitioned()).written == {"app-own-changelog": {0: 3, 1: 4}}

@@ -10,10 +10,9 @@ from kops.core.models import Bounds, CommittedOffset, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.statefile import parse_state_file
 from kops.core.streams.capture_file import read_capture
-from kops.operations.state.evidence_layout import doubts_of_layout
-from kops.operations.state.exactness import SURE
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.judge.layout import layout
 from kops.operations.state.own_code.stores import program_state_file
 
 NAMES = [b"key-%d" % number for number in range(60)]
@@ -31,7 +30,7 @@ def by_another_partitioner(size):
     return [(name, (number * 7 + 3) % size) for number, name in enumerate(NAMES)]
 
 
-def doubts(records, size, *, committed=(), starts=0, capture=None, state_file=FILE, from_nothing=True):
+def findings_of(records, size, *, committed=(), starts=0, capture=None, state_file=FILE, from_nothing=True):
     """Judge stores of which the topic has these records, as (key, partition), in their order."""
     logs = {number: [key for key, partition in records if partition == number] for number in range(size)}
 
@@ -51,8 +50,8 @@ def doubts(records, size, *, committed=(), starts=0, capture=None, state_file=FI
         {at: bound.log_end_offset for at, bound in places.items()},
         {**dict.fromkeys(places, CommittedOffset(1)), **{TopicPartition(topic, 0): CommittedOffset(1) for topic in committed}},
     )
-    facts = [StoreFacts(store, places, {}, {}, SURE, starts=dict.fromkeys(places, starts)) for store in state_file.stores]
-    return doubts_of_layout(services, state_file, facts, cut, capture, from_nothing=from_nothing)
+    facts = [StoreFacts(store, places, {}, {}, starts=dict.fromkeys(places, starts)) for store in state_file.stores]
+    return layout(services, state_file, facts, cut, capture, from_nothing=from_nothing)
 
 
 @pytest.mark.parametrize(
@@ -72,32 +71,32 @@ def doubts(records, size, *, committed=(), starts=0, capture=None, state_file=FI
     ],
 )
 def test_records_from_before_a_topic_grew_are_found(records, size, said):
-    found = doubts(records, size)
+    found = findings_of(records, size)
     assert set(found) == ({"own"} if said else set()), "by another key, records go through a topic that was recreated"
-    assert said is None or said in found["own"][0].reason, found["own"][0].reason
+    assert said is None or said in found["own"][0].summary, found["own"][0].summary
 
 
 def test_the_record_is_named():
-    (found,) = doubts([*written(4), *written(12)], 12)["own"]
+    (found,) = findings_of([*written(4), *written(12)], 12)["own"]
     first = [key for key, at in written(4) if at == 0]
     number, name = next((at, key) for at, key in enumerate(first) if partition_for(key, 12) != 0)
-    assert f"in:0 has a record at offset {number} whose key belongs to partition {partition_for(name, 12)} of 12" in found.reason
+    assert f"in:0 has a record at offset {number} whose key belongs to partition {partition_for(name, 12)} of 12" in found.summary
 
 
 def test_what_lies_before_the_start_does_not_count():
     most = max(sum(at == number for _, at in written(4)) for number in range(4))
-    assert not doubts([*written(4), *written(12)], 12, starts=most)
+    assert not findings_of([*written(4), *written(12)], 12, starts=most)
 
 
 def test_topics_that_the_program_does_not_read_are_found(monkeypatch):
     for name in ("require_agent", "require_runner"):
         monkeypatch.setattr(f"kops.operations.state.own_code.stores.{name}", lambda: None)
-    path = Path(__file__).parents[2] / "core" / "streams" / "capture.json"
+    path = Path(__file__).parents[3] / "core" / "streams" / "capture.json"
     capture = read_capture(json.loads(path.read_text(encoding="utf-8")), "c.json")
     file, _ = program_state_file(capture, "c.json", ["counts"])
     given = {"capture": capture, "state_file": file}
     its_own = ["clicks", "many-by-value-repartition", "many-of-older-repartition"]
-    assert not doubts([], 0, committed=its_own, **given)
-    (found,) = doubts([], 0, committed=[*its_own, "clicks-12"], **given)["counts"]
-    assert found.reason.startswith("many has committed offsets of clicks-12, which the captured program does not read")
-    assert not doubts([], 0, committed=["clicks-12"], from_nothing=False, **given)
+    assert not findings_of([], 0, committed=its_own, **given)
+    (found,) = findings_of([], 0, committed=[*its_own, "clicks-12"], **given)["counts"]
+    assert found.summary.startswith("many has committed offsets of clicks-12, which the captured program does not read")
+    assert not findings_of([], 0, committed=["clicks-12"], from_nothing=False, **given)

@@ -103,7 +103,7 @@ def test_what_the_runs_say(capture):
     assert notes[0] == "counts: of 10 of 10 keys the program computes the same over its input of 12 partitions"
     assert said(capture, by_order=2, orders=3)[1][0].endswith(", 2 of them in another legal order of records than by time")
     (warning,), (note, *_) = said(capture, open=3, examples=(b"a", b"b"), orders=3)
-    assert warning.startswith("store counts (exactness C): 3 of 10 keys depend on the order of records, such as a, b;")
+    assert warning.startswith("store counts is doubtful: 3 of 10 keys depend on the order of records, such as a, b;")
     assert note.startswith("counts: of 7 of 10 keys")
     with pytest.raises(Refused, match="store counts: of 1 keys, such as a, the program computes something else"):
         said(capture, wrong=1, open=1, examples=(b"a",), orders=3)

@@ -7,7 +7,7 @@ import pytest
 
 from kops.core.models import TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.operations.state.evidence_proven import contradiction, remember, remember_difference, remembered
+from kops.operations.state.rules.past import contradiction, remember, remember_difference, remembered
 
 
 def parsed(value):

@@ -1,4 +1,4 @@
-"""Exactness, positions, and the metadata of committed offsets: pure rules."""
+"""What a state file and the logs of its topics show, and where a state can be cut: pure rules."""
 
 from datetime import datetime, timezone
 
@@ -8,8 +8,9 @@ from kops.core.errors import UsageProblem
 from kops.core.models import Bounds
 from kops.core.statefile import parse_state_file
 from kops.operations.engine.state_files import read_state_file
-from kops.operations.state.exactness import of_input, of_order, worst
 from kops.operations.state.input_offsets import COMMITTED, parse_cut
+from kops.operations.state.rules.statement import input_log, mixed_order
+from support.verdicts import DOUBT, NOTHING, OBSTACLE, REMARK, kinds, said, worst
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 WHOLE, TRIMMED = {0: Bounds(0, 9), 1: Bounds(0, 9)}, {0: Bounds(0, 9), 1: Bounds(2, 9)}
@@ -23,37 +24,36 @@ def store(aggregate, value="long"):
 
 
 @pytest.mark.parametrize(
-    ("aggregate", "bounds", "policy", "grade"),
+    ("aggregate", "bounds", "policy", "kind"),
     [
-        ({"count": True}, WHOLE, "delete", "A"),
-        ({"count": True}, TRIMMED, "delete", "D"),
-        ({"count": True}, WHOLE, "compact", "D"),
-        ({"sum": "value"}, WHOLE, "compact,delete", "D"),
-        ({"last": "value"}, WHOLE, "compact", "C"),
-        ({"last": "value"}, TRIMMED, "compact", "D"),
-        (None, WHOLE, "compact", "A"),
-        (None, TRIMMED, "delete", "D"),
+        ({"count": True}, WHOLE, "delete", NOTHING),
+        ({"count": True}, TRIMMED, "delete", OBSTACLE),
+        ({"count": True}, WHOLE, "compact", OBSTACLE),
+        ({"sum": "value"}, WHOLE, "compact,delete", OBSTACLE),
+        ({"last": "value"}, WHOLE, "compact", DOUBT),
+        ({"last": "value"}, TRIMMED, "compact", OBSTACLE),
+        (None, WHOLE, "compact", NOTHING),
+        (None, TRIMMED, "delete", OBSTACLE),
     ],
 )
-def test_the_class_that_an_input_allows(aggregate, bounds, policy, grade):
-    found = of_input(store(aggregate), bounds, policy, "t")
-    assert found.grade == grade
-    assert bool(found.reasons) == (grade != "A")
+def test_what_an_input_allows(aggregate, bounds, policy, kind):
+    found = list(input_log(store(aggregate), bounds, policy, "t"))
+    assert worst(found) == kind
     if bounds is TRIMMED:
-        assert "t:1 begins at offset 2" in found.text
+        assert "older records of the input are gone: t:1 at offset 2 begins above offset 0" in said(found)
 
 
 def test_json_that_is_kept_says_what_that_rests_on():
-    found = of_input(store({"last": "value"}, "json"), WHOLE, "delete", "t")
-    assert found.grade == "B"
-    assert "serde" in found.text
+    found = list(input_log(store({"last": "value"}, "json"), WHOLE, "delete", "t"))
+    assert kinds(found) == [REMARK]
+    assert "serde" in said(found)
 
 
-def test_the_worst_class_counts_with_all_reasons():
-    found = worst([of_input(store({"last": "value"}), WHOLE, "compact", "t"), of_order(store({"last": "value"}), 10, 3)])
-    assert found.grade == "C"
-    assert len(found.reasons) == 2
-    assert of_order(store({"last": "value"}), 10, 0).grade == "A"
+def test_keys_that_several_partitions_feed_are_counted():
+    (found,) = mixed_order(store({"last": "value"}), 10, 3)
+    assert kinds([found]) == [DOUBT]
+    assert found.summary.startswith("3 of 10 keys depend on the order of records: several partitions feed them")
+    assert not list(mixed_order(store({"last": "value"}), 10, 0))
 
 
 def test_where_a_state_can_be_cut():

@@ -1,4 +1,4 @@
-"""Doubts that only surviving keys settle, and what settings of a changelog contradict."""
+"""What is in doubt about windows, late records and keys, and what settings of a changelog contradict."""
 
 from pathlib import Path
 
@@ -7,30 +7,34 @@ import yaml
 
 from kops.core.models import Bounds
 from kops.core.statefile import parse_state_file
-from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_doubts import (
+from kops.operations.state.judge.judge import is_settled
+from kops.operations.state.lost_records import judge_buffer
+from kops.operations.state.rules.statement import cached_join, cached_sessions, input_log, statement, unknown_changes
+from kops.operations.state.rules.windows import (
     added_retention,
     counted,
-    doubts,
+    counted_windows,
     emitted_again,
+    emptied,
     expires,
+    expiry,
     expiry_text,
     fading,
-    of_emptied,
-    of_expiry,
-    of_retention,
-    of_windows,
+    lateness,
+    other_keys,
+    rewritten_code,
+    short_retention,
     window_warnings,
 )
-from kops.operations.state.exactness import Exactness, of_cached_join, of_cached_sessions, of_changes, of_input, of_untimed_stores
-from kops.operations.state.lost_records import judge_buffer
+from kops.operations.state.rules.witnesses import witnesses_of
+from support.verdicts import DOUBT, OBSTACLE, REMARK, kinds, said, worst
+from support.verdicts import NOTHING as NO_FINDING
 
 DAY = 86_400_000
 COUNT = {"aggregate": {"count": True}}
 SOURCE = {"topic": "t", "key": "string", "value": "long"}
-NOTHING = proof_of(live={}, expected=9, actions={0: {"added": 9}})
-ONE_LOST = proof_of(live={0: 5}, expected=9, actions={1: {"added": 4}})
-ALL = proof_of(live={0: 5, 1: 4}, expected=9, actions={})
+NOTHING = witnesses_of(live={}, expected=9, actions={0: {"added": 9}})
+ONE_LOST = witnesses_of(live={0: 5}, expected=9, actions={1: {"added": 4}})
 
 
 def parsed(body, **streams):
@@ -48,34 +52,35 @@ def windowed(**window):
 SESSIONS, MINUTES = store(type="session", window={"gap": "1m"}), store(type="window", window={"size": "1m"})
 
 
-def grades(found):
-    return [one.grade for one in found]
-
-
 def test_keys_that_a_serde_may_write_otherwise():
     source = {"topic": "t", "key": "json", "value": "long"}
-    assert grades(doubts(store(**{"from": source}), {}, NOTHING)) == ["C"]
-    assert doubts(store(), {}, NOTHING) == []
-    assert doubts(store(**{"from": source}), {}, ONE_LOST) == []  # the serde is the same in all partitions
+    (found,) = other_keys(store(**{"from": source}))
+    assert kinds([found]) == [DOUBT]
+    assert not list(other_keys(store()))
+    assert not is_settled(found, NOTHING, None)
+    assert is_settled(found, ONE_LOST, None)  # the serde is the same in all partitions
 
 
-@pytest.mark.parametrize(("retention", "late", "expected"), [("1d", 1, ["C"]), ("1d", 0, []), ("10s", 1, [])])
+@pytest.mark.parametrize(("retention", "late", "expected"), [("1d", 1, [DOUBT]), ("1d", 0, []), ("10s", 1, [])])
 def test_late_records_of_windows_that_are_still_held(retention, late, expected):
-    assert grades(doubts(windowed(retention=retention), {"late": late}, NOTHING)) == expected
-    assert grades(doubts(windowed(retention=retention), {"late": late}, ONE_LOST)) == expected  # what happened in it is not
-    assert doubts(windowed(retention=retention), {"late": late}, ALL) == []
+    """Whether an application that was restarted has counted one is the matter of each window: no other key settles it."""
+    found = list(lateness(windowed(retention=retention), {"late": late}))
+    assert kinds(found) == expected
+    assert not any(is_settled(each, witnesses, None) for each in found for witnesses in (NOTHING, ONE_LOST))
 
 
 def test_records_later_than_the_history_of_a_versioned_table():
     versioned = parsed({"type": "versioned", "history_retention": "5s", "from": {"topic": "t", "key": "string", "value": "long"}}).stores[0]
-    assert grades(doubts(versioned, {"late": 2}, NOTHING)) == ["C"]
-    assert doubts(versioned, {"late": 0}, NOTHING) == []
+    assert kinds(lateness(versioned, {"late": 2})) == [DOUBT]
+    assert not list(lateness(versioned, {"late": 0}))
 
 
-@pytest.mark.parametrize(("kept", "expired", "grade"), [(2 * DAY, 5, "C"), (2 * DAY, 0, "A"), (DAY + 10_000, 5, "A"), (-1, 5, "A")])
-def test_a_changelog_that_is_kept_for_longer_than_the_file_says(kept, expired, grade):
-    found = of_retention(windowed(retention="10s"), {"expired": expired}, {"retention.ms": str(kept)})
-    assert (found.grade, found.hides) == (grade, grade == "C")
+@pytest.mark.parametrize(("kept", "expired", "expected"), [(2 * DAY, 5, [DOUBT]), (2 * DAY, 0, []), (DAY + 10_000, 5, []), (-1, 5, [])])
+def test_a_changelog_that_is_kept_for_longer_than_the_file_says(kept, expired, expected):
+    """The windows in doubt are none of the computed keys, so that these settle nothing."""
+    found = list(short_retention(windowed(retention="10s"), {"expired": expired}, {"retention.ms": str(kept)}))
+    assert kinds(found) == expected
+    assert [each.subject for each in found] == ["expired windows of s"] * len(expected)
 
 
 @pytest.mark.parametrize(
@@ -93,55 +98,61 @@ def test_what_an_application_adds_to_every_retention(retentions, kept, added):
     assert added_retention(stores) == added
 
 
-def test_json_that_an_expression_makes_is_b():
+def test_json_that_an_expression_makes_may_have_other_bytes():
     body = {"from": {"topic": "t", "key": "string", "value": "long"}, "aggregate": {"last": "to_json(struct(value))", "as": "json"}}
-    assert of_input(parsed(body).stores[0], {0: Bounds(0, 9)}, "delete", "t").grade == "B"
+    assert kinds(input_log(parsed(body).stores[0], {0: Bounds(0, 9)}, "delete", "t")) == [REMARK]
 
 
 FULL, EMPTIED, NEW = Bounds(0, 9), Bounds(9, 9), Bounds(0, 0)
 
 
 @pytest.mark.parametrize(
-    ("buffer", "changelog", "grade"),
+    ("buffer", "changelog", "is_lost"),
     [
-        ([FULL, FULL], [FULL, FULL], "A"),
-        ([FULL, EMPTIED], [FULL, FULL], "D"),
-        ([FULL, NEW], [FULL, FULL], "D"),
-        ([FULL, NEW], [FULL, NEW], "A"),
-        ([NEW, NEW], None, "D"),
-        (None, [FULL], "D"),
+        ([FULL, FULL], [FULL, FULL], False),
+        ([FULL, EMPTIED], [FULL, FULL], True),
+        ([FULL, NEW], [FULL, FULL], True),
+        ([FULL, NEW], [FULL, NEW], False),
+        ([NEW, NEW], None, True),
+        (None, [FULL], True),
     ],
 )
-def test_a_buffer_of_which_one_partition_is_lost(buffer, changelog, grade):
+def test_a_buffer_of_which_one_partition_is_lost(buffer, changelog, is_lost):
+    """Its windows are in doubt whatever the keys of the store are."""
     found = judge_buffer("b", buffer, changelog)
-    assert (found.grade, found.hides) == (grade, grade == "D")
+    assert [(each.check, each.subject) for each in found] == [("lost_buffer", "b")] * is_lost
+    assert set(kinds(found)) <= {DOUBT}
 
 
 def test_joins_of_cached_tables_and_what_is_grouped_from_them():
-    body = yaml.safe_load((Path(__file__).parents[4] / "examples" / "regions" / "state.yaml").read_text(encoding="utf-8"))
-    for cache, of_join, of_groups in ((True, "B", "C"), (False, "A", "B")):
+    body = yaml.safe_load((Path(__file__).parents[5] / "examples" / "regions" / "state.yaml").read_text(encoding="utf-8"))
+    for cache, of_join, of_groups in ((True, [REMARK], DOUBT), (False, [], REMARK)):
         body["streams"]["cache"] = cache
         found = parse_state_file("f", body)
         stores = {one.name: one for one in found.stores}
-        assert of_cached_join(found, stores["people"]).grade == of_join
-        assert of_changes(found, stores["young"], ["delete", "delete"]).grade == of_groups
+        assert kinds(cached_join(found, stores["people"])) == of_join
+        assert worst(unknown_changes(found, stores["young"], ["delete", "delete"])) == of_groups
 
 
-@pytest.mark.parametrize(("version", "cache", "grade"), [("2.8", True, "B"), ("2.8", False, "A"), ("3.3", True, "A"), ("4.3", True, "A")])
-def test_cached_sessions_of_older_versions_have_the_times_of_flushes(version, cache, grade):
+@pytest.mark.parametrize(
+    ("version", "cache", "expected"), [("2.8", True, [REMARK]), ("2.8", False, []), ("3.3", True, []), ("4.3", True, [])]
+)
+def test_cached_sessions_of_older_versions_have_the_times_of_flushes(version, cache, expected):
     window = {"gap": "1m", "grace": "1m", "retention": "1d"}
     found = parsed({"type": "session", "window": window, "from": SOURCE, **COUNT}, version=version, cache=cache)
-    assert of_cached_sessions(found, found.stores[0]).grade == grade
+    assert kinds(cached_sessions(found, found.stores[0])) == expected
     minutes = parsed(
         {"type": "window", "window": {"size": "1m", "grace": "1m", "retention": "1d"}, "from": SOURCE, **COUNT},
         version=version,
         cache=cache,
     )
-    assert of_cached_sessions(minutes, minutes.stores[0]).grade == "A"
+    assert not list(cached_sessions(minutes, minutes.stores[0]))
 
 
-@pytest.mark.parametrize(("cache", "policy", "grade"), [(True, "delete", "C"), (False, "compact", "C"), (False, "delete", "A")])
-def test_a_reducer_over_a_table_of_which_not_every_change_is_known(cache, policy, grade):
+@pytest.mark.parametrize(
+    ("cache", "policy", "expected"), [(True, "delete", DOUBT), (False, "compact", DOUBT), (False, "delete", NO_FINDING)]
+)
+def test_a_reducer_over_a_table_of_which_not_every_change_is_known(cache, policy, expected):
     """A bounded top-N forgets what a value that came and went has pushed out: the cache decides whether it ever came."""
     found = parse_state_file(
         "f",
@@ -159,16 +170,14 @@ def test_a_reducer_over_a_table_of_which_not_every_change_is_known(cache, policy
             },
         },
     )
-    judged = of_changes(found, found.stores[1], [policy])
-    assert judged.grade == grade
-    assert bool(judged.reasons) == (grade == "C")
+    assert worst(unknown_changes(found, found.stores[1], [policy])) == expected
 
 
 def test_a_partition_that_lost_all_and_gets_nothing_cannot_be_told():
-    found = of_emptied(store(), [2])
-    assert (found.grade, found.hides) == ("A", True)
-    assert found.reasons[0].startswith("partition 2 of a-s-changelog lost every record, and nothing was computed for it")
-    assert of_emptied(store(), []) == Exactness("A")
+    (found,) = emptied(store(), [2])
+    assert (kinds([found]), found.subject) == ([DOUBT], "a-s-changelog")
+    assert found.summary.startswith("partition 2 of a-s-changelog lost every record, and nothing was computed for it")
+    assert not list(emptied(store(), []))
 
 
 @pytest.mark.parametrize(
@@ -183,10 +192,10 @@ def test_a_partition_that_lost_all_and_gets_nothing_cannot_be_told():
 def test_keys_that_expire_from_a_changelog(settings, expected):
     assert expires(store(), settings) == expected
     assert not expires(windowed(retention="1d"), settings)
-    judged = of_expiry(store(), settings, {0: 0, 1: 7}, {0: 3, 1: 2})
-    assert judged.grade == ("C" if expected else "A")
-    assert not expected or "2 keys are missing from partition 1 of a-s-changelog" in judged.reasons[0]
-    assert of_expiry(store(), settings, {0: 0, 1: 7}, {0: 3}) == Exactness("A")  # nothing expired there yet
+    found = list(expiry(store(), settings, {0: 0, 1: 7}, {0: 3, 1: 2}))
+    assert kinds(found) == [DOUBT] * expected
+    assert not expected or "2 keys are missing from partition 1 of a-s-changelog" in said(found)
+    assert not list(expiry(store(), settings, {0: 0, 1: 7}, {0: 3}))  # nothing expired there yet
 
 
 def test_what_to_do_about_a_changelog_that_expires():
@@ -196,32 +205,32 @@ def test_what_to_do_about_a_changelog_that_expires():
 
 
 @pytest.mark.parametrize(
-    ("noted", "grade", "reason"),
+    ("noted", "kind", "reason"),
     [
-        ({"late": 5, "expired": 2, "hidden": 1}, "A", ""),
-        ({"timed": 2}, "B", "timestamps of 2 of 9"),
-        ({"trimmed": 1}, "B", "begins above offset 0"),
-        ({"boundary": 3}, "C", "3 records"),
-        ({"cached": 2}, "C", "2 late records"),
-        ({"unaligned": 4}, "C", "4 windows of a-s-changelog do not start at multiples of 1m"),
-        ({"null_values": 3, "timed": 1}, "C", "null value"),
-        ({"trimmed": 1, "uncovered": 4}, "D", "4 windows"),
+        ({"late": 5, "expired": 2, "hidden": 1}, NO_FINDING, ""),
+        ({"timed": 2}, REMARK, "timestamps of 2 of 9"),
+        ({"trimmed": 1}, REMARK, "begins above offset 0"),
+        ({"boundary": 3}, DOUBT, "3 records"),
+        ({"cached": 2}, DOUBT, "2 late records"),
+        ({"unaligned": 4}, DOUBT, "4 windows of a-s-changelog do not start at multiples of 1m"),
+        ({"null_values": 3, "timed": 1}, DOUBT, "null value"),
+        ({"trimmed": 1, "uncovered": 4}, OBSTACLE, "4 windows"),
     ],
 )
-def test_how_exact_windows_are(noted, grade, reason):
-    found = of_windows(SESSIONS, 9, noted, cache=True)
-    assert found.grade == grade
-    assert reason in "; ".join(found.reasons)
+def test_what_is_in_doubt_about_windows(noted, kind, reason):
+    found = list(counted_windows(SESSIONS, 9, noted, cache=True))
+    assert worst(found) == kind
+    assert reason in said(found)
 
 
 def test_without_a_cache_an_expired_session_is_gone_for_sure():
-    assert of_windows(SESSIONS, 9, {"cached": 2}, cache=False).grade == "A"
+    assert not list(counted_windows(SESSIONS, 9, {"cached": 2}, cache=False))
 
 
 def test_what_is_told_of_windows():
     noted = {"late": 1234, "expired": 2, "hidden": 0, "boundary": 7}
-    said = window_warnings(MINUTES, noted)
-    assert [sentence.split(" and")[0].split(" (")[0] for sentence in said] == [
+    warnings = window_warnings(MINUTES, noted)
+    assert [sentence.split(" and")[0].split(" (")[0] for sentence in warnings] == [
         "s: 1,234 records came after their window had closed,",
         "s: 2 windows have ended longer ago than the retention",
     ]
@@ -252,14 +261,18 @@ def test_records_that_the_broker_will_delete_are_said(settings, fades):
     assert bool(fading(MINUTES, settings, earliest=5000, now_ms=10_000)) is fades
 
 
+def forgotten_times(state_file, store):
+    return [each for each in statement(state_file, store, {}) if each.check == "forgotten_times"]
+
+
 def test_aggregates_without_the_times_of_earlier_records_may_have_others():
     """A table has the time of the record itself, whatever its store keeps."""
     minutes = {"type": "window", "window": {"size": "1m", "grace": "1m", "retention": "1d"}}
-    for body, grade in (({**COUNT}, "B"), ({**minutes, **COUNT}, "B"), ({}, "A")):
+    for body, expected in (({**COUNT}, [REMARK]), ({**minutes, **COUNT}, [REMARK]), ({}, [])):
         found = parsed({"from": SOURCE, "timestamped": False, **body}, version="4.3")
-        assert of_untimed_stores(found.stores[0]).grade == grade
-        said = parsed({"from": SOURCE, **body}, version="4.3")
-        assert of_untimed_stores(said.stores[0]).grade == "A"
+        assert kinds(forgotten_times(found, found.stores[0])) == expected
+        timed = parsed({"from": SOURCE, **body}, version="4.3")
+        assert not forgotten_times(timed, timed.stores[0])
 
 
 def test_joins_of_tables_without_timestamps_may_have_others():
@@ -275,5 +288,12 @@ def test_joins_of_tables_without_timestamps_may_have_others():
         "sure": {"from": {"table": "b"}, "join": {**join, "table": "b"}},
     }
     found = parse_state_file("f", {"application": "app", "stores": stores})
-    grades = {store.name: of_untimed_stores(store).grade for store in found.stores}
-    assert grades == {"a": "A", "b": "A", "filtered": "A", "joined": "B", "behind": "B", "sure": "A"}
+    assert [store.name for store in found.stores if forgotten_times(found, store)] == ["joined", "behind"]
+
+
+def test_code_that_was_written_again_is_named():
+    reducer = store(aggregate={"reducer": "support.reducers:Members", "as": "string"})
+    (found,) = rewritten_code(reducer)
+    assert kinds([found]) == [REMARK]
+    assert found.summary == "support.reducers:Members is the application's code written again in Python"
+    assert not list(rewritten_code(store()))
