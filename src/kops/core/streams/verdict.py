@@ -125,7 +125,7 @@ def counted(
         tuple(everything),
         proven=min(proven, keys),
         computed=0 if is_impossible or is_doubtful else left,
-        doubtful=contradicted + unexpected + (left if is_doubtful and not is_impossible else 0),
-        impossible=left if is_impossible else 0,
+        doubtful=unexpected + (0 if is_impossible else contradicted + (left if is_doubtful else 0)),
+        impossible=contradicted + left if is_impossible else 0,
         is_clear=not is_open(findings),
     )
