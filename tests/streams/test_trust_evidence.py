@@ -156,6 +156,7 @@ def test_surviving_keys_are_no_evidence_for_a_lost_partition(scene):
     done = scene.kops("lost", "rebuild", "--yes", "--damaged", f"totals:{number}").ok()
     assert f"{unnamed} (empty)" in done.err
     assert "can be started" not in done.err
+    assert "- see that these stores are right: totals (" in done.err
     assert f"{twin.program.changelog}:1 is empty" in done.err
     found = scene.verified("lost")
     witnesses = found["witnesses"]
