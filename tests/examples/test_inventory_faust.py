@@ -58,7 +58,7 @@ def test_a_table_of_faust_comes_back(cluster, run_kops, tmp_path):
         assert {row["key"] for row in shown.ok().json} == set(before)
         cluster.empty(changelog)
         assert run_kops("state", "verify", *common).code == 1
-        run_kops("state", "rebuild", *common, "--yes", "--accept-inexact").ok()
+        run_kops("state", "rebuild", *common, "--yes", "--accept-doubtful").ok()
         assert held(cluster, changelog) == before
         process(cluster, prefix, tmp_path, movements(23, 40))
         assert {shop: items for shop, (items, _partition) in held(cluster, changelog).items()} == stock(40)

@@ -65,6 +65,6 @@ def test_windows_and_sessions_come_back(copies, base, local_state):
     }  # fmt: skip
     earlier = twins.keep(broken.state)
     process(both, views(base, ("firefox", 7_000), ("chrome", 13_000), ("edge", 22_500), ("lynx", 15_900), ("edge", 21_000)))
-    break_and_rebuild(broken, twin, local_state, earlier, options=["--accept-inexact"])
+    break_and_rebuild(broken, twin, local_state, earlier, options=["--accept-doubtful"])
     process(both, views(base, ("firefox", 8_000), ("chrome", 14_500), ("edge", 25_000), ("lynx", 16_000)))
     assert_equal(broken, twin)

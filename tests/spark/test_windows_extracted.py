@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.operations.state.exactness import of_statement
+from kops.core.findings import Severity
+from kops.operations.state.rules.statement import statement
 from kops.spark.stores.views import UndecodableInput
 from support.programs import Program, Record, Window
 from support.windows_cases import Setup, case_programs, expected, inputs
@@ -51,6 +52,7 @@ def test_what_is_no_time_is_refused(spark, expression):
 
 
 def test_the_wall_clock_is_never_exact():
-    for window, grade in ((WINDOWS[0], "D"), (None, "C")):
+    for window, severity in ((WINDOWS[0], Severity.CRITICAL), (None, Severity.WARNING)):
         job = job_of(replace(EXTRACTED, window=window, timestamp="wall-clock"), None, 1)
-        assert of_statement(job.state_file, job.store, {}).grade == grade
+        found = {finding.check: finding.severity for finding in statement(job.state_file, job.store, {})}
+        assert found["processing_time"] is severity

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from support.captured import built_agent
+from support.generated_truth import Claim
 from support.own_apps import FIRST_MS, App
 from support.own_kinds import INPUTS, PARTITIONS, SECOND, UNTIMED, given, view_of
 from support.programs import Record
@@ -13,7 +14,7 @@ from support.programs import Record
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
 SURE = {"sessions", "windows", "closed-store", "orders-store", "customers-store", "of-customers-subscription-store", "versions"}
-"""Of class A; the three of the foreign-key join since runs in several orders agree."""
+"""To the byte, with their timestamps; the three of the foreign-key join since runs in several orders agree."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -51,19 +52,18 @@ def check_kinds(version, app, run_kops, cluster, tmp_path, *, looks=False):
     assert {each.headers for each in before["closed-store"].values()} == {(("v", b"\x03"),)}
     if looks:
         seen = {row["store"]: row for row in run_kops("state", "verify", "--app", capture, "-B", cluster.servers, "-o", "json").json}
-        assert {name for name, row in seen.items() if row["exactness"] == "A"} == SURE, seen
-        assert {name for name, row in seen.items() if row["status"] != "equal"} <= UNTIMED, seen
+        assert {name for name, row in seen.items() if row["verdict"] != "proven"} <= UNTIMED, seen
 
     for store in stores:
         cluster.empty(made.topic(f"{store}-changelog"))
     key, entry = next(iter(before["closed-store"].items()))
     wrong = Record(key, bytes(8) + entry.value[8:], FIRST_MS, (*entry.headers, ("more", b"1")), entry.partition)  # of another time
     cluster.produce(made.topic("closed-store-changelog"), [wrong])
-    run_kops("state", "rebuild", "--app", capture, "--accept-inexact", "--damaged", "closed-store", "--yes", "-B", cluster.servers).ok()
+    run_kops("state", "rebuild", "--app", capture, "--accept-doubtful", "--damaged", "closed-store", "--yes", "-B", cluster.servers).ok()
     assert {store: view_of(made, store) for store in stores} == before
     plan = run_kops("journal", "show", "last", "-o", "json").json["plan"]
-    classes = {name: store["exactness"]["class"][0] for name, store in plan["arguments"]["stores"].items()}
-    assert {name for name, grade in classes.items() if grade == "A"} == SURE, classes
+    claims = {name: Claim.of(store) for name, store in plan["arguments"]["stores"].items()}
+    assert {name for name, claim in claims.items() if claim.is_whole and claim.is_exact} == SURE, claims
     return made, before, wrong
 
 

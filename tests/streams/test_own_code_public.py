@@ -95,7 +95,7 @@ def page_views(name, out, views, profiles):
         apaches(f"pageview.{name}", *VIEWED, f"{out}=out"),
         {"profiles": once(profile(profiles), 8, seed=1), "in": records(view(views))},
         settings=SHORTLY_AFTER_1970,
-        inexact=True,
+        doubtful=True,
     )
 
 
@@ -149,7 +149,7 @@ APPLICATIONS = [
         },
         partitions=2,
         tables=("stations",),
-        inexact=True,
+        doubtful=True,
     ),
     Public(
         "Charts",
@@ -158,7 +158,7 @@ APPLICATIONS = [
             "songs": once(lambda chosen, at: (long(at), b"%s,song %d" % (chosen.choice([b"punk", b"jazz"]), at)), 20, seed=1),
             "in": records(of_users(lambda chosen, _: b"%d,%d" % (chosen.randrange(20), chosen.randrange(20, 90)))),
         },
-        inexact=True,
+        doubtful=True,
     ),
     Public("Alerts", plain("Alerts"), {"in": records(of_users(lambda _, at: b"%d" % at, 40), step=60_000)}, partitions=2),
     Public(
@@ -184,7 +184,7 @@ APPLICATIONS = [
         },
         settings={"__emit.interval.ms.kstreams.outer.join.spurious.results.fix__": "0"},
         partitions=2,
-        inexact=True,
+        doubtful=True,
     ),
     Public("Visits", plain("Visits"), {"in": records(of_users(lambda _, at: b"song %d" % at, 40), step=2000)}, partitions=2),
 ]
@@ -236,7 +236,7 @@ def test_it_is_rebuilt_and_goes_on_as_its_twin(lives, run_kops, cluster, tmp_pat
         cluster.delete(*stores.changelogs)
         public_apps.wipe(broken)
         how = ("--write", "replace", "--confirm", *(stores.changelogs if len(stores.changelogs) == 1 else [broken.application]))
-    accepted = ("--accept-inexact",) if row.inexact else ()
+    accepted = ("--accept-doubtful",) if row.doubtful else ()
     run_kops("state", "rebuild", "--app", capture, *how, *accepted, "--wait-empty", "60s", "-B", cluster.servers).ok()
     stores.check(held, stores.views(broken))
     assert broken.committed() == committed

@@ -35,7 +35,7 @@ def test_a_killed_replacement_with_headers_is_completed(cluster, prefix, run_kop
     capture, plan = tmp_path / "capture.json", tmp_path / "plan.json"
     run_kops("streams", "capture", "--out", capture, "--", *app.command).ok()
     cluster.delete(changelog)
-    words = ("rebuild", "--app", capture, "--store", "headed", "--write", "replace", "--accept-inexact", "-B", cluster.servers)
+    words = ("rebuild", "--app", capture, "--store", "headed", "--write", "replace", "--accept-doubtful", "-B", cluster.servers)
     run_kops("state", *words, "--plan-out", plan).ok()
     cluster.slow_down(client, SLOW)
     to = ("-B", cluster.servers, "--confirm", changelog)

@@ -9,6 +9,7 @@ from kops.gateways.machine.jars import KAFKA_VERSION
 from support.captured import built_agent
 from support.own_apps import FIRST_MS, App
 from support.programs import Record
+from support.verified import differs
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -92,23 +93,23 @@ def test_versioned_stores_come_back(cluster, prefix, run_kops, tmp_path, version
 
     seen = {row["store"]: row for row in kops("verify", "-o", "json").json}
     print(seen)
-    assert {name: row["status"] for name, row in seen.items()} == dict.fromkeys((*STORES, "counts"), "equal")
+    assert {name: row["verdict"] for name, row in seen.items()} == dict.fromkeys((*STORES, "counts"), "proven")
     logs = {store: cluster.read(made.topic(f"{store}-changelog")) for store in STORES}
     wrong = [Record(key, b"wrong", FIRST_MS + 239_000, (), number) for key in KEYS[:3] for number in (0, 1)]
     cluster.produce(made.topic("kept-changelog"), wrong)
     cluster.lose({made.topic("versions-changelog"): [0, 1]})
-    refused = kops("rebuild", "--accept-inexact", "--damaged", "kept", "--yes")
+    refused = kops("rebuild", "--accept-doubtful", "--damaged", "kept", "--yes")
     assert refused.code == 5, refused
     assert "is versioned and differs in" in refused.err
     assert "--write replace recreates its changelog" in refused.err
-    kops("rebuild", "--write", "replace", "--accept-inexact", "--damaged", "kept", "--yes", "--confirm", prefix).ok()
+    kops("rebuild", "--write", "replace", "--accept-doubtful", "--damaged", "kept", "--yes", "--confirm", prefix).ok()
     for store in STORES:
         now = cluster.read(made.topic(f"{store}-changelog"))
         print(store, len(now), len(logs[store]))
         assert [record.timestamp for record in now if record.partition == 0] == sorted(
             record.timestamp for record in now if record.partition == 0
         )
-    assert all(row["status"] == "equal" for row in kops("verify", "-o", "json").json)
+    assert not any(differs(row) for row in kops("verify", "-o", "json").json)
     assert asked.answers() == before
 
 
@@ -160,12 +161,12 @@ def test_versioned_stores_are_asked_for_and_given_to_another_application(cluster
 
     other = Moved(cluster, "versions", f"{prefix}-other", tmp_path / "other", version, main="Versions", inputs=list(INPUTS))
     other.first = prefix
-    kops("rebuild", "--into", other.application, "--accept-inexact", "--yes").ok()
+    kops("rebuild", "--into", other.application, "--accept-doubtful", "--yes").ok()
     done = kops("diff", "--against", other.application).ok()
     assert f"{prefix} and {other.application} hold the same: counts, kept, versions" in done.err
     assert Asked(cluster, other).answers() == before
     logs = {store: cluster.ends(other.topic(f"{store}-changelog")) for store in STORES}
-    kops("rebuild", "--into", other.application, "--accept-inexact", "--yes").ok()
+    kops("rebuild", "--into", other.application, "--accept-doubtful", "--yes").ok()
     assert logs == {store: cluster.ends(other.topic(f"{store}-changelog")) for store in STORES}
 
     written = [record for record in cluster.read(other.topic("kept-changelog")) if record.timestamp > FIRST_MS + 200_000]
@@ -173,7 +174,7 @@ def test_versioned_stores_are_asked_for_and_given_to_another_application(cluster
     cluster.produce(other.topic("kept-changelog"), [wrong])
     (row,) = kops("diff", "--against", other.application, "-o", "json").json
     assert (row["store"], row["key"], row["actual"]) == ("kept", wrong.key.decode(), "wrong")
-    refused = kops("rebuild", "--into", other.application, "--accept-inexact", "--yes")
+    refused = kops("rebuild", "--into", other.application, "--accept-doubtful", "--yes")
     assert (refused.code, "differs in 1 versions, which would stay" in refused.err) == (5, True), refused.err
 
 
@@ -192,7 +193,7 @@ def test_a_snapshot_of_versioned_stores_comes_back(cluster, prefix, run_kops, tm
         .ok()
         .json
     )
-    assert row["status"] == "equal"
+    assert row["verdict"] == "proven"
     cluster.delete_all(made.topic(f"{store}-changelog") for store in STORES)
     run_kops("state", "restore", folder, "--yes", "-B", cluster.servers).ok()
     assert asked.answers() == before

@@ -93,7 +93,7 @@ def rebuilt(oracle, cluster, run_kops_alone, tmp_path_factory):
     some = [option for name in SOME for option in ("--store", name)]
     outcomes = [kops("verify", *some), kops("rebuild", "--yes", *damaged), kops("verify", *some)]
     actual = {case.name: cluster.read(case.program.changelog) for case in cases}
-    outcomes.append(kops("rebuild", "--yes", "--accept-inexact", *some))
+    outcomes.append(kops("rebuild", "--yes", "--accept-doubtful", *some))
     again = sum(len(cluster.read(case.program.changelog)) for case in cases)
     messages = "\n".join(f"{outcome.code}\n{outcome.out}\n{outcome.err}" for outcome in outcomes)
     yield Run(

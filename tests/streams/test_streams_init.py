@@ -166,7 +166,7 @@ def test_a_template_that_is_filled_in_computes_what_the_application_wrote(applic
         text = text.replace(was, answer)
     file.write_text(text)
     (row,) = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
-    assert (row["status"], row["keys"] > 0) == ("equal", True)
+    assert (row["verdict"], row["keys"] > 0) == ("proven", True)
 
 
 def test_an_application_that_is_not_there_or_has_no_such_store(applications, run_kops, cluster):

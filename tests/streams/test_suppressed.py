@@ -35,7 +35,7 @@ def test_open_windows_whose_results_would_be_lost_are_counted_and_named(program,
     opened = [Record(b"k%d" % at, b"x", NOW + at) for at in range(KEYS)]
     twins.process([twin], [*closed, *opened])
     sure = run_kops("state", "verify", *common).ok().json[0]
-    assert (sure["status"], sure["exactness"]) == ("equal", "A")
+    assert (sure["verdict"], sure["findings"]) == ("proven", [])
     sent = {key for key, _ in twin.output()}
     assert len(sent) == len(closed)
 
@@ -45,8 +45,10 @@ def test_open_windows_whose_results_would_be_lost_are_counted_and_named(program,
     cluster.produce(buffer, [Record(key, None, NOW) for key in keys[:LOST]])
     found = run_kops("state", "verify", *common)
     assert found.code == 7
-    assert (found.json[0]["status"], found.json[0]["exactness"]) == ("unclear", "D")
-    (reason,) = (each for each in found.json[0]["reasons"] if "suppress()" in each)
+    assert (found.json[0]["verdict"], found.json[0]["proven"]) == ("doubtful", sure["keys"])
+    (lost,) = found.json[0]["findings"]
+    assert (lost["check"], lost["subject"]) == ("lost_buffer", buffer)
+    reason = lost["summary"]
     assert f"{LOST} of {KEYS} open windows are not in {buffer}" in reason
     assert "k0 [" in reason
     assert f"and {LOST - 3} more" in reason

@@ -12,6 +12,7 @@ from support.streams_apps import run_all_to_the_end, run_to_the_end
 from support.streams_cases import START
 from support.table_cases import HISTORY_MS, observable
 from support.tables import TableProgram
+from support.verified import checks, summaries
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -101,7 +102,7 @@ def test_after_a_rebuild_the_application_counts_on_as_its_twin_does(cluster, run
 
     process(0)
     healthy = run_kops("state", "verify", *common, "-o", "json").ok().json
-    assert {row["store"]: row["exactness"] for row in healthy} == dict.fromkeys(broken.stores, "B")
+    assert {row["store"]: row["verdict"] for row in healthy} == dict.fromkeys(broken.stores, "proven")
     assert view(broken, "per-region")[b"left by all"].value == ZERO
     before = {store: view(broken, store) for store in ("users", "preferences", "people")}
     for store in broken.stores:
@@ -150,7 +151,7 @@ def test_versioned_store_is_recreated_and_the_application_restores_it(cluster, p
     right, settings = observable(cluster.read(changelog)), cluster.config(changelog)
     assert settings["min.compaction.lag.ms"] == str(HISTORY_MS + 86_400_000)
     cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 0)])
-    doubtful = "--accept-inexact"  # records came late, and nothing that survived shows what became of them
+    doubtful = "--accept-doubtful"  # records came late, and nothing that survived shows what became of them
     damaged = (*common, "--damaged", "v", doubtful)
     refused = run_kops("state", "rebuild", *damaged, "--yes")
     assert refused.code == 5
@@ -203,7 +204,7 @@ def test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written(clu
     file.write_text(json.dumps(body), encoding="utf-8")
     common = (str(file), "-B", cluster.servers)
     verified = run_kops("state", "verify", *common, "-o", "json").ok()
-    assert (verified.json[0]["status"], verified.json[0]["keys"]) == ("equal", 7 * PARTITIONS)
+    assert (verified.json[0]["verdict"], verified.json[0]["keys"]) == ("proven", 7 * PARTITIONS)
     assert f"{topic} itself is its changelog" in verified.err
     for origin in ("changelog", "input"):
         asked = run_kops("state", "query", *common, "--all", "--from", origin, "-o", "json").ok().json
@@ -247,10 +248,9 @@ def test_a_table_that_its_topic_restores_with_bytes_that_cannot_be_decoded_is_no
     found = run_kops("state", "verify", *common, "--on-error", "skip")
     assert found.code == 1
     (row,) = found.json
-    assert (row["status"], row["exactness"]) == ("different", "C")
+    assert (row["verdict"], checks(row)) == ("doubtful", {"undecodable_keys": "warning"})
     (at,) = (at for at, record in enumerate(made) if (record.key, record.value) == (b"broken", b"abc"))
-    (reason,) = row["reasons"]
-    assert f"the newest records of 1 keys cannot be decoded ({topic}:0 offset {at})" in reason
+    assert f"the newest records of 1 keys cannot be decoded ({topic}:0 offset {at})" in summaries(row)
     assert "they do not count" not in found.err
 
     shutil.rmtree(tmp_path / "state")
@@ -258,7 +258,7 @@ def test_a_table_that_its_topic_restores_with_bytes_that_cannot_be_decoded_is_no
     with pytest.raises(AssertionError, match="SerializationException"):
         run_to_the_end(cluster.servers, program, tmp_path)
     repaired = run_kops("state", "verify", *common, "--on-error", "skip", "--at", "end").ok()
-    assert repaired.json[0]["status"] == "equal"
+    assert repaired.json[0]["verdict"] == "proven"
 
 
 @pytest.mark.long
@@ -291,9 +291,9 @@ def test_tables_whose_stores_keep_no_timestamps_have_those_of_their_records(clus
             )
         run_to_the_end(cluster.servers, program, tmp_path)
     held = {store: compacted_view(cluster.read(program.changelog(store))) for store in program.stores}
-    grades = {row["store"]: row["exactness"] for row in run_kops("state", "verify", *common, "-o", "json").json}
-    assert (grades["left"], grades["right"]) == ("A", "A")
-    assert grades["both"] != "A"
+    found = {row["store"]: row for row in run_kops("state", "verify", *common, "-o", "json").json}
+    assert {(found[side]["verdict"], len(found[side]["findings"])) for side in topics} == {("proven", 0)}
+    assert checks(found["both"])["forgotten_times"] == "note"
     for store in topics:
         cluster.empty(program.changelog(store))
     shutil.rmtree(tmp_path / "state")

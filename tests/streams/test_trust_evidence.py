@@ -4,6 +4,7 @@ All applications run in one JVM, twice: what makes the difference often lies bet
 """
 
 import json
+import re
 import struct
 import time
 import uuid
@@ -15,6 +16,7 @@ import pytest
 from support import twins
 from support.command_line import Outcome
 from support.programs import Program, Record, Window
+from support.verified import counts
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -103,45 +105,44 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
 
 def test_surviving_keys_count_as_evidence(scene):
     found = scene.verified("right")
-    assert (found["status"], found["exactness"]) == ("equal", "A")
-    assert found["proof"] == {
+    assert (found["verdict"], counts(found), found["findings"]) == ("proven", (KEYS, 0, 0, 0), [])
+    assert found["witnesses"] == {
         "surviving": KEYS,
         "equal": KEYS,
         "expected": KEYS,
-        "sufficient": True,
-        "unproven": [],
         "damaged": [],
         "written_by_kops": 0,
         "unclear": 0,
         "missing": 0,
         "output": None,
     }
-    assert (found["proven"]["keys"], sum(found["proven"]["offsets"].values())) == (KEYS, 2 * KEYS)
+    assert (found["last_proven"]["keys"], sum(found["last_proven"]["offsets"].values())) == (KEYS, 2 * KEYS)
 
 
 def test_what_verify_has_proven_is_remembered_for_this_state_file_only(scene, tmp_path):
     shown = scene.kops("right", "verify").ok()
-    assert f"proof: {KEYS} of {KEYS} surviving keys equal; proven on 20" in shown.err
-    plan = scene.kops("right", "rebuild", "--dry-run").ok()
-    assert f" over {KEYS} keys" in plan.err
+    assert f"records of {scene.twins['right'].program.topic}: {KEYS} proven" in shown.err
     changed = tmp_path / "changed.yaml"
     text = Path(scene.twins["right"].state_file).read_text()
-    changed.write_text(f"# the same but for this line\n{text}")
-    plan = scene.kops("right", "rebuild", "--dry-run", file=str(changed)).ok()
-    assert f" over {KEYS} keys" in plan.err
-    changed.write_text(json.dumps({**json.loads(text), "streams": {"version": "4.0"}}))
-    plan = scene.kops("right", "rebuild", "--dry-run", file=str(changed)).ok()
-    assert "never proven" in plan.err
+
+    def last_proven(body: str) -> int | None:
+        changed.write_text(body)
+        asked = scene.kops("right", "query", "k0", "--from", "input", file=str(changed)).ok()
+        return int(found[1]) if (found := re.search(r"proven on 20\S+ over (\d+) keys", asked.err)) else None
+
+    assert last_proven(text) == KEYS
+    assert last_proven(f"# the same but for this line\n{text}") == KEYS
+    assert last_proven(json.dumps({**json.loads(text), "streams": {"version": "4.0"}})) is None
 
 
 def test_surviving_keys_are_no_evidence_for_a_lost_partition(scene):
     scene.lose("lost", 1)
     kept = sum(entry.partition != 1 for entry in scene.twins["right"].view().values())
     shown = scene.kops("lost", "verify")
-    assert f"proof: {kept} of {kept} surviving keys equal, none of them in partition 1; never proven" in shown.err
+    assert f": {kept} proven, {KEYS - kept} computed" in shown.err
     found = scene.verified("lost", code=1)
-    assert (found["exactness"], found["missing"], found["proof"]["surviving"]) == ("A if the file is right", KEYS - kept, kept)
-    assert found["proof"]["unproven"] == [1]
+    assert (found["verdict"], counts(found), found["missing"]) == ("computed", (kept, KEYS - kept, 0, 0), KEYS - kept)
+    assert found["witnesses"]["surviving"] == kept
     damage = [Record(b"k0", struct.pack(">q", 7), START)]
     twin = scene.twins["lost"]
     twin.cluster.produce(twin.program.changelog, damage)
@@ -155,25 +156,28 @@ def test_surviving_keys_are_no_evidence_for_a_lost_partition(scene):
     done = scene.kops("lost", "rebuild", "--yes", "--damaged", f"totals:{number}").ok()
     assert f"{unnamed} (empty)" in done.err
     assert "can be started" not in done.err
+    assert "- see that these stores are right: totals (" in done.err
     assert f"{twin.program.changelog}:1 is empty" in done.err
     found = scene.verified("lost")
-    assert found["status"] == "equal"
-    assert found["proof"]["surviving"] + found["proof"]["written_by_kops"] == KEYS
-    assert found["proof"]["written_by_kops"] > KEYS - kept
-    assert (found["exactness"], found["proven"], 1 in found["proof"]["unproven"]) == ("A if the file is right", None, True)
+    witnesses = found["witnesses"]
+    assert witnesses["surviving"] + witnesses["written_by_kops"] == KEYS
+    assert witnesses["written_by_kops"] > KEYS - kept
+    assert (counts(found), found["last_proven"]) == ((witnesses["surviving"], witnesses["written_by_kops"], 0, 0), None)
     assert {key: entry.value for key, entry in twin.view().items()} == {f"k{n}".encode(): struct.pack(">q", 2) for n in range(KEYS)}
 
 
 def test_records_that_another_tool_made_the_application_skip_are_not_computed_with_certainty(scene):
     found = scene.verified("skipped", code=1)
-    assert (found["exactness"], found["different"]) == ("C", 2)
-    assert "partition 0" in found["reasons"][0]
+    assert (found["verdict"], found["different"]) == ("doubtful", 2)
+    (differ,) = found["findings"]
+    assert (differ["check"], differ["facts"]["partitions"]) == ("keys_differ", [0])
     held = scene.twins["skipped"].view()
     scene.lose("skipped", 0)
     found = scene.verified("skipped", code=1)  # all that is left is equal
-    assert found["proof"]["equal"] == found["proof"]["surviving"] == sum(entry.partition != 0 for entry in held.values())
-    assert (found["different"], found["proof"]["unproven"], found["proof"]["sufficient"]) == (0, [0], False)
-    assert found["exactness"] in ("A if the file is right", "C")
+    left = sum(entry.partition != 0 for entry in held.values())
+    assert (found["witnesses"]["equal"], found["witnesses"]["surviving"], found["different"]) == (left, left, 0)
+    assert counts(found) == (left, 0, KEYS - left, 0)
+    assert [finding["check"] for finding in found["findings"]] == ["differed_before"]
 
 
 def test_what_a_changelog_has_lost_is_said_wherever_it_counts(scene, tmp_path):
@@ -223,23 +227,24 @@ def test_lost_partition_for_which_nothing_is_computed_is_unclear(scene):
     twin.cluster.produce(twin.program.changelog, [Record(b"gone", struct.pack(">q", 1), START, (), other)])
     scene.lose("narrow", other)
     found = scene.verified("narrow", code=7)
-    assert (found["status"], found["exactness"], found["proven"]) == ("unclear", "A if the file is right", None)
-    assert (found["proof"]["surviving"], found["proof"]["unproven"]) == (1, [other])
-    assert "nothing shows what was there" in found["reasons"][0]
+    assert (found["verdict"], counts(found), found["last_proven"]) == ("doubtful", (1, 0, 0, 0), None)
+    (emptied,) = found["findings"]
+    assert (emptied["check"], emptied["subject"]) == ("emptied_partitions", twin.program.changelog)
+    assert "nothing shows what was there" in emptied["summary"]
 
 
 def test_a_query_of_the_input_says_what_kops_knows(scene):
     proven = scene.kops("right", "query", "k0", "--from", "input").ok()
+    assert f": {KEYS} computed" in proven.err
     assert f"over {KEYS} keys" in proven.err
     moved = scene.kops("moved", "query", "k0", "--from", "input").ok()
-    assert "exactness C" in moved.err
-    assert "kops moved the application in" in moved.err
+    assert "doubtful: kops moved the application in" in moved.err
 
 
 def test_an_application_that_began_later_than_its_topic_is_not_written(scene):
-    found = scene.verified("started", code=1)
-    assert found["exactness"] == "C"
-    assert found["proof"]["equal"] < found["proof"]["surviving"]
+    found = scene.verified("started", code=7)
+    assert found["verdict"] == "doubtful"
+    assert found["witnesses"]["equal"] < found["witnesses"]["surviving"]
     refused = scene.kops("started", "rebuild", "--yes")
     assert refused.code == 5
     assert "surviving keys differ" in refused.err
@@ -248,11 +253,11 @@ def test_an_application_that_began_later_than_its_topic_is_not_written(scene):
     assert (refused.code, "a tool set the offset of" in refused.err, "to 5 on" in refused.err) == (5, True, True)
 
 
-def test_where_nothing_survives_a_class_holds_only_if_the_file_is_right(scene):
+def test_where_nothing_survives_keys_are_computed_and_not_proven(scene):
     scene.lose("right")
     plan = scene.kops("right", "rebuild", "--dry-run").ok()
-    assert "proof: none, nothing to compare with" in plan.err
-    assert "exactness A if the file is right" in plan.err
+    assert f": {KEYS} computed" in plan.err
+    assert "proven on 20" in plan.err
     scene.lose("skipped")
     against = scene.kops("right", "diff", "--against", scene.twins["skipped"].program.application)
     assert (against.code, "neither changelog has any record, so nothing was compared" in against.err) == (7, True)
@@ -266,7 +271,7 @@ def test_windows_that_the_file_lets_expire_too_early_are_no_proof(scene, tmp_pat
     short = tmp_path / "short.yaml"
     short.write_text(json.dumps(body))
     found = scene.kops("minutes", "verify", "-o", "json", file=str(short))
-    assert (found.code, found.json[0]["status"], found.json[0]["exactness"]) == (7, "unclear", "C")
+    assert (found.code, found.json[0]["verdict"], counts(found.json[0])) == (7, "doubtful", (1, 0, 0, 0))
     assert found.json[0]["expired_windows"] == 39
     scene.lose("minutes")
     refused = scene.kops("minutes", "rebuild", "--yes", file=str(short))
@@ -274,11 +279,11 @@ def test_windows_that_the_file_lets_expire_too_early_are_no_proof(scene, tmp_pat
 
 
 def test_a_window_that_a_restarted_application_has_counted_is_never_removed(scene):
-    found = scene.verified("restarted", code=1)
-    assert (found["unexpected"], found["late_records"], found["exactness"]) == (1, 1, "C")
+    found = scene.verified("restarted", code=7)
+    assert (found["unexpected"], found["late_records"], found["verdict"]) == (1, 1, "doubtful")
     twin = scene.twins["restarted"]
     before = twin.view()
-    refused = scene.kops("restarted", "rebuild", "--accept-inexact", "--yes")
+    refused = scene.kops("restarted", "rebuild", "--accept-doubtful", "--yes")
     assert (refused.code, "records came late" in refused.err) == (5, True)
     scene.lose("restarted")
     refused = scene.kops("restarted", "rebuild", "--yes")
@@ -297,8 +302,9 @@ def test_move_by_kops_contradicts_once_the_application_has_resumed(scene):
     twin = scene.twins["moved"]
     assert struct.pack(">q", 3) in {entry.value for entry in twin.view().values()}  # counted twice
     found = scene.verified("moved", code=7)
-    assert (found["status"], found["exactness"]) == ("unclear", "C")
-    assert any("kops moved the application in" in reason and "journal 20" in reason for reason in found["reasons"])
+    (moved,) = (finding for finding in found["findings"] if finding["check"] == "moved_by_kops")
+    assert (found["verdict"], moved["facts"]["journal"][:2]) == ("doubtful", "20")
+    assert "kops moved the application in" in moved["summary"]
     scene.lose("moved")
     refused = scene.kops("moved", "rebuild", "--yes")
     assert (refused.code, "kops moved the application in" in refused.err) == (5, True)

@@ -263,12 +263,7 @@ def of_store(outcome, store: str) -> dict[str, Any]:
 
 def a_state_file_that_says_where_the_application_began_gives_its_state(story):
     outcome = story.verify(story.began).ok()
-    assert {row["store"]: (row["status"], row["exactness"]) for row in outcome.json} == {
-        "counts": ("equal", "A"),
-        "windows": ("equal", "A"),
-        "latest": ("equal", "A"),
-        "sums": ("equal", "A"),
-    }
+    assert {row["store"]: row["verdict"] for row in outcome.json} == dict.fromkeys(("counts", "windows", "latest", "sums"), "proven")
 
 
 def one_that_does_not_say_it_differs(story):
@@ -306,7 +301,7 @@ def what_is_lost_comes_back_as_it_was(story):
 
 def a_consumer_that_reads_what_is_committed_and_keys_of_a_partitioner_of_its_own(story):
     outcome = story.verify(story.other).ok()
-    assert {row["store"]: row["exactness"] for row in outcome.json} == {"committed": "A", "placed": "A", "narrow": "A"}
+    assert {row["store"]: row["verdict"] for row in outcome.json} == dict.fromkeys(("committed", "placed", "narrow"), "proven")
     assert "has 6 partitions" in outcome.err
     assert {entry.partition for entry in story.held[story.other.name]["narrow"].values()} <= {0, 1, 2}
 
@@ -320,7 +315,7 @@ def without_isolation_what_was_aborted_would_count(story):
 def keys_off_the_default_partitioner_contradict_a_file_that_names_no_other(story):
     outcome = story.verify(story.other, "--store", "placed", without="partitioner")
     assert outcome.code == 1
-    assert of_store(outcome, "placed")["exactness"] == "C"
+    assert of_store(outcome, "placed")["verdict"] == "doubtful"
     assert "partitioner: custom" in outcome.err
     refused = story.rebuild(story.other, "--yes", "--store", "placed", without="partitioner")
     assert refused.code == 5
@@ -402,10 +397,10 @@ def what_retention_has_deleted_comes_from_a_snapshot(story, later):
     for program in app.programs:
         app.cluster.trim(program.topic, {at: offset for (topic, at), offset in later.at.items() if topic == program.topic})
     alone = story.verify(app, "--store", "counts")
-    assert [row["exactness"] for row in alone.json] == ["D"]
+    assert [row["verdict"] for row in alone.json] == ["impossible"]
     some = [option for store in ("counts", "sums", "joined") for option in ("--store", store)]
     outcome = story.verify(app, *some, "--from-snapshot", later.snapshot).ok()
-    assert {(row["status"], row["exactness"]) for row in outcome.json} == {("equal", "A")}
+    assert {row["verdict"] for row in outcome.json} == {"proven"}
     lost(app, *(program.store for program in app.programs))
     assert story.rebuild(app, "--yes", "--store", "counts").code == 5
     story.rebuild(app, "--yes", "--from-snapshot", later.snapshot).ok()
@@ -422,7 +417,7 @@ def a_snapshot_that_is_not_of_this_input_is_refused(story, later):
     now = app.cluster.committed(app.name)[place]
     app.cluster.trim(counts.topic, {place[1]: offset + 1})
     old = ("--yes", "--store", "counts", "--from-snapshot", later.snapshot)
-    assert "exactness D" in story.rebuild(app, *old).err
+    assert "is impossible" in story.rebuild(app, *old).err
     app.cluster.commit(app.name, {place: offset - 1})
     newer = story.rebuild(app, *old)
     app.cluster.commit(app.name, {place: now})

@@ -21,6 +21,7 @@ from support.command_line import Outcome
 from support.patience import HANG_SECONDS
 from support.programs import KeyBy, Program, Record
 from support.streams_apps import Cluster
+from support.verified import counts
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -145,18 +146,18 @@ def test_an_output_topic_proves_a_partition_of_which_nothing_survived(scene):
     scene.lose("one partition", 1)
     lost = sum(entry.partition == 1 for entry in scene.held["one partition"].values())
     without = scene.verified("one partition", code=1, output=None)
-    assert (without["exactness"], without["proof"]["output"]) == ("A if the file is right", None)
+    assert (counts(without), without["witnesses"]["output"]) == ((KEYS - lost, lost, 0, 0), None)
     found = scene.verified("one partition", code=1)
-    assert (found["exactness"], found["missing"], found["proof"]["sufficient"]) == ("A", lost, True)
+    assert (found["verdict"], counts(found), found["missing"]) == ("proven", (KEYS, 0, 0, 0), lost)
     topic = scene.twins["one partition"].program.output
-    assert found["proof"]["output"] == {"topic": topic, "equal": KEYS, "differing": 0, "unexpected": 0, "partitions": [0, 1, 2]}
+    assert found["witnesses"]["output"] == {"topic": topic, "equal": KEYS, "differing": 0, "unexpected": 0}
     done = scene.kops("one partition", "rebuild", "--yes").ok()
-    assert f"{KEYS - lost} of {KEYS - lost} surviving keys equal; {KEYS} of {KEYS} keys equal in {topic}" in done.err
+    assert f": {KEYS} proven" in done.err
     assert {key: entry.value for key, entry in scene.twins["one partition"].view().items()} == {
         key: entry.value for key, entry in scene.held["one partition"].items()
     }
     again = scene.verified("one partition", code=0)
-    assert (again["exactness"], again["proof"]["written_by_kops"], again["proven"]) == ("A", lost, None)
+    assert (counts(again), again["witnesses"]["written_by_kops"]) == ((KEYS, 0, 0, 0), lost)
 
 
 def test_an_output_topic_proves_a_changelog_that_was_lost_whole(scene):
@@ -164,9 +165,9 @@ def test_an_output_topic_proves_a_changelog_that_was_lost_whole(scene):
     abort(twin.cluster, twin.program.output)
     scene.lose("all of it")
     plan = scene.kops("all of it", "rebuild", "--dry-run").ok()
-    assert f"proof: no surviving keys; {KEYS} of {KEYS} keys equal in {twin.program.output}" in plan.err
+    assert f": {KEYS} proven" in plan.err
     found = scene.verified("all of it", code=1)
-    assert (found["exactness"], found["proof"]["surviving"], found["proof"]["unproven"]) == ("A", 0, [])
+    assert (counts(found), found["witnesses"]["surviving"]) == ((KEYS, 0, 0, 0), 0)
 
 
 def test_an_output_topic_with_other_values_contradicts(scene):
@@ -176,7 +177,8 @@ def test_an_output_topic_with_other_values_contradicts(scene):
     twin.cluster.produce(other, [*(replace(one, value=b"2") for one in counted(KEYS)), *counted(0, b"other", 3)])
     scene.lose("all of it")
     found = scene.verified("all of it", code=1, output=other)
-    assert (found["exactness"], found["proof"]["output"]["differing"], found["proof"]["output"]["unexpected"]) == ("C", KEYS, 3)
+    output = found["witnesses"]["output"]
+    assert (counts(found), output["differing"], output["unexpected"]) == ((0, 0, KEYS, 0), KEYS, 3)
     refused = scene.kops("all of it", "rebuild", "--yes", output=other)
     assert (refused.code, f"{KEYS} have another value or time there and 3 keys there were not computed" in refused.err) == (5, True)
     assert re.search(r"\(k\d+: computed 2 at [^,]+, written ", refused.err)
@@ -184,10 +186,12 @@ def test_an_output_topic_with_other_values_contradicts(scene):
 
 def test_records_that_an_application_skipped_show_in_its_output(scene):
     scene.lose("skipped", 0)
-    assert scene.verified("skipped", code=1, output=None)["exactness"] in ("A if the file is right", "C")
+    lost = sum(entry.partition == 0 for entry in scene.held["skipped"].values())
+    assert counts(scene.verified("skipped", code=1, output=None)) == (KEYS - lost, lost, 0, 0)
     found = scene.verified("skipped", code=1)
-    assert (found["exactness"], found["proof"]["output"]["differing"]) == ("C", 2)
-    assert "computed 2 at" in found["reasons"][-1]
+    assert (found["verdict"], found["witnesses"]["output"]["differing"]) == ("doubtful", 2)
+    (differs,) = found["findings"]
+    assert (differs["check"], "computed 2 at" in differs["summary"]) == ("output_differs", True)
     assert scene.kops("skipped", "rebuild", "--yes").code == 5
 
 
@@ -197,19 +201,21 @@ def test_an_output_topic_that_lost_records_proves_nothing_of_their_keys(scene):
     twin.cluster.trim(twin.program.output, {0: ends[0][1]})
     scene.lose("expired")
     found = scene.verified("expired", code=1)
-    assert (found["exactness"], found["proof"]["output"]["differing"]) == ("A if the file is right", 0)
-    assert 0 < found["proof"]["output"]["equal"] < KEYS
+    output = found["witnesses"]["output"]
+    assert (counts(found), output["differing"]) == ((output["equal"], KEYS - output["equal"], 0, 0), 0)
+    assert 0 < output["equal"] < KEYS
 
 
 def test_keys_that_an_application_forgot_are_still_in_its_output(scene):
     """It lost its state and went on: the output topic has all that was computed, and the store did not."""
     assert set(scene.held["reset"]) == {b"n%d" % number for number in range(6)}
     whole = scene.verified("reset", code=1)
-    assert (whole["exactness"], whole["missing"]) == ("C", KEYS)
+    assert (counts(whole), whole["missing"]) == ((6, 0, KEYS, 0), KEYS)
     scene.lose("reset")
     found = scene.verified("reset", code=1)
-    assert (found["proof"]["output"]["equal"], found["proof"]["output"]["differing"]) == (KEYS + 6, 0)
-    assert (found["exactness"], found["proof"]["sufficient"]) == ("A if the file is right", False)
+    assert (found["witnesses"]["output"]["equal"], found["witnesses"]["output"]["differing"]) == (KEYS + 6, 0)
+    assert counts(found) == (0, 0, KEYS + 6, 0)
+    assert [finding["check"] for finding in found["findings"]] == ["differed_before"]
 
 
 def test_keys_that_expire_from_a_changelog_are_not_certain(scene):
@@ -222,10 +228,10 @@ def test_keys_that_expire_from_a_changelog_are_not_certain(scene):
     before = twin.view()
     refused = scene.kops("expires", "rebuild", "--yes", output=None)
     assert (refused.code, f"are missing from partition 2 of {changelog}, where old keys expire" in refused.err) == (5, True), refused
-    assert (twin.view(), scene.verified("expires", code=1)["exactness"]) == (before, "C")
+    assert (twin.view(), scene.verified("expires", code=1)["verdict"]) == (before, "doubtful")
     scene.run_kops("topics", "alter", changelog, "--config", "cleanup.policy=compact", "-B", twin.cluster.servers, "--yes").ok()
-    assert scene.verified("expires", code=1, output=None)["exactness"] == "A if the file is right"
-    assert scene.verified("expires", code=1)["exactness"] == "A"
+    assert scene.verified("expires", code=1, output=None)["verdict"] == "computed"
+    assert scene.verified("expires", code=1)["verdict"] == "proven"
 
 
 def test_an_older_snapshot_proves_a_state_file_when_the_changelog_is_lost(scene):
@@ -233,14 +239,13 @@ def test_an_older_snapshot_proves_a_state_file_when_the_changelog_is_lost(scene)
     taken = {name: json.loads((folder / "manifest.json").read_text())["taken"] for name, folder in scene.snapshots.items()}
     for name, at in taken.items():
         found = scene.verified(name, "--snapshot", scene.snapshots[name], output=None)
-        assert (found["status"], found["exactness"], found["records"]) == ("equal", "A", KEYS), "up to the snapshot's offsets"
-        assert (found["proof"]["surviving"], found["proof"]["equal"], found["proven"]["keys"]) == (KEYS, KEYS, KEYS)
-        assert found["proven"]["at"] == at
+        assert (counts(found), found["records"]) == ((KEYS, 0, 0, 0), KEYS), "up to the snapshot's offsets"
+        assert (found["last_proven"]["keys"], found["last_proven"]["at"]) == (KEYS, at)
     plan = scene.kops("kept", "rebuild", "--dry-run", output=None).ok()
-    assert f"proof: none, nothing to compare with; proven on {taken['kept'][:10]} over {KEYS} keys" in plan.err
-    assert "exactness A if the file is right" in plan.err  # nothing shows what came after
+    assert f"proven on {taken['kept'][:10]} over {KEYS} keys" in plan.err
+    assert " computed" in plan.err  # nothing shows what came after
     wrong = scene.verified("kept", "--snapshot", scene.snapshots["kept"], code=1, output=None, where="key <> 'k0'")
-    assert (wrong["exactness"], wrong["unexpected"]) == ("C", 1)
+    assert (counts(wrong), wrong["unexpected"]) == ((KEYS - 1, 0, 1, 0), 1)
     other = scene.kops("kept", "verify", "--snapshot", scene.snapshots["moved"])
     assert (other.code, "is a snapshot of the application" in other.err) == (2, True)
     assert scene.kops("kept", "verify", "--snapshot", scene.snapshots["kept"], "--at", "end").code == 2
@@ -252,8 +257,8 @@ def test_a_partitioner_of_its_own_shows_in_the_repartition_topic(scene):
     assert moved.cluster.read(moved.program.repartition)
     scene.lose("moved")
     found = scene.verified("moved", code=1)
-    assert (found["exactness"], found["proof"]["output"]["equal"]) == ("A", KEYS)
-    assert scene.verified("moved", code=1, output=None)["exactness"] == "A if the file is right"
+    assert (counts(found), found["witnesses"]["output"]["equal"]) == ((KEYS, 0, 0, 0), KEYS)
+    assert counts(scene.verified("moved", code=1, output=None)) == (0, KEYS, 0, 0)
     scene.lose("placed")
     refused = scene.kops("placed", "rebuild", "--yes")
     assert (refused.code, "has a record with the key b'item-" in refused.err, "partitioner: custom" in refused.err) == (5, True, True)
@@ -272,8 +277,9 @@ def test_a_partition_that_had_fewer_records_than_keys_shows_a_partitioner_of_its
     purge(twin)
     scene.lose("in one partition")
     found = scene.verified("in one partition", code=1)
-    assert (found["exactness"], found["proof"]["output"]["equal"]) == ("C", KEYS)
-    assert any(f"{twin.program.repartition}:" in reason and "never had more than 0 records" in reason for reason in found["reasons"])
+    assert (found["verdict"], found["witnesses"]["output"]["equal"]) == ("doubtful", KEYS)
+    said = [finding["summary"] for finding in found["findings"] if finding["check"] == "key_placement"]
+    assert any(f"{twin.program.repartition}:" in each and "never had more than 0 records" in each for each in said)
 
 
 def test_where_nothing_shows_a_partitioner_nothing_is_certain(scene):
@@ -281,5 +287,5 @@ def test_where_nothing_shows_a_partitioner_nothing_is_certain(scene):
     purge(scene.twins["placed and purged"])
     scene.lose("placed and purged")
     found = scene.verified("placed and purged", code=1)
-    assert (found["proof"]["output"]["equal"], found["proof"]["output"]["differing"]) == (KEYS, 0)
-    assert found["exactness"] == "A if the file is right"
+    assert (found["witnesses"]["output"]["equal"], found["witnesses"]["output"]["differing"]) == (KEYS, 0)
+    assert counts(found) == (0, KEYS, 0, 0)

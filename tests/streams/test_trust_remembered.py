@@ -28,22 +28,26 @@ def test_a_difference_is_remembered_until_the_file_is_another_or_proven(cluster,
     file.write_text(json.dumps(program.state_file()), encoding="utf-8")
 
     found = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json")
-    assert (found.code, found.json[0]["exactness"]) == (1, "C")
+    assert (found.code, found.json[0]["verdict"]) == (1, "doubtful")
     cluster.delete(changelog)
     cluster.create(changelog, 1, {"cleanup.policy": "compact"})
     rebuild = ("state", "rebuild", file, "-B", cluster.servers, "--yes")
     refused = run_kops(*rebuild)
-    assert (refused.code, "found 40 of 40 keys different" in refused.err, "--accept-inexact" in refused.err) == (5, True, True), refused.err
+    assert (refused.code, "found 40 of 40 keys different" in refused.err, "--accept-doubtful" in refused.err) == (5, True, True), (
+        refused.err
+    )
     assert cluster.read(changelog) == []
     seen = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json")
-    assert (seen.json[0]["exactness"], "found 40 of 40 keys different" in seen.json[0]["reasons"][0]) == ("C", True), seen.json
+    (before,) = seen.json[0]["findings"]
+    assert (seen.json[0]["verdict"], before["check"]) == ("doubtful", "differed_before"), seen.json
+    assert "found 40 of 40 keys different" in before["summary"]
 
     other = {**program.state_file(), "streams": {"guarantee": "exactly_once_v2"}}
     file.write_text(json.dumps(other), encoding="utf-8")
     run_kops(*rebuild, "--dry-run").ok()
     file.write_text("# the same but for this line\n" + json.dumps(program.state_file()), encoding="utf-8")
     assert run_kops(*rebuild).code == 5
-    done = run_kops(*rebuild, "--accept-inexact").ok()
+    done = run_kops(*rebuild, "--accept-doubtful").ok()
     assert "found 40 of 40 keys different" in done.err
     assert {key: entry.value for key, entry in compacted_view(cluster.read(changelog)).items()} == {
         b"key-%d" % at: struct.pack(">q", 2) for at in range(KEYS)

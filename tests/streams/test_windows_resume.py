@@ -19,6 +19,7 @@ from support.skipped import LONG
 from support.streams import Entry, compacted_view
 from support.streams_cases import START
 from support.twins import PARTITIONS, Twin
+from support.verified import checks
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -136,7 +137,7 @@ def story(cluster, run_kops_alone, tmp_path_factory):
     some = [option for program in SHOWN for option in ("--store", program.store)]
     differences = run_kops_alone("state", "diff", broken[-1].state_file, *some, "-B", cluster.servers, "-o", "json", "--limit", "5").json
     for one in broken:
-        run_kops_alone("state", "rebuild", one.state_file, "-B", cluster.servers, "--accept-inexact", "--yes").ok()
+        run_kops_alone("state", "rebuild", one.state_file, "-B", cluster.servers, "--accept-doubtful", "--yes").ok()
     in_the_middle = {who: one.views() for who, one in applications.items()}
     twins.process(everyone, made[COUNT // 2 :])
     yield Story(applications, in_the_middle, verified, differences)
@@ -144,9 +145,7 @@ def story(cluster, run_kops_alone, tmp_path_factory):
 
 
 def test_what_the_untouched_application_wrote_is_what_kops_computes(story):
-    assert {row["store"]: (row["status"], row["exactness"]) for row in story.verified} == {
-        program.store: ("equal", "A") for program in PROGRAMS
-    }
+    assert {row["store"]: row["verdict"] for row in story.verified} == {program.store: "proven" for program in PROGRAMS}
     assert all((row["late_records"] > 0) == (row["store"] != BY_VALUE.store) for row in story.verified)
     assert all(row["boundary_records"] == 0 for row in story.verified)
     assert sum(row["expired_windows"] for row in story.verified) > 0
@@ -183,7 +182,9 @@ def test_a_buffer_of_suppress_that_was_lost_is_said_and_refused(story, cluster, 
     wiped = story.applications["wiped"]
     cluster.empty(f"{wiped.program.application}-closed-store-changelog")
     common = (wiped.state_file, "-B", cluster.servers, "--store", FINAL.store)
-    assert run_kops("state", "verify", *common, "-o", "json").json[0]["exactness"] == "D"
+    (row,) = run_kops("state", "verify", *common, "-o", "json").json
+    assert (row["verdict"], row["proven"]) == ("doubtful", row["keys"])
+    assert checks(row)["lost_buffer"] == "warning"
     refused = run_kops("state", "rebuild", *common, "--yes")
     assert refused.code == 5
     assert "suppress()" in refused.err

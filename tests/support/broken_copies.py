@@ -70,7 +70,7 @@ def rebuild_by_program(copy: Copy) -> None:
     built_agent()
     capture = copy.folder / "capture.json"
     copy.run_kops("streams", "capture", "--out", capture, "--", *copy.command(copy.state)).ok()
-    copy.kops("state", "rebuild", "--app", capture, "--yes", "--accept-inexact").ok()
+    copy.kops("state", "rebuild", "--app", capture, "--yes", "--accept-doubtful").ok()
 
 
 def assert_same_stores(copy: Copy, twin: Copy) -> None:

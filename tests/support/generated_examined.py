@@ -9,16 +9,17 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 
+from kops.core.streams.verdict import WORDS
 from support.generated import DAMAGES, NOTHING, STARTED_LATE, Case, Rounds
 from support.generated_life import damage, logs, partitions_of, put_back, start_again
-from support.generated_truth import contradicts, held
+from support.generated_truth import Claim, contradicts, held
 from support.isolation import XDG
 from support.streams import java_command
 from support.streams_apps import runner_arguments
+from support.verified import differs
 
 CAN_BE_STARTED = "can be started"
-REFUSED = 5
-EXIT_CODES = {"equal": 0, "different": 1, "unclear": 7}
+EQUAL, DIFFERENT, REFUSED, UNCLEAR = 0, 1, 5, 7
 
 
 class Tried:
@@ -97,7 +98,7 @@ class Examined:
             saved = ("--plan-out", plan) if plan else ()
             outcome = self.tried.kops(verb, *self.asked, *self._options(left), *options, *saved, "-o", "json")
             if outcome.code != REFUSED:
-                assert outcome.code == 0 or (verb == "verify" and outcome.code in EXIT_CODES.values()), outcome
+                assert outcome.code == 0 or (verb == "verify" and outcome.code in (DIFFERENT, UNCLEAR)), outcome
                 return outcome
             (error,) = json.loads(outcome.err.splitlines()[-1])["errors"]
             refused = next((case for case in left if re.search(rf"\b{case.store}\b", error["message"])), None)
@@ -108,28 +109,31 @@ class Examined:
         return None
 
     def _verify(self, cases, damaged):
-        """Compare, and see that what is called equal is equal, and what is called different is different."""
+        """Compare, and see that keys that are called proven are, that what is equal is so, and that what differs does."""
         left = list(cases)
         outcome = self._asked("verify", left)
         if not left:
             return
         rows = {row["store"]: row for row in outcome.json}
-        statuses = {row["status"] for row in rows.values()}
-        assert outcome.code == next(code for name in ("different", "unclear", "equal") if name in statuses for code in [EXIT_CODES[name]])
+        differing = {name for name, row in rows.items() if differs(row)}
+        assert outcome.code != EQUAL or not differing, outcome
         for case in left:
-            row = rows[case.store]
-            self.tried.claims[f"{row['status']} {row['exactness']}"] += 1
-            found = self._contradicts(_claim(row["exactness"], case), case, damaged[case.store])
-            if row["status"] == "equal":
-                self._note(case, f"equal, {row['exactness']}", found)
-            elif row["status"] == "different" and _claim(row["exactness"], case) in ("A", "B") and not found:
-                self._note(case, f"different, {row['exactness']}", [f"nothing differs: {row}"])
+            row, claim, log = rows[case.store], Claim.of(rows[case.store], file_is_right=case.file_is_right), damaged[case.store]
+            said = f"{'differs' if case.store in differing else 'equal'}, {row['verdict']}"
+            self.tried.claims[said] += 1
+            if case.store not in differing:
+                self._note(case, said, self._contradicts(claim, case, log))
+                continue
+            proven = Claim(row["proven"], is_whole=False, is_exact=claim.is_exact)
+            self._note(case, f"{said}, {row['proven']} proven", self._contradicts(proven, case, log))
+            if claim.is_whole and not self._contradicts(claim, case, log):
+                self._note(case, said, [f"nothing differs: {row}"])
 
     def _rebuild(self, cases, number):
         """Rebuild what kops does not refuse, and see that what it promises is so."""
         plan = self.tried.folder / f"{self.life.application}-{number}.json"
         left = list(cases)
-        self._asked("rebuild", left, "--accept-inexact", "--wait-empty", "60s", plan=plan)
+        self._asked("rebuild", left, "--accept-doubtful", "--wait-empty", "60s", plan=plan)
         if not left:
             return
         with self.tried.timed("apply"):
@@ -139,9 +143,11 @@ class Examined:
             now = logs(self.cluster, self.life)
         for name, store in json.loads(plan.read_text(encoding="utf-8"))["arguments"]["stores"].items():
             case = next(case for case in left if case.store == name)
-            grade = store["exactness"]["class"]
-            self.tried.claims[grade] += 1
-            self._note(case, f"{grade}, {store['exactness']['proof']}", self._contradicts(_claim(grade, case), case, now[name]))
+            self.tried.claims[store["verdict"]] += 1
+            said = ", ".join(f"{store[word]} {word}" for word in WORDS)
+            self._note(
+                case, f"{said}, {store['witnesses']}", self._contradicts(Claim.of(store, file_is_right=case.file_is_right), case, now[name])
+            )
         if self.life.is_light:
             self.tried.said += [line for line in done.err.splitlines() if line.startswith("- ")]
         if CAN_BE_STARTED in done.err:
@@ -150,7 +156,9 @@ class Examined:
                 self._note(CAN_BE_STARTED, "", start_again(self.cluster, self.life, self.made.version, self.tried.folder))
                 now = logs(self.cluster, self.life)
             for filled in self.life.made.stores:
-                found = contradicts("B", self.truth[filled.store], now[filled.store], filled.form, grouped=filled.is_grouped)
+                found = contradicts(
+                    Claim(is_exact=False), self.truth[filled.store], now[filled.store], filled.form, grouped=filled.is_grouped
+                )
                 self._note(filled.store, CAN_BE_STARTED, found)
 
     def _contradicts(self, claim, case, log):
@@ -191,9 +199,3 @@ class ByProgram(Examined):
         is_told = self.life.is_told and self.life.history != STARTED_LATE
         stores = [filled for filled in self.life.made.stores if not filled.is_versioned]
         return [Case(filled, {}, is_told, damage, verifies=damage == NOTHING, partition=partition) for filled in stores]
-
-
-def _claim(grade, case):
-    """Return the class that must hold: what rests on a wrong file promises nothing."""
-    letter, condition, _ = grade.partition(" if the file is right")
-    return letter if case.file_is_right or not condition else "none"

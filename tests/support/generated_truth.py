@@ -6,6 +6,7 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from support.programs import Record, Window
 from support.streams import Entry, compacted_view
@@ -50,35 +51,73 @@ def held(window: Window | None, log: Sequence[Record]) -> Held:
     return Held(view, frozenset(key for key, entry in view.items() if not has_expired(key, entry.partition)), has_expired)
 
 
-def contradicts(grade: str, wanted: Held, log: Sequence[Record], form: str, *, grouped: bool = False) -> list[str]:
-    """Return how what is there now contradicts a class: sentences, none where it does not.
+INEXACT = frozenset(
+    (
+        *("flushed_sessions", "forgotten_times", "times_by_order", "no_timestamps", "join_answers", "repeated_values"),
+        *("other_bytes", "unknown_changes", "cached_join", "grouped_updates", "input_gaps", "lost_records", "untested_version"),
+    )
+)
+"""The remarks that say that timestamps, bytes, or groups that are empty by now, may differ."""
 
-    :param grade: A: bytes, timestamps and partitions; B: values; another one promises nothing
-    :param log: of the changelog, by partition and offset
-    :param grouped: of a table: B leaves open whether a group that is empty by now is there
+
+@dataclass(frozen=True)
+class Claim:
+    """What kops says of the keys of a store.
+
+    :param sure: how many it says are right
+    :param is_whole: those are all that there are
+    :param is_exact: in bytes, timestamps and partitions; otherwise in their values
     """
-    if grade not in ("A", "B"):
-        return []
+
+    sure: int = 0
+    is_whole: bool = True
+    is_exact: bool = True
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], *, file_is_right: bool = True) -> Claim:
+        """Return what a plan or ``verify`` claims.
+
+        :param file_is_right: of the state file; what rests on a wrong one, and on no witness, claims nothing
+        """
+        beyond = any(finding["subject"] and finding["severity"] != "note" for finding in said["findings"])
+        whole = not (said["doubtful"] or said["impossible"] or beyond) and (file_is_right or not said["computed"])
+        is_exact = not any(finding["severity"] == "note" and finding["check"] in INEXACT for finding in said["findings"])
+        return cls(said["proven"] + (said["computed"] if file_is_right else 0), whole, is_exact)
+
+
+def contradicts(claim: Claim, wanted: Held, log: Sequence[Record], form: str, *, grouped: bool = False) -> list[str]:
+    """Return how what is there now contradicts a claim: sentences, none where it does not.
+
+    :param log: of the changelog, by partition and offset
+    :param grouped: of a table: a claim that is not exact leaves open whether a group that is empty by now is there
+    """
     try:
         found = compacted_view(log)
     except AssertionError as twice:
-        return [str(twice)]
+        return [str(twice)] if claim.is_whole else []
 
     def may_be_either(entry: Entry) -> bool:
-        return grouped and grade == "B" and not any(entry.value)
+        return grouped and not claim.is_exact and not any(entry.value)
 
-    said = [f"{key!r} is missing" for key in sorted(wanted.needed - set(found)) if not may_be_either(wanted.view[key])]
+    def difference(entry: Entry, original: Entry) -> str:
+        if claim.is_exact:
+            return f"{entry} is not {original}" if entry != original else ""
+        same = _meaning(entry.value, form) == _meaning(original.value, form)
+        return "" if same else f"{entry.value!r} is not {original.value!r}"
+
+    wrong = []
     for key, entry in sorted(found.items()):
         original = wanted.view.get(key)
         if (original is None and may_be_either(entry)) or wanted.has_expired(key, entry.partition):
             continue
-        if original is None:
-            said.append(f"{key!r} is not in the store: {entry}")
-        elif grade == "A" and entry != original:
-            said.append(f"{key!r}: {entry} is not {original}")
-        elif grade == "B" and _meaning(entry.value, form) != _meaning(original.value, form):
-            said.append(f"{key!r}: {entry.value!r} is not {original.value!r}")
-    return said
+        different = f"not in the store: {entry}" if original is None else difference(entry, original)
+        if different:
+            wrong.append(f"{key!r}: {different}")
+    if not claim.is_whole:
+        right = len(found) - len(wrong)
+        return [f"{claim.sure} keys are said to be right, and {right} are: {'; '.join(wrong[:2])}"] if right < claim.sure else []
+    missing = [f"{key!r} is missing" for key in sorted(wanted.needed - set(found)) if not may_be_either(wanted.view[key])]
+    return [*missing, *wrong]
 
 
 def latest(log: Iterable[Record]) -> dict[tuple[int | None, bytes], Entry]:

@@ -117,7 +117,7 @@ LONG = (
     "replay/test_killed.py::test_to_another_cluster_whose_broker_restarts",
     "replay/test_archive.py::test_by_the_hour_with_a_gap_into_a_topic_with_times_of_appending",
     "plugins/test_installed.py::test_a_format_decodes_the_input_of_a_state",
-    # Further evidence and further contradictions; how each is judged is also a unit test (core/streams, operations/state/test_evidence*).
+    # Further evidence and further contradictions; how each is judged is also a unit test (core/streams, operations/state/rules).
     "streams/test_trust_evidence.py::test_a_snapshot_of_a_lost_partition_deletes_what_has_come_back_and_says_so",
     "streams/test_trust_evidence.py::test_windows_that_the_file_lets_expire_too_early_are_no_proof",
     "streams/test_trust_evidence.py::test_an_application_that_began_later_than_its_topic_is_not_written",

@@ -11,7 +11,7 @@ from typing import Any
 
 from support import streams_cases, table_programs
 from support.generated_stores import renamed
-from support.generated_truth import Held, contradicts
+from support.generated_truth import Claim, Held, contradicts
 from support.own_apps import FIRST_MS
 from support.programs import Program, Record, Several
 from support.streams import compacted_view, java_command
@@ -221,12 +221,14 @@ def stores_of(capture: Path) -> list[Captured]:
 class Outcome:
     """What came of a rebuild by the program.
 
-    :param grades: the class of each store, a letter
+    :param verdicts: the word for each store
+    :param claims: what that means for it
     :param wrong: what contradicts one
     :param differing: how many keys of a store are not as they were, in value, time or headers
     """
 
-    grades: Mapping[str, str]
+    verdicts: Mapping[str, str]
+    claims: Mapping[str, Claim]
     wrong: Sequence[str]
     differing: Mapping[str, int]
 
@@ -244,18 +246,20 @@ def lose_and_rebuild(cluster: Cluster, run_kops: Callable[..., Any], capture: Pa
     damaged = [word for store in stores if how[store.changelog] in (LOST_KEYS, WRONG) for word in ("--damaged", store.name)]
     chosen = [word for store in stores for word in ("--store", store.name)]
     run_kops(
-        "state", "rebuild", "--app", capture, "--yes", "--accept-inexact", "--wait-empty", "60s", *chosen, *damaged, "-B", cluster.servers
+        "state", "rebuild", "--app", capture, "--yes", "--accept-doubtful", "--wait-empty", "60s", *chosen, *damaged, "-B", cluster.servers
     ).ok()
     plan = run_kops("journal", "show", "last", "-o", "json").json["plan"]
-    grades = {name: str(found["exactness"]["class"])[0] for name, found in plan["arguments"]["stores"].items()}
-    assert set(grades) == {store.name for store in stores}
+    rebuilt = plan["arguments"]["stores"]
+    claims = {name: Claim.of(found) for name, found in rebuilt.items()}
+    assert set(claims) == {store.name for store in stores}
     wrong, differing = [], {}
     for store in stores:
         wanted, now = store.held(store.compared(logs[store.changelog])), store.compared(cluster.read(store.changelog))
-        found = contradicts(grades[store.name], wanted, now, "", grouped=store.is_grouped)
-        wrong += [f"{store.name}, class {grades[store.name]}: {what}" for what in found[:3]]
-        differing[store.name] = len(contradicts("A", wanted, now, ""))
-    return Outcome(grades, wrong, {name: count for name, count in differing.items() if count})
+        found = contradicts(claims[store.name], wanted, now, "", grouped=store.is_grouped)
+        wrong += [f"{store.name}, {rebuilt[store.name]['verdict']}, {claims[store.name]}: {what}" for what in found[:3]]
+        differing[store.name] = len(contradicts(Claim(), wanted, now, ""))
+    verdicts = {name: str(found["verdict"]) for name, found in rebuilt.items()}
+    return Outcome(verdicts, claims, wrong, {name: count for name, count in differing.items() if count})
 
 
 def _damage(cluster: Cluster, logs: Mapping[str, Sequence[Record]], how: Mapping[str, int]) -> None:

@@ -80,7 +80,7 @@ class Public:
     :param partitions: of its inputs and of its output
     :param settings: further ones
     :param tables: inputs that it reads whole without committing, as global tables
-    :param inexact: its stores are not of class A or B, so that a rebuild has to be allowed
+    :param doubtful: keys of its stores are in doubt, so that a rebuild has to be allowed
     :param open: what of its output, and of its stores, is decided by the order of records in several partitions, or by when it punctuates:
         :data:`TIMES` and the like
     """
@@ -91,7 +91,7 @@ class Public:
     partitions: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
     tables: Sequence[str] = ()
-    inexact: bool = False
+    doubtful: bool = False
     open: Sequence[str] = ()
 
 

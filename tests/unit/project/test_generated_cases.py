@@ -1,4 +1,4 @@
-"""That the generator of random applications makes what it says, and notices what contradicts a class."""
+"""That the generator of random applications makes what it says, and notices what contradicts a claim."""
 
 import json
 import struct
@@ -7,7 +7,7 @@ import pytest
 
 from kops.core.statefile import parse_state_file
 from support.generated import Rounds, batch
-from support.generated_truth import contradicts, held
+from support.generated_truth import Claim, contradicts, held
 from support.programs import Record, Window
 
 VERSIONS = ("4.4.0", "3.9.1")
@@ -38,21 +38,44 @@ def test_all_records_of_an_input_arrive_once():
 
 
 @pytest.mark.parametrize(
-    ("changed", "by_a", "by_b"),
+    ("changed", "exact", "values", "some"),
     [
-        ([], 0, 0),
-        ([Record(b"a", None, 1_000, (), 0)], 1, 1),
-        ([Record(b"b", b"2", 3_000, (), 1)], 1, 1),
-        ([Record(b"b", b"3", 9_000, (), 1)], 1, 0),
-        ([Record(b"c", b"1", 1_000, (), 0)], 1, 1),
-        ([Record(b"b", b"3", 3_000, (), 0)], 1, 1),
+        ([], 0, 0, 0),
+        ([Record(b"a", None, 1_000, (), 0)], 1, 1, 1),
+        ([Record(b"b", b"2", 3_000, (), 1)], 1, 1, 1),
+        ([Record(b"b", b"3", 9_000, (), 1)], 1, 0, 1),
+        ([Record(b"c", b"1", 1_000, (), 0)], 1, 1, 0),
+        ([Record(b"b", b"3", 3_000, (), 0)], 1, 1, 0),
     ],
 )
-def test_what_contradicts_a_class(changed, by_a, by_b):
+def test_what_contradicts_a_claim(changed, exact, values, some):
     wanted, now = held(None, BEFORE), [*BEFORE, *changed]
-    assert len(contradicts("A", wanted, now, "string")) == by_a
-    assert len(contradicts("B", wanted, now, "string")) == by_b
-    assert not contradicts("C", wanted, now, "string")
+    assert len(contradicts(Claim(), wanted, now, "string")) == exact
+    assert len(contradicts(Claim(is_exact=False), wanted, now, "string")) == values
+    assert len(contradicts(Claim(2, is_whole=False), wanted, now, "string")) == some
+    assert not contradicts(Claim(1, is_whole=False), wanted, now, "string")
+
+
+def _said(proven=2, computed=0, doubtful=0, impossible=0, **findings):
+    found = [{"check": check, "severity": severity, "subject": subject} for check, (severity, subject) in findings.items()]
+    return {"proven": proven, "computed": computed, "doubtful": doubtful, "impossible": impossible, "findings": found}
+
+
+@pytest.mark.parametrize(
+    ("said", "of_right_file", "of_wrong_file"),
+    [
+        (_said(), Claim(2), Claim(2)),
+        (_said(computed=3), Claim(5), Claim(2, is_whole=False)),
+        (_said(doubtful=1, keys_differ=("warning", "")), Claim(2, is_whole=False), Claim(2, is_whole=False)),
+        (_said(impossible=1, lost_records=("critical", "")), Claim(2, is_whole=False), Claim(2, is_whole=False)),
+        (_said(emptied_partitions=("warning", "log")), Claim(2, is_whole=False), Claim(2, is_whole=False)),
+        (_said(other_bytes=("note", "")), Claim(2, is_exact=False), Claim(2, is_exact=False)),
+        (_said(rewritten_code=("note", "")), Claim(2), Claim(2)),
+    ],
+)
+def test_what_kops_claims(said, of_right_file, of_wrong_file):
+    assert Claim.of(said) == of_right_file
+    assert Claim.of(said, file_is_right=False) == of_wrong_file
 
 
 def test_windows_that_have_expired_are_not_missed():
@@ -60,5 +83,5 @@ def test_windows_that_have_expired_are_not_missed():
         return Record(b"k" + struct.pack(">qi", start, 0), b"1", start, (), 0)
 
     wanted = held(Window("window", 1_000, retention=5_000), [window(1_000), window(2_000), window(6_000)])
-    assert not contradicts("A", wanted, [window(2_000), window(6_000)], "long")
-    assert contradicts("A", wanted, [window(6_000)], "long")
+    assert not contradicts(Claim(), wanted, [window(2_000), window(6_000)], "long")
+    assert contradicts(Claim(), wanted, [window(6_000)], "long")

@@ -2,7 +2,7 @@
 
 import struct
 
-from support.generated_truth import contradicts, held
+from support.generated_truth import Claim, contradicts, held
 from support.programs import Record, Window
 
 SESSIONS = Window("session", 5_000, 500, None, 5_500)
@@ -21,12 +21,12 @@ LIVE = session(20_000, 22_000, 2)
 def test_a_session_that_damage_brought_back_counts_only_while_the_store_finds_it():
     wanted = held(SESSIONS, [*MERGED, LIVE])
     expired = [MERGED[0], MERGED[2], LIVE]  # the store drops what ended the retention before its newest session
-    assert contradicts("A", wanted, expired, "long") == []
-    assert len(contradicts("A", wanted, [MERGED[2], MERGED[3], LIVE], "long")) == 1
+    assert contradicts(Claim(), wanted, expired, "long") == []
+    assert len(contradicts(Claim(), wanted, [MERGED[2], MERGED[3], LIVE], "long")) == 1
 
 
 def test_an_expired_window_may_have_any_value_or_be_gone():
     wanted = held(SESSIONS, [*MERGED, LIVE])
-    assert contradicts("A", wanted, [session(0, 4_000, 7), LIVE], "long") == []
-    assert contradicts("A", wanted, [LIVE], "long") == []
-    assert len(contradicts("A", wanted, MERGED[:3], "long")) == 1
+    assert contradicts(Claim(), wanted, [session(0, 4_000, 7), LIVE], "long") == []
+    assert contradicts(Claim(), wanted, [LIVE], "long") == []
+    assert len(contradicts(Claim(), wanted, MERGED[:3], "long")) == 1

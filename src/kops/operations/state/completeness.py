@@ -95,12 +95,13 @@ def _lacks_most(found: ComputedStore, number: int) -> bool:
 
 
 def still_open(computed: Sequence[ComputedStore], uncovered: Sequence[UncoveredChangelog], wipes: Sequence[str]) -> list[str]:
-    doubtful = [f"{found.facts.store.name} ({found.verdict.text})" for found in computed if found.word == DOUBTFUL]
+    in_question = [found for found in computed if found.word == DOUBTFUL or found.verdict.computed]
+    unproven = [f"{found.facts.store.name} ({found.verdict.text})" for found in in_question]
     emptied = [each.text for each in uncovered if each.emptied]
     unseen = [each.text for each in uncovered if not each.emptied]
     return [
         *wipes,
-        *([f"see that these stores are right: {', '.join(doubtful)}"] if doubtful else []),
+        *([f"see that these stores are right: {', '.join(unproven)}"] if unproven else []),
         *([f"these changelogs lost records, and nothing was done about them: {', '.join(emptied)}"] if emptied else []),
         *([f"see that these changelogs are right, which were not looked at: {names_text(unseen, _NAMED)}"] if unseen else []),
     ]

@@ -230,7 +230,7 @@ def _refuse_doubtful(found: ComputedStore, *, accepted: bool) -> None:
 
 
 def _refuse(store: str, word: str, findings: Sequence[Finding], counts: str = "", *, hint: str) -> NoReturn:
-    shown = [finding for finding in findings if is_open([finding])]
+    shown = sorted((finding for finding in findings if is_open([finding])), key=lambda finding: "keys" not in finding.facts)
     text = "; ".join(finding.summary for finding in shown[:_NAMED])
     more = f"; and {len(shown) - _NAMED} more findings" if len(shown) > _NAMED else ""
     raise Refused(

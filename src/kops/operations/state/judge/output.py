@@ -12,6 +12,7 @@ from kops.core.statefile import StateFile
 from kops.core.streams.verdict import doubt
 from kops.operations.engine.spark import Engine
 from kops.operations.state.compute import UNKNOWN, ComputedStore, changelog_range
+from kops.operations.state.rules.windows import expires
 from kops.operations.state.rules.witnesses import OutputWitness, Witnesses
 from kops.operations.state.stored_keys import formats_of, in_short, shown, stored_key_text
 from kops.output.records import as_line
@@ -106,11 +107,13 @@ def _may_show(found: ComputedStore, number: int, keys: int) -> bool:
     """Whether an output topic can show a partition of the changelog, given how many keys of it are as computed.
 
     A log that had fewer records than keys never held them: the application was reset after it had written them. (A log without any
-    offset is new: nothing ran since.)
+    offset is new: nothing ran since.) And what has expired from a log an application that was restarted since does not hold.
     """
     facts = found.facts
-    end = facts.changelog_bounds[number].log_end_offset if number in facts.changelog_bounds else 0
-    return end == 0 or end >= keys
+    bound = facts.changelog_bounds.get(number)
+    if bound is None or bound.log_end_offset == 0:
+        return True
+    return bound.log_end_offset >= keys and not (bound.log_start_offset > 0 and expires(facts.store, facts.settings))
 
 
 def _in_words(engine: Engine, found: ComputedStore, row: Any) -> str:
