@@ -111,14 +111,11 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
     return TopicMoves(topic, partitions, before, column, alike)
 
 
-def read_targets(
-    services: Services, strategies: Sequence[Strategy | Stay], places: Iterable[tuple[str, Places]], *, skip_gone: bool = True
-) -> Targets:
+def read_targets(services: Services, strategies: Sequence[Strategy | Stay], places: Iterable[tuple[str, Places]]) -> Targets:
     """Read the bounds of every partition, and the offsets for the times in strategies.
 
     :param strategies: by number of the rule
     :param places: topics and their partitions
-    :raises NotFound: without ``skip_gone``, for a partition that no longer exists
     """
     known: dict[tuple[str, int], TopicPartition] = {}
     times: dict[int, set[TopicPartition]] = {}
@@ -134,7 +131,7 @@ def read_targets(
     for partition, found in services.kafka.offsets.bounds_or_errors(known.values()).items():
         if isinstance(found, Bounds):
             bounds[partition] = found
-        elif not (skip_gone and isinstance(found, NotFound)):
+        elif not isinstance(found, NotFound):
             raise found
     at = {milliseconds: landings(services, dict.fromkeys(partitions, milliseconds), bounds) for milliseconds, partitions in times.items()}
     return Targets(strategies, bounds, at)
