@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.models import READ_UNCOMMITTED, Bounds, CommittedOffset, TopicPartition
-from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
+from kops.core.offsets.arithmetic import NewOffset, Strategy, ToLatest, ToOffset, ToTime, resolve
 from kops.core.offsets.moves import group_moves
 from kops.core.plan import Plan
 from kops.operations.groups.matching import find_group
@@ -134,6 +134,6 @@ def _by_time(services: Services, commits: Mapping[TopicPartition, CommittedOffse
     return strategies
 
 
-def _reason(found: Target, partition: TopicPartition, place: TopicPartition, offset: int) -> str:
+def _reason(found: NewOffset, partition: TopicPartition, place: TopicPartition, offset: int) -> str:
     origin = f"{partition} is at {offset}" if place != partition else ""
     return "; ".join(text for text in (origin, found.reason) if text)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import Bounds, CommittedOffset, GroupOffsets, TopicPartition
-from kops.core.offsets.arithmetic import Landing, ShiftBy, Stay, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
+from kops.core.offsets.arithmetic import Landing, NewOffset, ShiftBy, Stay, Strategy, ToCurrent, ToTime, metadata_after, resolve
 from kops.core.offsets.moves import Column, TopicMoves
 from kops.operations.offsets.checks import current_column
 from kops.operations.offsets.landings import landings
@@ -37,7 +37,7 @@ class Targets:
         self._bounds = {(partition.topic, partition.partition): found for partition, found in bounds.items()}
         self._landings = times
         self._times = {at: {(p.topic, p.partition): landing for p, landing in found.items()} for at, found in times.items()}
-        self._known: dict[tuple[str, int, int], Target] = {}
+        self._known: dict[tuple[str, int, int], NewOffset] = {}
         self.columns: dict[tuple[str, Places], tuple[tuple[int, ...], Column, tuple[str, ...]]] = {}
         """By topic and places, the moves of groups with a commit in every partition: partitions, offsets, reasons."""
 
@@ -48,7 +48,7 @@ class Targets:
                 if not self.bounds[place].empty:
                     yield time, place, landing
 
-    def of(self, topic: str, partition: int, rule: int, committed: int | None) -> Target | None:
+    def of(self, topic: str, partition: int, rule: int, committed: int | None) -> NewOffset | None:
         """Return the new offset of a partition; None if it stays, or no longer exists.
 
         :param rule: its number

@@ -287,7 +287,7 @@ def _unprocessed(services: Services, look: Inspection, deleted: Sequence[Any]) -
             start = max(bounds.log_start_offset, committed.offset if committed else 0)
             counts[partition.topic] = counts.get(partition.topic, 0) + max(0, bounds.log_end_offset - start)
     return [
-        f"{count:,} records of {topic} were not processed: they go, and come again only for input that is processed again"
+        f"{count:,} records of {topic} were not processed: they are deleted, and written again only if their input is reprocessed"
         for topic, count in counts.items()
         if count
     ]
