@@ -217,6 +217,9 @@ def test_readers_that_wait_for_an_open_transaction_are_reported(diagnose, kops, 
         (warning,) = plan["warnings"]
         assert f"lies past the open transaction of {named['facts']['transactional_id']} at 6" in warning
     assert kops("offsets", "seek", group, f"{name}:0=4", "--dry-run", "-o", "json").ok().json["warnings"] == []
+    several = ("offsets", "reset", group, f"{group}-2", "--new-group", "--topic", name, "--to-latest", "--dry-run", "-o", "json")
+    warnings = kops(*several).ok().json["warnings"]
+    assert [text.partition(": ")[0] for text in warnings if "lies past the open transaction" in text] == [f"{name}:{at}" for at in range(3)]
 
 
 def test_a_reader_that_stopped_before_an_open_transaction_is_not_told_to_skip(

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.broker
 OURS = [case for case in CASES if case.lane == "broker"]
 FEW = {
     ("topics.create", killed.FIRST, UNDO),
-    ("offsets.move_many", killed.WITH_ENTRY, UNDO),
-    ("offsets.move_many", killed.ALL, FINISH),
+    ("offsets.move of many", killed.WITH_ENTRY, UNDO),
+    ("offsets.move of many", killed.ALL, FINISH),
     ("groups.delete", killed.FIRST, AGAIN),
     ("offsets.move", killed.READ_BACK, AGAIN),
     ("offsets.move", killed.CLOSED, UNDO),

@@ -180,7 +180,7 @@ def test_the_keys_of_json_are_a_contract(kops, cluster, group, orders):
     shown = kops("offsets", "show", group, "-o", "json").ok().json
     assert [list(row) for row in shown] == [["topic", "partition", "offset", "leader_epoch", "metadata", "stream_time"]]
     plan = kops("offsets", "reset", f"{group}*", "--all-topics", "--to-latest", "-n", "-o", "json").ok().json
-    assert plan["operation"] == "offsets.move_many"
+    assert plan["operation"] == "offsets.move"
     assert plan["items"] == [{"target": f"{group} {orders}:0", "action": "move", "before": 5, "after": 10, "reason": "log end"}]
     (moves,) = plan["arguments"]["moves"]
     assert moves == {

@@ -215,16 +215,16 @@ def test_an_interrupted_plan_is_finished_from_where_it_stopped(kops, cluster, br
     from kops.cli.frame.session import Session
     from kops.core.errors import StateMoved
     from kops.core.plan import plan_of_document
-    from kops.operations.offsets.move import MOVE_MANY
+    from kops.operations.offsets.move import MOVE
 
     body = kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one:0", "--to-earliest", "-n", "-o", "json").ok().json
-    plan = MOVE_MANY.typed(plan_of_document(body))
+    plan = MOVE.typed(plan_of_document(body))
     with Session({"bootstrap_server": broker.bootstrap_servers}) as session:
         cluster.commit(f"{world}-a", {(f"{world}-one", 0): 0})
-        assert [item.target for item in MOVE_MANY.resume(session, plan).changes] == [f"{world}-{group} {world}-one:0" for group in "bc"]
+        assert [item.target for item in MOVE.resume(session, plan).changes] == [f"{world}-{group} {world}-one:0" for group in "bc"]
         cluster.commit(f"{world}-b", {(f"{world}-one", 0): 9})
         with pytest.raises(StateMoved, match="moved on since"):
-            MOVE_MANY.resume(session, plan)
+            MOVE.resume(session, plan)
 
 
 def test_of_two_kops_at_once_one_wins_and_one_is_refused(kops, kops_process, cluster, broker, world, tmp_path):

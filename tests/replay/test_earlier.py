@@ -1,4 +1,4 @@
-"""A plan file and a crashed entry of kops 0.1, carried out, undone and resumed; only names and ids are those of this test's cluster."""
+"""A saved plan and a crashed entry, carried out, undone and resumed; only names and ids are those of this test's cluster."""
 
 import hashlib
 import json

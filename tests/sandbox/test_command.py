@@ -166,15 +166,15 @@ def test_invalid_sandbox_name_is_refused(run_kops, name):
     assert (refused.code, "cannot be the name of a context" in refused.err) == (2, True)
 
 
-def test_logs_follow_until_interrupted_and_show_why_broker_failed(run_kops, kops_process, sandboxes, tmp_path, until):
+def test_logs_follow_until_interrupted_and_show_why_broker_failed(run_kops, kops_process, sandboxes, tmp_path):
     run_kops("sandbox", "up").ok()
     shown = tmp_path / "shown"
     with shown.open("w") as out:
         following = kops_process("sandbox", "logs", "--follow", stdout=out)
-        until(lambda: "Kafka Server started" in shown.read_text())
+        wait_for("the broker to start", lambda: "Kafka Server started" in shown.read_text())
         assert "SIGTERM" not in shown.read_text()
         run_kops("sandbox", "down").ok()
-        until(lambda: "SIGTERM" in shown.read_text())
+        wait_for("the broker to stop", lambda: "SIGTERM" in shown.read_text())
         following.send_signal(signal.SIGINT)
         assert following.wait(HANG_SECONDS) == 130
     (sandboxes / "sandbox" / "broker-1" / "data" / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=7\n")

@@ -10,6 +10,7 @@ from kops.config.paths import directories
 from kops.gateways.machine.processes import start_time
 from support.json_keys import SANDBOX_KEYS, keys_of
 from support.patience import HANG_SECONDS
+from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
 
@@ -30,7 +31,7 @@ def fetched(jdk):
         pytest.skip(str(missing))
 
 
-def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes, tmp_path, until):
+def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes, tmp_path):
     made = run_kops("sandbox", "up", "--connect", "--registry", "-o", "json").ok()
     assert keys_of(made.out) == SANDBOX_KEYS
     up = made.json
@@ -48,7 +49,7 @@ def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes
     )
     run_kops("topics", "create", "lines", "--yes").ok()
     run_kops("connect", "apply", tmp_path / "out.yaml", "--yes").ok()
-    until(lambda: (tmp_path / "out.txt").exists() and (tmp_path / "out.txt").read_text() == "one\n")
+    wait_for("the first line", lambda: (tmp_path / "out.txt").exists() and (tmp_path / "out.txt").read_text() == "one\n")
     assert "Kafka Connect" in run_kops("sandbox", "logs", "--worker", "1", "--lines", "5000").ok().out
     assert run_kops("sandbox", "logs", "--worker", "2").code == 2
 
@@ -64,14 +65,14 @@ def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes
     assert run_kops("connect", "list", "-o", "name").ok().out.split() == ["in", "out"]
     with (tmp_path / "in.txt").open("a") as file:
         file.write("two\n")
-    until(lambda: (tmp_path / "out.txt").read_text() == "one\ntwo\n")
+    wait_for("both lines", lambda: (tmp_path / "out.txt").read_text() == "one\ntwo\n")
 
     run_kops("sandbox", "down", "--delete").ok()
     assert not (sandboxes / "sandbox").exists()
     assert [start_time(each["pid"]) for each in (*again["workers"], again["registry"])] == [None] * 2
 
 
-def test_a_standalone_worker(run_kops, tmp_path, until):
+def test_a_standalone_worker(run_kops, tmp_path):
     up = run_kops("sandbox", "up", "--connect", "standalone", "-o", "json").ok().json
     assert (up["state"], up["connect"], len(up["workers"])) == ("running", "standalone", 1)
     assert any(line.split() == ["connect", "standalone"] for line in run_kops("sandbox", "status").ok().out.splitlines())
@@ -83,8 +84,8 @@ def test_a_standalone_worker(run_kops, tmp_path, until):
         return run_kops("records", "consume", "lines", "start..", "-o", "json").ok().out.splitlines()
 
     run_kops("connect", "apply", file, "--create-topics", "--yes").ok()
-    until(lambda: len(read()) == 2)
-    until(lambda: run_kops("connect", "offsets", "show", "lines", "-o", "json").json)
+    wait_for("two records", lambda: len(read()) == 2)
+    wait_for("the offset", lambda: run_kops("connect", "offsets", "show", "lines", "-o", "json").json)
     assert requests.get(f"{up['connect_url']}/admin/loggers", timeout=HANG_SECONDS).status_code == 200
 
     for options in (("--connect",), ("--connect", "distributed"), ("--workers", "2")):
@@ -97,4 +98,4 @@ def test_a_standalone_worker(run_kops, tmp_path, until):
     with source.open("a") as lines:
         lines.write("three\n")
     run_kops("connect", "apply", file, "--yes").ok()
-    until(lambda: len(read()) == 3)  # and its offsets
+    wait_for("three records", lambda: len(read()) == 3)  # and its offsets

@@ -44,28 +44,28 @@ def produce(three, topic, count, acks="1"):
     assert producer.flush(60) == 0
 
 
-def test_an_unclean_election_that_lost_what_a_group_had_read(three, until, run_kops, diagnose, unique):
+def test_an_unclean_election_that_lost_what_a_group_had_read(three, run_kops, diagnose, unique):
     """The follower is behind when the leader dies, and may lead: what it lacks is gone, and the group's offset lies past the end."""
     topic, group = unique("ledger"), unique("g")
     new = NewTopic(topic, 1, replica_assignment=[[2, 3]], config={"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
     admin = AdminClient(three.client)
     admin.create_topics([new])[topic].result(60)
-    until(lambda: partition(three, topic).leader == 2)
-    until(lambda: len(partition(three, topic).isrs) == 2)
+    wait_for("broker 2 to lead", lambda: partition(three, topic).leader == 2)
+    wait_for("the follower to catch up", lambda: len(partition(three, topic).isrs) == 2)
     produce(three, topic, 30, acks="all")
     three.kill(3)
-    until(lambda: partition(three, topic).isrs == [2])
+    wait_for("the follower to fall out", lambda: partition(three, topic).isrs == [2])
     produce(three, topic, 20)
     consumer = Consumer({**three.client, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
     consumer.subscribe([topic])
     seen = []
-    until(lambda: seen.extend(consumer.consume(50, 1)) or len(seen) == 50)
+    wait_for("the records", lambda: seen.extend(consumer.consume(50, 1)) or len(seen) == 50)
     consumer.commit(asynchronous=False)
     consumer.close()
     three.kill(2)
     three.start(3)
-    until(lambda: partition(three, topic).leader == 3)
-    until(lambda: Cluster(three.bootstrap_servers).ends(topic)[0] == (0, 30))
+    wait_for("broker 3 to lead", lambda: partition(three, topic).leader == 3)
+    wait_for("the log to be cut", lambda: Cluster(three.bootstrap_servers).ends(topic)[0] == (0, 30))
     findings = diagnose(group)
     (lost,) = [finding for finding in findings if finding["check"] == "data_lost"]
     assert {finding["check"] for finding in findings[: findings.index(lost)]} <= {"broker_missing", "under_replicated"}, findings
@@ -87,15 +87,15 @@ def test_an_unclean_election_that_lost_what_a_group_had_read(three, until, run_k
     three.start(2)
 
 
-def test_a_topic_that_refuses_writes_accepts_them_after_the_command(three, until, run_kops, diagnose, unique):
+def test_a_topic_that_refuses_writes_accepts_them_after_the_command(three, run_kops, diagnose, unique):
     topic = unique("refusing")
     new = NewTopic(topic, 1, replica_assignment=[[1, 2]], config={"min.insync.replicas": "2"})
     admin = AdminClient(three.client)
     admin.create_topics([new])[topic].result(60)
-    until(lambda: len(partition(three, topic).isrs) == 2)
+    wait_for("two in-sync replicas", lambda: len(partition(three, topic).isrs) == 2)
     three.kill(2)
-    until(lambda: "under_min_isr" in {finding["check"] for finding in diagnose(topic)})
-    until(lambda: "broker_missing" in {finding["check"] for finding in diagnose(topic)})
+    wait_for("the partition to be reported", lambda: "under_min_isr" in {finding["check"] for finding in diagnose(topic)})
+    wait_for("the broker to be missed", lambda: "broker_missing" in {finding["check"] for finding in diagnose(topic)})
     findings = diagnose(topic)
     assert (findings[0]["severity"], findings[0]["check"], findings[0]["subject"]) == ("critical", "broker_missing", "broker 2")
     (refused,) = [finding for finding in findings if finding["check"] == "under_min_isr"]
@@ -109,5 +109,5 @@ def test_a_topic_that_refuses_writes_accepts_them_after_the_command(three, until
         producer.flush(30)
         return errors == [None]
 
-    until(written)
+    wait_for("the write", written)
     three.start(2)

@@ -11,7 +11,7 @@ from kops.gateways.kafka import Kafka
 from kops.sandbox import cluster
 from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.streams_apps import Cluster
+from support.streams_apps import Cluster, wait_for
 from support.suggested import assert_taken
 
 pytestmark = pytest.mark.broker
@@ -32,7 +32,7 @@ def three(own_brokers):
     return own_brokers(brokers=3)
 
 
-def test_one_of_three_brokers_may_die_and_return(three, until):
+def test_one_of_three_brokers_may_die_and_return(three):
     own = three
     admin = AdminClient(own.client)
     assert sorted(admin.list_topics(timeout=HANG_SECONDS).brokers) == [1, 2, 3]
@@ -42,8 +42,8 @@ def test_one_of_three_brokers_may_die_and_return(three, until):
         found = admin.list_topics("orders", timeout=HANG_SECONDS).topics["orders"].partitions
         return {len(partition.isrs) for partition in found.values()} == {3}
 
-    until(all_in_sync)
-    until(lambda: setting(admin, "orders", "min.insync.replicas") == "2")
+    wait_for("all replicas to be in sync", all_in_sync)
+    wait_for("the setting", lambda: setting(admin, "orders", "min.insync.replicas") == "2")
 
     own.kill(2)
     states = cluster.status(own.sandbox)
@@ -55,11 +55,11 @@ def test_one_of_three_brokers_may_die_and_return(three, until):
 
     own.start(2)
     assert cluster.status(own.sandbox).state == "running"
-    until(all_in_sync)
+    wait_for("all replicas to be in sync", all_in_sync)
 
 
 @pytest.mark.parametrize("ending", ["stop", "kill"])
-def test_health_reports_broker_that_is_down(three, until, run_kops, unique, ending):
+def test_health_reports_broker_that_is_down(three, run_kops, unique, ending):
     """Health, lag and diagnosis while a broker is down; nothing that needs it may keep the other commands from working."""
 
     def kops(*arguments):
@@ -89,7 +89,7 @@ def test_health_reports_broker_that_is_down(three, until, run_kops, unique, endi
     consumer = Consumer({**three.client, "group.id": group})
     consumer.commit(offsets=[TopicPartition(topic, number, 4) for topic in (safe, single) for number in range(3)], asynchronous=False)
     consumer.close()
-    until(healthy)
+    wait_for("health", healthy)
     on_two = {
         topic: [part["partition"] for part in kops("topics", "describe", topic).json[0]["partitions"] if 2 in part["replicas"]]
         for topic in (safe, narrow, single)
@@ -101,9 +101,9 @@ def test_health_reports_broker_that_is_down(three, until, run_kops, unique, endi
     for arguments in (("topics", "list"), ("groups", "list"), ("groups", "lag", group), ("cluster", "describe"), ("cluster", "brokers")):
         assert kops(*arguments).code in (0, 6), arguments
     assert kops("cluster", "health").code == 1
-    until(lambda: "offline_partitions" in checks("cluster", "health")[1])
+    wait_for("the partitions to be reported", lambda: "offline_partitions" in checks("cluster", "health")[1])
     if ending == "stop":  # its controllers take ten seconds to be called silent: once is enough
-        until(lambda: "controller_silent" in checks("cluster", "health")[1])
+        wait_for("the controller to be reported", lambda: "controller_silent" in checks("cluster", "health")[1])
     code, found = checks("cluster", "health")
     assert code == 1
     severity, facts = found["offline_partitions"]
@@ -134,12 +134,12 @@ def test_health_reports_broker_that_is_down(three, until, run_kops, unique, endi
     assert rows[2]["out_of_sync_replicas"] == rows[2]["replicas"]
 
     three.start(2)
-    until(healthy)
+    wait_for("health", healthy)
     assert kops("groups", "lag", group).ok()
     kops("topics", "delete", safe, narrow, single, "--confirm", "3 topics").ok()
 
 
-def test_topics_of_three_brokers_and_of_two(three, until, run_kops, unique, monkeypatch):
+def test_topics_of_three_brokers_and_of_two(three, run_kops, unique, monkeypatch):
     monkeypatch.setenv("KOPS_BOOTSTRAP_SERVERS", three.bootstrap_servers)
     name = unique()
     one = run_kops("topics", "create", "one", "--replication-factor", "1", "--dry-run", "-o", "json").ok().json
@@ -156,7 +156,7 @@ def test_topics_of_three_brokers_and_of_two(three, until, run_kops, unique, monk
         return run_kops("topics", "list", name, "-o", "json").ok().json[0]["under_replicated"]
 
     three.kill(3)
-    until(under_replicated)
+    wait_for("under-replicated partitions", under_replicated)
     assert under_replicated() == 1
     assert "UNDER-REPLICATED" in run_kops("topics", "list").ok().out
     described = run_kops("topics", "describe", name).ok()
@@ -166,17 +166,17 @@ def test_topics_of_three_brokers_and_of_two(three, until, run_kops, unique, monk
     assert {size["broker"] for size in sizes["replica_sizes"]} == {1, 2}
     assert sizes["replicas_size_bytes"] is None
     three.start(3)
-    until(lambda: under_replicated() == 0)
+    wait_for("all replicas to be in sync", lambda: under_replicated() == 0)
     run_kops("topics", "delete", name, "--confirm", name).ok()
 
 
-def test_lag_on_leaderless_partitions_is_unknown(three, until, run_kops, unique):
+def test_lag_on_leaderless_partitions_is_unknown(three, run_kops, unique):
     there, admin = Cluster(three.bootstrap_servers), AdminClient(three.client)
     single, safe, group = unique("single"), unique("safe"), unique("g")
     for name, replicas in ((single, 1), (safe, 3)):
         new = NewTopic(name, num_partitions=3, replication_factor=replicas)
         admin.create_topics([new], operation_timeout=HANG_SECONDS)[name].result(HANG_SECONDS)
-        until(lambda name=name: name in there.topics(name))
+        wait_for("the topic", lambda name=name: name in there.topics(name))
         there.produce(name, [Record(None, b"x", 1_000_000, partition=partition) for partition in range(3)])
     there.commit(group, {(name, partition): 0 for name in (single, safe) for partition in range(3)})
 
@@ -186,8 +186,12 @@ def test_lag_on_leaderless_partitions_is_unknown(three, until, run_kops, unique)
     assert [row["lag"] for row in lag().ok().json] == [1] * 6
     victim = admin.list_topics(timeout=HANG_SECONDS).topics[single].partitions[0].leader
     three.kill(victim)
-    until(lambda: all(p.leader != victim for p in admin.list_topics(timeout=HANG_SECONDS).topics[safe].partitions.values()))
-    until(lambda: all(row["lag"] == 1 for row in lag().json if row["topic"] == safe))  # each broker hears of it in its own time
+    wait_for(
+        "another leader", lambda: all(p.leader != victim for p in admin.list_topics(timeout=HANG_SECONDS).topics[safe].partitions.values())
+    )
+    wait_for(
+        "the lag", lambda: all(row["lag"] == 1 for row in lag().json if row["topic"] == safe)
+    )  # each broker hears of it in its own time
     degraded = lag()
     rows = {(row["topic"], row["partition"]): row for row in degraded.json}
     assert degraded.code == 6, degraded.err
@@ -198,7 +202,7 @@ def test_lag_on_leaderless_partitions_is_unknown(three, until, run_kops, unique)
     assert "could not" in lost["note"]
     assert f"warning: topic {single}: could not" in degraded.err
     three.start(victim)
-    until(lambda: lag().code == 0)
+    wait_for("the lag to be known", lambda: lag().code == 0)
     assert Kafka(three.connection).groups.committed([group])[group][models.TopicPartition(single, 0)] == models.CommittedOffset(0)
     there.delete(single, safe)
 

@@ -11,8 +11,8 @@ from kops.config.connection import Connection
 from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.statefile import parse_state_file
-from kops.spark.columns.partial_aggregates import aggregates_in_tasks
-from kops.spark.columns.partial_windows import aggregates_windows_in_tasks
+from kops.spark.columns.partial_aggregates import can_aggregate_in_tasks
+from kops.spark.columns.partial_windows import can_aggregate_windows_in_tasks
 from kops.spark.job import Job
 from kops.spark.reading.batch_source import BatchSource
 from kops.spark.reading.ranges import TopicRange
@@ -84,7 +84,7 @@ def shown(view):
 @pytest.mark.parametrize("store", [*({"aggregate": kind} for kind in KINDS), {}], ids=[*NAMES, "table"])
 def test_stores_of_keys(kafka, topic, store):
     job = job_of(topic, **store)
-    assert aggregates_in_tasks(job.store)
+    assert can_aggregate_in_tasks(job.store)
     rows, seen = shown(partial_aggregates_view(kafka.batches, job))
     assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job))
     assert len(rows) > 40
@@ -98,7 +98,7 @@ def test_stores_of_keys(kafka, topic, store):
 def test_windows(kafka, topic, aggregate, windows):
     windows, aggregate = WINDOWS[windows], KINDS[NAMES.index(aggregate)]
     job = job_of(topic, type="window", window=windows, aggregate=aggregate)
-    assert aggregates_windows_in_tasks(job.store)
+    assert can_aggregate_windows_in_tasks(job.store)
     rows, seen = shown(partial_windows_view(kafka, kafka.batches, job))
     assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job))
     assert len(rows) > 30
@@ -114,9 +114,9 @@ def test_a_record_of_another_format_is_left_to_the_slower_way(kafka, topic):
 
 
 def test_what_needs_sql_is_left_to_sql(topic):
-    assert aggregates_windows_in_tasks(job_of(topic, aggregate={"last": "value", "as": "long"}, type="window", window=WINDOWS[0]).store)
+    assert can_aggregate_windows_in_tasks(job_of(topic, aggregate={"last": "value", "as": "long"}, type="window", window=WINDOWS[0]).store)
     for store in ({"where": "value > 1"}, {"key_by": "value", "key_as": "long"}):
-        assert not aggregates_in_tasks(job_of(topic, aggregate={"count": True}, **store).store)
-    assert not aggregates_windows_in_tasks(
+        assert not can_aggregate_in_tasks(job_of(topic, aggregate={"count": True}, **store).store)
+    assert not can_aggregate_windows_in_tasks(
         job_of(topic, type="window", window=WINDOWS[0], aggregate={"last": "value + 1", "as": "long"}).store
     )

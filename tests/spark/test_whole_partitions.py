@@ -11,7 +11,7 @@ from kops.config.connection import Connection
 from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.statefile import parse_state_file
-from kops.spark.columns.whole_partitions import Left, reason_against_tasks, stage_whole_partitions
+from kops.spark.columns.whole_partitions import FallBack, reason_against_tasks, stage_whole_partitions
 from kops.spark.job import Job
 from kops.spark.reading.batch_source import BatchSource
 from kops.spark.reading.ranges import TopicRange
@@ -159,14 +159,14 @@ def test_what_tasks_cannot_judge_is_left_to_spark(kafka, topics, tmp_path):
     ):
         job = job_of(topics([*good, record]), None, **store)
         assert reason_against_tasks(kafka.batches, job, str(tmp_path)) is None
-        assert stage_whole_partitions(kafka.batches, job, str(tmp_path / "stage")) is Left.UNFIT
+        assert stage_whole_partitions(kafka.batches, job, str(tmp_path / "stage")) is FallBack.UNFIT
 
 
 @pytest.mark.parametrize("name", ["sum", "hopping-last"])
 def test_spark_merges_what_tasks_reduced_when_keys_outgrow_a_task(kafka, source, name, tmp_path, monkeypatch):
     job = job_of(source, None, **STORES[name])
     rows, counts = both(kafka, job, tmp_path)
-    monkeypatch.setattr(jobs, "stage_whole_partitions", lambda *_: Left.LARGE)
+    monkeypatch.setattr(jobs, "stage_whole_partitions", lambda *_: FallBack.LARGE)
     monkeypatch.setattr(jobs, "VIEWS", {})
     merged = stage_difference(kafka, job, str(tmp_path / "merged"))
     assert rows_of(kafka.session, str(tmp_path / "merged")) == rows

@@ -1,4 +1,4 @@
-"""Plan files and journal entries that an earlier kops wrote, kept in a folder ``earlier`` beside the tests that use them."""
+"""Plan files and journal entries of an earlier run of kops, in a folder ``earlier`` beside the tests that use them."""
 
 from __future__ import annotations
 

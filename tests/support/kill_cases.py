@@ -416,7 +416,7 @@ CASES = [
     Case("topics.truncate", _truncate, [0, 0], [6, 6], None),
     Case("groups.delete", _delete_groups, {"g": STANDING, "h": STANDING}, {"g": {}, "h": {}}, {"g": STANDING, "h": STANDING}),
     Case("offsets.move", _move, {"g": STANDING}, {"g": AT_START}, {"g": STANDING}),
-    Case("offsets.move_many", _move_many, *({"g": at, "h": at} for at in (STANDING, AT_START, STANDING))),
+    Case("offsets.move", _move_many, *({"g": at, "h": at} for at in (STANDING, AT_START, STANDING)), variant=" of many"),
     Case("offsets.delete", _delete_offsets, {"g": STANDING}, {"g": {"t:1": 5}}, {"g": STANDING}),
     Case("records.consume", _consume, {"g": STANDING}, {"g": AT_END}, {"g": STANDING}, finishes=False),
     Case("records.produce", _produce, [0], [1], None, finishes=False, repeats=True),

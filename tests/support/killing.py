@@ -14,14 +14,14 @@ UNDO, FINISH, AGAIN = FOLLOW_UPS = ("undo", "journal finish", "the same command"
 def combinations(cases: Iterable[Case], few: Collection[tuple[str, str, str]]) -> list[Any]:
     """Return the parameters of a campaign.
 
-    :param few: what is not left to `make test-long`
+    :param few: operations with their variant, steps and follow-ups that are not left to `make test-long`
     """
     return [
         pytest.param(
             case,
             step,
             then,
-            marks=() if (case.operation, step, then) in few else pytest.mark.long,
+            marks=() if (f"{case.operation}{case.variant}", step, then) in few else pytest.mark.long,
             id=f"{case.operation}{case.variant}, {step}, {then}",
         )
         for case in cases

@@ -81,7 +81,7 @@ class OwnBroker:
 
         return dict(librdkafka_settings(self.connection))
 
-    def part(self, node_id: int = 1) -> parts.Part:
+    def part(self, node_id: int = 1) -> parts.SandboxProcess:
         """Return one broker as a part of the sandbox."""
         return brokers.part(self.sandbox, self.sandbox.nodes[node_id - 1])
 

@@ -54,9 +54,9 @@ def zookeeper_kafka(folder: Path, cache: Path, jdk: Jdk, settings: Mapping[str, 
             parts.kill_at_once(part)
 
 
-def _part(folder: Path, name: str, port: int) -> parts.Part:
+def _part(folder: Path, name: str, port: int) -> parts.SandboxProcess:
     (folder / name).mkdir(parents=True)
-    return parts.Part(name, 1, name, folder / name, port, folder / name / "console.log")
+    return parts.SandboxProcess(name, 1, name, folder / name, port, folder / name / "console.log")
 
 
 def _serves(port: int) -> bool:

@@ -40,8 +40,8 @@ def group() -> None:
 def describe(session: Session, /) -> int:
     """Show the controllers, features, brokers and versions.
 
-    No request asks for a release: KAFKA VERSION follows from the features and requests that a broker supports, and "or newer" says that
-    a later one may support just as much.
+    Kafka has no request for a broker's release. KAFKA VERSION is derived from the features and requests that a broker supports; "or newer"
+    means that later releases support the same.
     """
     from kops.operations.cluster.describe import describe as find
     from kops.operations.cluster.health import gap_rows
@@ -92,7 +92,7 @@ def health(session: Session, /, *, fail_on: str) -> int:
 def brokers(session: Session, /) -> int:
     """List the brokers: racks, leaders, replicas, and the sizes of their log directories.
 
-    PREFERRED is how many partitions a broker is the first replica of: what it leads when leaders are where they should be.
+    PREFERRED counts the partitions of which a broker is the first replica: those that it leads when leadership is balanced.
     """
     from kops.operations.cluster.describe import brokers as find
 

@@ -17,13 +17,15 @@ CHECK_COLUMNS = ("subject", "check", "finds", "needs")
 @click.option("--group", "groups", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
 @click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, as Apache's tools take it; repeatable.")
 @regex_option
-@click.option("--within", metavar="DURATION", default="1h", show_default=True, help="Unread data that expires within it is critical.")
+@click.option(
+    "--within", metavar="DURATION", default="1h", show_default=True, help="Unread data that expires within this time is critical."
+)
 @click.option(
     "--sample",
     metavar="DURATION",
     default="6s",
     show_default=True,
-    help="Check groups that are behind again after this time, to see which move; 0s checks once.",
+    help="Look at groups that are behind twice, this far apart, to see which ones move; 0s looks once.",
 )
 @click.option(
     "--history",
@@ -32,7 +34,7 @@ CHECK_COLUMNS = ("subject", "check", "finds", "needs")
     show_default=True,
     help="How far back to look for jumps, deletions and crash loops; 0s skips this check.",
 )
-@click.option("--checks", is_flag=True, help="List the checks: what each looks at, finds and needs. Nothing is asked.")
+@click.option("--checks", is_flag=True, help="List the checks and what each looks at, finds and needs; contacts nothing.")
 @click.option("--capture", metavar="FILE", type=click.Path(), help="Compare an application with its program, see `kops streams capture`.")
 @fail_on_option
 @click.pass_obj
@@ -53,16 +55,12 @@ def diagnose(
 ) -> int:
     """Find what is wrong with groups and topics, or with the whole cluster.
 
-    Looks at brokers, replicas, transactions, groups with their lag, members
-    and past commits, quotas, the topics of Kafka Streams, and connectors with
-    their tasks and topics; --checks lists all. What may be the reason comes
-    first, each finding with the commands that look closer or repair it. At the
-    end is what kops looked at, and what it did not. Nothing is changed, and no
-    group is joined.
+    Looks at brokers, replicas, transactions, groups with their lag, members and past commits, quotas, the topics of Kafka Streams, and
+    connectors with their tasks and topics; --checks lists all. Likely causes come first. Each finding has commands that look closer or
+    repair it. At the end kops lists what it looked at and what it did not. Nothing is changed, and no group is joined.
 
-    With --capture the internal topics of an application are compared with what
-    its program needs: missing ones, partitions, settings, and what of it no
-    rebuild repeats, such as wall-clock punctuators.
+    --capture compares an application's internal topics with what its program needs: missing topics, partition counts, settings, and
+    behavior that no rebuild can repeat, such as wall-clock punctuators.
 
     Exit codes: 0 nothing found in what was looked at, 1 something found, 6 nothing found but not everything could be checked.
     """

@@ -17,12 +17,12 @@ from kops.core.errors import ConfigError, ExitCode
 
 @click.group(cls=Group)
 def group() -> None:
-    """Show what was changed from this machine: every mutation is an entry, written before it starts."""
+    """Show the changes made from this machine; each is recorded before it starts."""
 
 
 @group.command("list")
 @click.option("--unfinished", is_flag=True, help="Only entries that are open, interrupted, crashed or partly done.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, newest first.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show at most this many, newest first.")
 @click.pass_obj
 def list_entries(session: Session, *, unfinished: bool, limit: int) -> int:
     """List entries, newest first."""
@@ -78,7 +78,7 @@ def show(session: Session, *, entry_id: str) -> None:
 @mutation
 @click.pass_obj
 def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
-    """Do the rest of an entry that was interrupted, crashed or partly done. ID may be `last`: the newest of this cluster."""
+    """Finish an entry that was interrupted, crashed or partly done. ID may be `last`: the newest of this cluster."""
     from kops.operations.protocol.journal_actions import entry_named, plan_finish
 
     entry = entry_named(session, session.journal, entry_id)
@@ -87,7 +87,7 @@ def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 
 @click.command("undo", cls=Command)
 @click.argument("entry_id", metavar="ID")
-@click.option("--accept-loss", is_flag=True, help="Proceed even if that discards what has happened since.")
+@click.option("--accept-loss", is_flag=True, help="Proceed even if later changes are lost.")
 @click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for groups to become empty, such as 60s.")
 @take_over_option
 @mutation
@@ -95,8 +95,8 @@ def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 def undo(session: Session, *, entry_id: str, accept_loss: bool, wait_empty: str | None, take_over: bool, approval: Approval) -> int:
     """Undo a change: restore the previous values, planned and approved like any change. ID may be `last`: the newest of this cluster.
 
-    Refused if that would discard what has happened since: records, commits, settings of others. With --accept-loss the plan
-    shows what is lost.
+    Refused if it would discard later changes: records, commits, settings made by others. With --accept-loss the plan shows what would be
+    lost.
     """
     from kops.core.durations import parse_duration
     from kops.operations.groups.matching import once_empty

@@ -18,7 +18,7 @@ _OF_CLUSTER = ("context", "bootstrap_server", "properties", "command_config")
 
 @click.group(cls=Group)
 def group() -> None:
-    """Send records of a topic again: unchanged, transformed, or routed; at Spark's scale, exactly once."""
+    """Send records of a topic again, unchanged, transformed or routed: exactly once, with Spark."""
 
 
 def _changes(given: dict[str, Any]) -> Any:
@@ -37,21 +37,23 @@ def _changes(given: dict[str, Any]) -> Any:
 @group.command("run")
 @click.argument("source", metavar="SOURCE[:PARTITIONS]")
 @click.option("--to", "target", metavar="TOPIC", help="Where all records go.")
-@click.option("--to-expression", metavar="SQL", help="Where each record goes; the topics must be there.")
-@click.option("--declare", metavar="TOPIC", multiple=True, help="A topic that --to-expression may give; repeatable. [default: read to see]")
+@click.option("--to-expression", metavar="SQL", help="Where each record goes; the topics must exist.")
+@click.option(
+    "--declare", metavar="TOPIC", multiple=True, help="A topic that --to-expression may return; repeatable. [default: found by reading]"
+)
 @click.option("--range", "span", metavar="FROM..TO", help="Offsets or times: 100..200, @-1h..@-30m, ..500. [default: start..end]")
 @click.option("--from-group", metavar="GROUP", help="Begin at this group's offsets.")
 @click.option("--until-group", metavar="GROUP", help="End at this group's offsets.")
-@click.option("--to-context", metavar="NAME", help="The target is the cluster of this context; the source's must be one too.")
+@click.option("--to-context", metavar="NAME", help="Send to the cluster of this context; the source must be a context too.")
 @click.option("--partition-by", metavar="keep|key|SQL", help="Partitions in the target. [default: keep if counts are equal, else key]")
-@click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="What expressions see of keys: string, long, json:DDL, ...")
+@click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="Format of keys in expressions: string, long, json:DDL, ...")
 @click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="The same for values.")
-@click.option("--where", metavar="SQL", help="Send only records for which it is true.")
+@click.option("--where", metavar="SQL", help="Send only records for which this is true.")
 @click.option("--set", "assignments", metavar="FIELD=SQL", multiple=True, help="key, value, timestamp or headers[NAME]; repeatable.")
 @click.option("--plugin", "function", metavar="MODULE:FUNCTION", help="A function from DataFrame to DataFrame.")
 @click.option("--skip-undecodable", is_flag=True, help="Leave out records that cannot be decoded.")
 @click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Records in all, partition after partition.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N records in total, partition after partition.")
 @click.option(
     "--guarantee", type=click.Choice(["exactly-once", "at-least-once"]), default="exactly-once", show_default=True, help="After a crash."
 )
@@ -62,7 +64,7 @@ def _changes(given: dict[str, Any]) -> Any:
     show_default=True,
     help="For records that are encoded again; copied batches keep theirs.",
 )
-@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="The target may have LogAppendTime.")
+@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="Allow a target with LogAppendTime.")
 @spark_option()
 @mutation
 @click.pass_obj
@@ -130,8 +132,8 @@ ARCHIVE_COLUMNS = ("partition", "start", "end", "records", "added")
 @click.argument("topic", metavar="TOPIC")
 @click.option("--to", metavar="PATH", required=True, help="A folder, or a URI that Spark can access, such as s3a://bucket/orders.")
 @click.option("--by", type=click.Choice(["day", "hour"]), help="Folders by day or by hour, of the timestamps in UTC. [default: day]")
-@click.option("--range", "span", metavar="FROM..TO", help="No more than this: 100..200, @-2d.., ..@-1h. [default: all that is new]")
-@click.option("--accept-gap", is_flag=True, help="Continue although unarchived records were deleted.")
+@click.option("--range", "span", metavar="FROM..TO", help="Only this range: 100..200, @-2d.., ..@-1h. [default: all that is new]")
+@click.option("--accept-gap", is_flag=True, help="Continue even if records were deleted before they were archived.")
 @spark_option()
 @click.pass_obj
 def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
@@ -159,7 +161,7 @@ def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
 @click.argument("path", metavar="PATH")
 @click.option("--to", "target", metavar="TOPIC", required=True, help="The topic; created with the archived settings if missing.")
 @click.option("--groups", metavar="GLOB", multiple=True, help="Commit these groups' offsets, translated; repeatable.")
-@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="The target may have LogAppendTime.")
+@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="Allow a target with LogAppendTime.")
 @click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
 @spark_option()
 @mutation
@@ -179,19 +181,23 @@ def restore(session: Session, /, *, path: str, approval: Approval, **given: Any)
 @click.argument("source", metavar="DLQ[:PARTITIONS]")
 @click.option("--cause", "causes", metavar="TEXT", multiple=True, help="Only those whose cause has this text; repeatable.")
 @click.option("--range", "span", metavar="FROM..TO", help="Of the dead letters: 100..200, @-1h.. [default: all]")
-@click.option("--where", metavar="SQL", help="Only those for which it is true.")
+@click.option("--where", metavar="SQL", help="Only those for which this is true.")
 @click.option("--set", "assignments", metavar="FIELD=SQL", multiple=True, help="key, value, timestamp or headers[NAME]; repeatable.")
-@click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="What expressions see of keys: string, long, json:DDL, ...")
+@click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="Format of keys in expressions: string, long, json:DDL, ...")
 @click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="The same for values.")
 @click.option("--skip-undecodable", is_flag=True, help="Leave out records that cannot be decoded.")
-@click.option("--route", metavar="TOPIC", help="Target of dead letters that do not name their origin.")
+@click.option("--route", metavar="TOPIC", help="Topic for dead letters that do not name their origin.")
 @click.option("--to-topics", metavar="GLOB", multiple=True, help="Topics that headers may name; repeatable. [with --yes: none]")
 @click.option(
-    "--max-attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Leave dead letters that were sent back this often."
+    "--max-attempts",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Skip dead letters that were sent back this many times.",
 )
-@click.option("--parked", metavar="TOPIC", help="Copy those to this topic instead, unchanged.")
+@click.option("--parked", metavar="TOPIC", help="Copy skipped ones to this topic, unchanged.")
 @click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
-@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="A target may have LogAppendTime.")
+@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="Allow targets with LogAppendTime.")
 @click.option("--take-over", is_flag=True, help="Continue after a killed redrive whose journal is gone.")
 @click.option("--again", is_flag=True, help="Include dead letters that were sent back before.")
 @spark_option()

@@ -221,7 +221,7 @@ def plan_from_json(body: Json) -> Plan:
         raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
     try:
         items = tuple(Item(**item) for item in body["items"])
-        sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"]), "losses": tuple(body.get("losses", ()))}
+        sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"]), "losses": tuple(body["losses"])}
         return _checked(Plan(**{**body, "items": items, "severity": Severity(body["severity"]), **sentences}))
     except (KeyError, TypeError, ValueError) as broken:
         raise _damaged(broken) from broken

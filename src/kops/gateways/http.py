@@ -33,7 +33,7 @@ class AnswerTooLarge(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """A complete answer.
 
     :param headers: their names regardless of case
@@ -63,7 +63,7 @@ class Answer:
         return bounded_json(self.content)
 
 
-def exchange(session: requests.Session, method: str, url: str, *, timeout: float, **settings: Any) -> Answer:
+def exchange(session: requests.Session, method: str, url: str, *, timeout: float, **settings: Any) -> HttpAnswer:
     """Send a request and read the whole answer.
 
     :param timeout: seconds, for all of it
@@ -81,7 +81,7 @@ def exchange(session: requests.Session, method: str, url: str, *, timeout: float
         raise requests.exceptions.ReadTimeout(f"no complete answer within {timeout:g} s") from late
 
 
-def _exchange(session: requests.Session, method: str, url: str, deadline: float, settings: Mapping[str, Any]) -> Answer:
+def _exchange(session: requests.Session, method: str, url: str, deadline: float, settings: Mapping[str, Any]) -> HttpAnswer:
     import requests
 
     left = max(deadline - time.monotonic(), 0.001)
@@ -94,7 +94,7 @@ def _exchange(session: requests.Session, method: str, url: str, deadline: float,
                 raise AnswerTooLarge
             if time.monotonic() > deadline:  # whoever waited for it has gone
                 raise requests.exceptions.ReadTimeout
-        return Answer(answer.status_code, answer.headers, b"".join(parts), answer.encoding)
+        return HttpAnswer(answer.status_code, answer.headers, b"".join(parts), answer.encoding)
 
 
 Shape = Any

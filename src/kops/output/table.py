@@ -70,7 +70,7 @@ def is_number(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table whose cells are text.
 
     :param titles: the headings; empty for none
@@ -87,17 +87,19 @@ class Table:
     widths: Sequence[int]
 
 
-def table_of(rows: Sequence[Row], columns: Sequence[Column], *, headings: bool = True) -> Table:
+def table_of(rows: Sequence[Row], columns: Sequence[Column], *, headings: bool = True) -> TextTable:
     """Build a table from rows: columns of numbers are right-aligned."""
     values = [[row.get(column.key) for row in rows] for column in columns]
     titles = [column.heading for column in columns] if headings else []
     cells = [[line_cell(value) for value in column] for column in values]
     widths = [max(map(text_width, [*column, *titles[at : at + 1]]), default=0) for at, column in enumerate(cells)]
     right = [bool(rows) and all(map(is_number, column)) for column in values]
-    return Table(titles, cells, right, [column.key for column in columns], widths)
+    return TextTable(titles, cells, right, [column.key for column in columns], widths)
 
 
-def table_of_blocks(blocks: Iterable[Block], columns: Sequence[Column], texts: Mapping[str, Callable[[Any], str]] | None = None) -> Table:
+def table_of_blocks(
+    blocks: Iterable[Block], columns: Sequence[Column], texts: Mapping[str, Callable[[Any], str]] | None = None
+) -> TextTable:
     """Build a table from very many rows in a fraction of the time and memory: a value shared by many rows is formatted once.
 
     :param texts: functions that format the values of some columns, by key
@@ -115,10 +117,10 @@ def table_of_blocks(blocks: Iterable[Block], columns: Sequence[Column], texts: M
         cells.append([known[value] for value in kept])
         right.append(bool(different) and all(map(is_number, different)))
         widths.append(max(map(text_width, [column.heading, *known.values()])))
-    return Table(titles, cells, right, [column.key for column in columns], widths)
+    return TextTable(titles, cells, right, [column.key for column in columns], widths)
 
 
-def write_table(table: Table, stream: TextIO, *, output_format: str = "table", terminal: bool = False, whole: bool = False) -> None:
+def write_table(table: TextTable, stream: TextIO, *, output_format: str = "table", terminal: bool = False, whole: bool = False) -> None:
     """Write a table: one row per line, without borders, so that grep and awk work on it; or as markup.
 
     :param terminal: make it fit the terminal's width: a listing keeps a line per row, with texts shortened, because it is read by column
@@ -146,7 +148,7 @@ def write_table(table: Table, stream: TextIO, *, output_format: str = "table", t
         write_coloured(text, stream) if colours else stream.write(text)
 
 
-def _whole_width(table: Table) -> int:
+def _whole_width(table: TextTable) -> int:
     return sum(table.widths) + 2 * (len(table.widths) - 1)
 
 
@@ -203,14 +205,14 @@ def _head(text: str, width: int) -> str:
     return text[: sum(so_far <= width for so_far in accumulate(map(text_width, text)))]
 
 
-def _may_shrink(table: Table) -> tuple[list[bool], list[bool]]:
+def _may_shrink(table: TextTable) -> tuple[list[bool], list[bool]]:
     """Return which columns may become narrower, and which of those contain sentences."""
     some = [column[:TOGETHER] for column in table.columns]
     may_shrink = [not (right or are_times(column)) for right, column in zip(table.right, some, strict=True)]
     return may_shrink, [may and any(" " in text for text in column) for may, column in zip(may_shrink, some, strict=True)]
 
 
-def _wrapped(table: Table, limit: int) -> Table:
+def _wrapped(table: TextTable, limit: int) -> TextTable:
     """Wrap sentences over several lines; no word is broken, and names stay whole.
 
     The first column, which names the row, is not wrapped: so no text from elsewhere, wrapped, looks like a row of its own.
@@ -220,10 +222,10 @@ def _wrapped(table: Table, limit: int) -> Table:
         column if width == before else [fill(text, width, break_long_words=False, break_on_hyphens=False) for text in column]
         for column, width, before in zip(table.columns, widths, table.widths, strict=True)
     ]
-    return Table(table.titles, columns, table.right, table.keys, widths)
+    return TextTable(table.titles, columns, table.right, table.keys, widths)
 
 
-def _fit(table: Table, limit: int) -> Table:
+def _fit(table: TextTable, limit: int) -> TextTable:
     """Shorten the longest texts, sentences before names."""
     may_shrink, sentences = _may_shrink(table)
     # A name says more than the end of a sentence, so it stays whole as long as there is room.
@@ -233,7 +235,7 @@ def _fit(table: Table, limit: int) -> Table:
         for column, width, before in zip(table.columns, widths, table.widths, strict=True)
     ]
     titles = [shortened(title, width) for title, width in zip(table.titles, widths, strict=True)] if table.titles else []
-    return Table(titles, columns, table.right, table.keys, widths)
+    return TextTable(titles, columns, table.right, table.keys, widths)
 
 
 def fitted(widths: Sequence[int], may_shrink: Sequence[bool], limit: int) -> list[int]:

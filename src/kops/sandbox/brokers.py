@@ -14,15 +14,17 @@ from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import parts, ports
 from kops.sandbox.files import argument_lines, property_lines
 from kops.sandbox.model import HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
-from kops.sandbox.parts import Part
+from kops.sandbox.parts import SandboxProcess
 from kops.sandbox.settings import LOG4J2, client_settings, server_settings
 from kops.sandbox.tls import make_certificates
 
 _ATTEMPT_SECONDS = 5.0
 
 
-def part(sandbox: Sandbox, node: Node) -> Part:
-    return Part("broker", node.id, f"broker {node.id}", sandbox.folder(node), node.port, sandbox.log_file(node), node.controller_port)
+def part(sandbox: Sandbox, node: Node) -> SandboxProcess:
+    return SandboxProcess(
+        "broker", node.id, f"broker {node.id}", sandbox.folder(node), node.port, sandbox.log_file(node), node.controller_port
+    )
 
 
 def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> None:
@@ -46,7 +48,7 @@ def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node]) -> None:
     """
     wanted = {node.id for node in nodes}
 
-    def ready(broker: Part) -> bool:
+    def ready(broker: SandboxProcess) -> bool:
         return ports.answers(broker.port) and wanted <= _seen_by(sandbox, broker.port)
 
     parts.wait_until(sandbox.title, [part(sandbox, node) for node in nodes], ready)

@@ -17,7 +17,7 @@ from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
 from kops.sandbox.model import BROKERS, PLAINTEXT, SASL_SSL, SECURITY, STANDALONE, Node, Sandbox, Worker, load, save
-from kops.sandbox.parts import CRASHED, RUNNING, STARTING, Part, PartStatus
+from kops.sandbox.parts import CRASHED, RUNNING, STARTING, PartStatus, SandboxProcess
 from kops.sandbox.settings import client_settings
 
 DEGRADED = "degraded"
@@ -156,7 +156,7 @@ def registry_of(sandbox: Sandbox) -> registry.RegistryServer | None:
     return registry.RegistryServer(sandbox.title, sandbox.directory / "registry", sandbox.registry_port)
 
 
-def parts_of(sandbox: Sandbox) -> tuple[Part, ...]:
+def parts_of(sandbox: Sandbox) -> tuple[SandboxProcess, ...]:
     """Return all parts of a sandbox: brokers, workers, registry."""
     connect, server = connect_of(sandbox), registry_of(sandbox)
     found = [brokers.part(sandbox, node) for node in sandbox.nodes]

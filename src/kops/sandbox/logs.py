@@ -9,18 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from kops.sandbox.parts import Part
+from kops.sandbox.parts import SandboxProcess
 
 _POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class LogLine:
-    part: Part
+    part: SandboxProcess
     line: str
 
 
-def read(parts: Sequence[Part], *, lines: int, follow: bool = False) -> Iterator[LogLine]:
+def read(parts: Sequence[SandboxProcess], *, lines: int, follow: bool = False) -> Iterator[LogLine]:
     """Return the last lines of each part's log.
 
     :param lines: how many of each log
@@ -38,7 +38,7 @@ def read(parts: Sequence[Part], *, lines: int, follow: bool = False) -> Iterator
 class _Tail:
     """Follows a log that grows and is rotated."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: SandboxProcess) -> None:
         self._part = part
         self._stream: TextIO | None = None
         self._rest = ""

@@ -24,7 +24,7 @@ _TROUBLE = ("ERROR", "FATAL", "Error")
 
 
 @dataclass(frozen=True)
-class Part:
+class SandboxProcess:
     """One process of a sandbox.
 
     :param kind: broker, worker or registry
@@ -52,12 +52,12 @@ class PartStatus:
     :param pid: None if it is not running
     """
 
-    part: Part
+    part: SandboxProcess
     state: str
     pid: int | None
 
 
-def status(part: Part) -> PartStatus:
+def status(part: SandboxProcess) -> PartStatus:
     """Return the status of a part. A pid that was reused by another process does not count."""
     process = recorded(part)
     if process is None:
@@ -67,7 +67,7 @@ def status(part: Part) -> PartStatus:
     return PartStatus(part, RUNNING if ports.answers(part.port) else STARTING, process.pid)
 
 
-def recorded(part: Part) -> ProcessIdentity | None:
+def recorded(part: SandboxProcess) -> ProcessIdentity | None:
     """Return the process that was last started for a part and not stopped since; it may have ended."""
     try:
         return ProcessIdentity(**json.loads(_record(part).read_text(encoding="utf-8")))
@@ -75,12 +75,12 @@ def recorded(part: Part) -> ProcessIdentity | None:
         return None
 
 
-def runs(part: Part) -> bool:
+def runs(part: SandboxProcess) -> bool:
     process = recorded(part)
     return process is not None and process.running
 
 
-def java_options(part: Part, heap_megabytes: int, jars: Sequence[Path]) -> list[str]:
+def java_options(part: SandboxProcess, heap_megabytes: int, jars: Sequence[Path]) -> list[str]:
     """Return the options of a part's Java: a small heap, a log file, the class path.
 
     Performance options come from ``$KAFKA_JVM_PERFORMANCE_OPTS``, as in Kafka's own start scripts.
@@ -98,7 +98,7 @@ def java_options(part: Part, heap_megabytes: int, jars: Sequence[Path]) -> list[
     ]
 
 
-def start(part: Part, command: Sequence[str]) -> None:
+def start(part: SandboxProcess, command: Sequence[str]) -> None:
     """Start the process of a part in the background, without the environment variables of kops and Kafka."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("KOPS_", "KAFKA_")) and name != "CLASSPATH"}
     environment["LC_ALL"] = "C.UTF-8"  # Java's encoding of file names
@@ -106,7 +106,7 @@ def start(part: Part, command: Sequence[str]) -> None:
     write_whole(_record(part), json.dumps({"pid": started.pid, "started": started.started}) + "\n")
 
 
-def end(part: Part) -> None:
+def end(part: SandboxProcess) -> None:
     """Stop a part: SIGTERM, then SIGKILL after half a minute."""
     process = recorded(part)
     if process is not None:
@@ -114,14 +114,14 @@ def end(part: Part) -> None:
     _record(part).unlink(missing_ok=True)
 
 
-def kill_at_once(part: Part) -> None:
+def kill_at_once(part: SandboxProcess) -> None:
     """Kill a part, as a crash would; its record stays, so its state is ``crashed``."""
     process = recorded(part)
     if process is not None:
         kill(process)
 
 
-def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
+def refuse_taken_ports(owner: str, parts: Iterable[SandboxProcess]) -> None:
     """Refuse to start parts whose ports are in use.
 
     :param owner: what they are part of: ``sandbox demo``
@@ -137,7 +137,7 @@ def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
                 )
 
 
-def raise_if_ended(owner: str, part: Part) -> None:
+def raise_if_ended(owner: str, part: SandboxProcess) -> None:
     """Report why a part ended while it was starting.
 
     :raises OperationFailed: if its process has ended
@@ -152,7 +152,7 @@ def raise_if_ended(owner: str, part: Part) -> None:
     raise OperationFailed(f"{part.name} of {owner} ended{how} while starting: {said}", hint=f"its log is {part.log}")
 
 
-def wait_until(owner: str, parts: Sequence[Part], ready: Callable[[Part], bool]) -> None:
+def wait_until(owner: str, parts: Sequence[SandboxProcess], ready: Callable[[SandboxProcess], bool]) -> None:
     """Wait until every part is ready.
 
     :raises OperationFailed: if one of them ended
@@ -175,5 +175,5 @@ def _tail(file: Path) -> list[str]:
         return []
 
 
-def _record(part: Part) -> Path:
+def _record(part: SandboxProcess) -> Path:
     return part.folder / "process.json"

@@ -11,7 +11,7 @@ from kops.gateways.machine.listening import is_healthy
 from kops.sandbox import parts
 from kops.sandbox.files import argument_lines
 from kops.sandbox.model import HOST
-from kops.sandbox.parts import Part
+from kops.sandbox.parts import SandboxProcess
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class RegistryServer:
         return f"http://{HOST}:{self.port}/apis/ccompat/v7"
 
     @property
-    def part(self) -> Part:
-        return Part("registry", 1, "registry", self.folder, self.port, self.folder / "console.log")
+    def part(self) -> SandboxProcess:
+        return SandboxProcess("registry", 1, "registry", self.folder, self.port, self.folder / "console.log")
 
 
 def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> None:

@@ -13,7 +13,7 @@ from kops.gateways.machine.listening import is_healthy
 from kops.sandbox import parts
 from kops.sandbox.files import argument_lines, property_lines
 from kops.sandbox.model import HOST, Worker
-from kops.sandbox.parts import Part
+from kops.sandbox.parts import SandboxProcess
 from kops.sandbox.settings import log4j2
 
 HEAP_MEGABYTES = 384
@@ -51,12 +51,12 @@ class ConnectCluster:
     replicas: int = 1
     standalone: bool = False
 
-    def part(self, worker: Worker) -> Part:
+    def part(self, worker: Worker) -> SandboxProcess:
         folder = self.directory / f"worker-{worker.id}"
-        return Part("worker", worker.id, f"worker {worker.id}", folder, worker.port, folder / "connect.log")
+        return SandboxProcess("worker", worker.id, f"worker {worker.id}", folder, worker.port, folder / "connect.log")
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[SandboxProcess, ...]:
         return tuple(self.part(worker) for worker in self.workers)
 
 

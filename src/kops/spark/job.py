@@ -58,7 +58,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReadCounts:
     """What was seen while a view was computed.
 
     :param read: records read from the topic

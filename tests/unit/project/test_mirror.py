@@ -7,7 +7,7 @@ import pytest
 UNIT = Path(__file__).parents[1]
 SOURCE = UNIT.parents[1] / "src" / "kops"
 OF_SEVERAL_MODULES = {
-    "test_earlier_plans.py": "plans and entries of kops 0.1, through planning, applying, undoing and the journal",
+    "test_earlier_plans.py": "plans and entries in files, through planning, applying, undoing and the journal",
     "config/test_kafka_python_tls.py": "one certificate through config and both Kafka clients",
     "formats/streams/test_joins.py": "the five layouts that joins write",
     "formats/test_hostile_values.py": "every format",

@@ -11,7 +11,7 @@ from kops.cli.changelog.shared import ReadingOptions, choose, engine_of, group, 
 from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
-    from kops.operations.changelog.rows import Answer
+    from kops.operations.changelog.rows import NotedRows
 
 
 def key_options(command: Any) -> Any:
@@ -62,7 +62,7 @@ def _find(
     how: ReadingOptions,
     options: dict[str, Any],
     *,
-    look: Callable[..., Answer],
+    look: Callable[..., NotedRows],
     show: Callable[[Session, list[dict[str, Any]]], None],
     limit: int | None = None,
 ) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kops.cli.frame.session import Session
     from kops.operations.changelog.detect import Detection
     from kops.operations.changelog.rows import NamedFormats
-    from kops.operations.changelog.target import Target
+    from kops.operations.changelog.target import FrozenChangelog
     from kops.operations.engine.spark import Engine
 
 TYPES = (
@@ -94,7 +94,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def target_of(session: Session, names: Sequence[str], how: ReadingOptions) -> Target:
+def target_of(session: Session, names: Sequence[str], how: ReadingOptions) -> FrozenChangelog:
     """Return the changelog that is named: a topic, an application and its store, or the options of that name."""
     from dataclasses import replace
 
@@ -123,7 +123,9 @@ def named_of(session: Session, how: ReadingOptions) -> NamedFormats:
     return NamedFormats(key, value, right, size)
 
 
-def choose(session: Session, names: Sequence[str], how: ReadingOptions, named: NamedFormats) -> tuple[Target, Detection, NamedFormats]:
+def choose(
+    session: Session, names: Sequence[str], how: ReadingOptions, named: NamedFormats
+) -> tuple[FrozenChangelog, Detection, NamedFormats]:
     """Return which changelog is meant, what it is read as, and the formats that were named, here or in a state file.
 
     Says on stderr when the type is a guess, and when Spark would read better.

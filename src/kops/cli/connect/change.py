@@ -78,7 +78,7 @@ def alter(
     remove: tuple[str, ...],
     approval: Approval,
 ) -> int:
-    """Change settings of connectors; all others stay.
+    """Change settings of connectors; settings that are not named stay as they are.
 
     The plugins validate them first. Secrets do not belong on a command line: use references such as ${file:/path:key}, or apply a file.
     """

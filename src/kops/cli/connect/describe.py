@@ -53,7 +53,7 @@ def list_connectors(session: Session, /, *, patterns: tuple[str, ...], regex: bo
 @group.command("status")
 @connectors(required=False)
 @click.option("--failed", is_flag=True, help="Only connectors that have failed, or whose tasks have.")
-@click.option("--trace", is_flag=True, help="Whole stack traces instead of the last cause.")
+@click.option("--trace", is_flag=True, help="Show whole stack traces instead of the last cause.")
 @click.option("--watch", is_flag=True, help="Poll until Ctrl-C; one line per change, or JSON per poll.")
 @click.option("--interval", default="2s", show_default=True, metavar="DURATION", help="How often to poll with --watch.")
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="End --watch after N polls.")
@@ -163,7 +163,7 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 @group.command("describe")
 @connectors()
-@click.option("--trace", is_flag=True, help="Whole stack traces instead of the last cause.")
+@click.option("--trace", is_flag=True, help="Show whole stack traces instead of the last cause.")
 @click.pass_obj
 def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, trace: bool) -> int:
     """Show everything about connectors: states, plugin, group and topics, and the configuration, secrets hidden."""

@@ -24,7 +24,7 @@ OWNED = "connectors that the files own (owns: [shop-*]) and do not declare"
 @paths_argument
 @click.pass_obj
 def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
-    """Let the plugins on the workers validate configurations; nothing is created.
+    """Validate configurations with the workers' plugins; nothing is created.
 
     Each invalid setting is shown with its plugin's message and recommended values. The exit code is 2 if there is one.
     PATH is a YAML, JSON or properties file, or a directory of them.
@@ -77,8 +77,8 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
 @group.command("apply")
 @paths_argument
 @click.option("--prune", is_flag=True, help=f"Delete {OWNED}.")
-@click.option("--no-validate", "validate", is_flag=True, default=True, flag_value=False, help="Do not let the plugins validate first.")
-@click.option("--create-topics", is_flag=True, help="Create the topics that the connectors lack first, in the same plan.")
+@click.option("--no-validate", "validate", is_flag=True, default=True, flag_value=False, help="Skip validation by the plugins.")
+@click.option("--create-topics", is_flag=True, help="Create missing topics first, in the same plan.")
 @mutation
 @click.pass_obj
 def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate: bool, create_topics: bool, approval: Approval) -> int:

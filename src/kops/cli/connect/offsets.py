@@ -52,7 +52,10 @@ def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> int:
 @click.option("--partition", metavar="JSON", help="A partition of a source, as `offsets show` prints it.")
 @click.option("--offset", metavar="JSON", help="The new offset; null deletes it.")
 @click.option(
-    "--from-file", "file", type=click.Path(dir_okay=False, path_type=Path), help="Offsets as `offsets show -o json` or Connect has them."
+    "--from-file",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Offsets in the format of `offsets show -o json` or of Connect.",
 )
 @mutation
 @click.pass_obj

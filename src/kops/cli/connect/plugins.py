@@ -24,7 +24,7 @@ def plugins() -> None:
 
 @plugins.command("list")
 @click.option("--type", "kind", type=click.Choice(KINDS), help="Only plugins of this type.")
-@click.option("--all", "every", is_flag=True, help="Converters, transforms and predicates too.")
+@click.option("--all", "every", is_flag=True, help="Show converters, transforms and predicates too.")
 @click.pass_obj
 def list_plugins(session: Session, /, *, kind: str | None, every: bool) -> None:
     """List the plugins that the workers have: connectors, and with --all everything else."""

@@ -28,6 +28,4 @@ def connectors(*, required: bool = True) -> Callable[[F], F]:
     return add
 
 
-wait_option = click.option(
-    "--wait", metavar="DURATION", default="30s", show_default=True, help="How long to wait for the states to be reached."
-)
+wait_option = click.option("--wait", metavar="DURATION", default="30s", show_default=True, help="Wait up to this long for the new states.")

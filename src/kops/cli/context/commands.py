@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 no_test_option = click.option(
-    "--no-test", is_flag=True, help="Do not connect, for a cluster out of reach; certificates and passwords are loaded all the same."
+    "--no-test", is_flag=True, help="Do not connect, as the cluster is out of reach; certificates and passwords are still loaded."
 )
 
 
@@ -160,7 +160,7 @@ def test(session: Session, *, name: str | None) -> None:
 
 @group.command("remove")
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@click.option("-y", "--yes", is_flag=True, help="Apply the plan without asking.")
 @click.pass_obj
 def remove(session: Session, *, name: str, yes: bool) -> None:
     """Remove a context, and the password files that `kops context import` wrote for it."""

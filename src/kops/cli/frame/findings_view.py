@@ -26,7 +26,7 @@ fail_on_option = click.option(
     type=click.Choice(["critical", "warning", "note"]),
     default="warning",
     show_default=True,
-    help="The severity from which on the exit code is 1.",
+    help="Exit with 1 for a finding of this severity or worse.",
 )
 _MARGIN = " " * (max(len(severity.word) for severity in Severity) + 2)
 

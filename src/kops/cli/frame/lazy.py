@@ -100,6 +100,11 @@ def suggest(ctx: click.Context, name: str, known: list[str]) -> None:
     if near:
         raise click.UsageError(f"No such command {name!r}. Did you mean {near[0]!r}?", ctx)
     root = ctx.find_root()
+    if isinstance(ctx.command, click.Group) and ctx.command is not root.command:
+        verbs_here = {verb: command for verb in known if (command := ctx.command.get_command(ctx, verb))}
+        with_option = [verb for verb, command in verbs_here.items() if any(f"--{name}" in option.opts for option in command.params)]
+        if len(with_option) == 1:  # an option of all verbs, such as --context, is not a verb's own
+            raise click.UsageError(f"No such command {name!r}. Did you mean '{ctx.command_path} {with_option[0]} --{name}'?", ctx)
     if isinstance(root.command, LazyGroup):
         verbs = root.command.verbs(root)
         near = difflib.get_close_matches(name, verbs, n=1)

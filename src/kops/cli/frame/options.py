@@ -35,13 +35,13 @@ def _shared(*names: str, **attributes: Any) -> Callable[[], click.Option]:
 SHARED_OPTIONS: tuple[Callable[[], click.Option], ...] = (
     _shared("-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="Format of stdout. [default: table]"),
     _shared("-c", "--context", metavar="NAME", help="Context to use; see `kops context list`."),
-    _shared("-B", "--bootstrap-server", "bootstrap_server", metavar="HOST:PORT", help="Brokers, in place of the context's."),
+    _shared("-B", "--bootstrap-server", "bootstrap_server", metavar="HOST:PORT", help="Brokers to use instead of the context's."),
     _shared("-X", "--property", "properties", metavar="KEY=VALUE", multiple=True, help="A client property; repeatable."),
     _shared("--command-config", metavar="FILE", help="A Java client.properties, as Apache's tools take it."),
     _shared("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Time limit of one request. [default: 30]"),
     _shared("-q", "--quiet", is_flag=True, help="No progress or notes on stderr."),
-    _shared("-v", "--verbose", is_flag=True, help="The client's own log on stderr."),
-    _shared("--debug", is_flag=True, help="A traceback with every error."),
+    _shared("-v", "--verbose", is_flag=True, help="Show the client library's log on stderr."),
+    _shared("--debug", is_flag=True, help="Show a traceback with every error."),
 )
 
 
@@ -58,12 +58,12 @@ def mutation(command: F) -> F:
     """Add ``--dry-run``, ``--yes``, ``--confirm`` and ``--plan-out``; the command gets them as ``approval``."""
 
     @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
-    @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+    @click.option("-y", "--yes", is_flag=True, help="Apply the plan without asking.")
     @click.option(
         "--confirm",
         metavar="NAME",
         multiple=True,
-        help="Name what is deleted or replaced, and the context where it is protected, in place of typing it; repeatable.",
+        help="Confirm by name instead of at the prompt: what is deleted or replaced, or a protected context; repeatable.",
     )
     @click.option(
         "--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan for `kops apply FILE`; change nothing."
@@ -81,13 +81,13 @@ isolation_option = click.option(
     type=click.Choice(["read_committed", "read_uncommitted"]),
     default="read_committed",
     show_default=True,
-    help="Whether to leave out aborted and open transactions.",
+    help="read_committed leaves out aborted and open transactions.",
 )
 on_error_option = click.option(
     "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
 )
 take_over_option = click.option(
-    "--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID."
+    "--take-over", is_flag=True, help="Also resume an entry that another machine left open; asks to confirm its HOST:PID."
 )
 """Of the verbs that act on an entry of the journal."""
 

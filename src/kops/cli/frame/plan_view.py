@@ -13,8 +13,8 @@ from kops.core.visible import visible
 from kops.output.table import as_columns, cell, table_of, write_table
 
 COLUMNS = ("target", "action", "before", "after", "reason")
-MOVING = ("offsets.move", "offsets.move_many")
-"""Operations whose items are offsets: by how much each moves is shown."""
+MOVING = "offsets.move"
+"""The operation whose items are offsets: by how much each moves is shown."""
 NAMES_IN_ONE_BLOCK = 12
 MOST_ITEMS = 200
 """More items than a person reads: what sums them up is shown in their place."""
@@ -30,7 +30,7 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
         return _overview(plan.items, limit, terminal=terminal)
     items = plan.items if limit is None else plan.items[:limit]
     parts: list[str] = []
-    moving = plan.operation in MOVING
+    moving = plan.operation == MOVING
     for has_parts, some in groupby(items, key=_has_parts):
         run = list(some)
         parts.extend(_blocks(run) if has_parts else [_lines_of(*table_rows(run, delta=moving), terminal=terminal)])

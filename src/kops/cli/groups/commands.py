@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 WATCH_INTERVAL = "2s"
-_ISOLATION = "Where lag ends: at the high watermark, or where an open transaction begins. [default: read_uncommitted]"
+_ISOLATION = "Measure lag up to the high watermark, or up to the first open transaction. [default: read_uncommitted]"
 _TIME = "Read the age of the first unread records, and open transactions. [default: up to 2,000 partitions]"
 
 
@@ -32,7 +32,7 @@ def _named(command: F) -> F:
 
     @click.argument("names", metavar="GROUP...", nargs=-1)
     @click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
-    @click.option("--all-groups", is_flag=True, help="Every group, as Apache's tools take it: '*'.")
+    @click.option("--all-groups", is_flag=True, help="Every group, as in Apache's tools; the same as '*'.")
     @regex_option
     @wraps(command)
     def wrapped(*args: Any, names: tuple[str, ...], group_options: tuple[str, ...], all_groups: bool, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ def group() -> None:
 @regex_option
 @click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as empty or stable; repeatable.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, help="Only classic, consumer, streams, share or connect; repeatable.")
-@click.option("--all", "own", is_flag=True, help="Also the groups in which kops notes how far replays and redrives came.")
+@click.option("--all", "own", is_flag=True, help="Include the groups in which kops records the progress of replays and redrives.")
 @click.pass_obj
 def list_groups(
     session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...], own: bool
@@ -107,13 +107,19 @@ def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> int:
 
 @group.command("lag")
 @_named
-@click.option("--by", type=click.Choice(["partition", "topic", "group"]), default="partition", show_default=True, help="Sum the lag up.")
+@click.option(
+    "--by",
+    type=click.Choice(["partition", "topic", "group"]),
+    default="partition",
+    show_default=True,
+    help="Show a row per partition, or the sum per topic or group.",
+)
 @click.option("--isolation", type=click.Choice(["read_uncommitted", "read_committed"]), default="read_uncommitted", help=_ISOLATION)
 @click.option("--time/--no-time", "times", default=None, help=_TIME)
 @click.option("--within", metavar="DURATION", help="Also show what retention will delete unread within this time, such as 1h.")
-@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="Exit 1 when a partition (or what --by sums up) lags more.")
-@click.option("--max-time", metavar="DURATION", help="Exit 1 when one is behind for longer, such as 5m.")
-@click.option("--watch", metavar="[INTERVAL]", is_flag=False, flag_value=WATCH_INTERVAL, help="Look again and again, until Ctrl-C. [2s]")
+@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="Exit with 1 if a row (see --by) lags by more.")
+@click.option("--max-time", metavar="DURATION", help="Exit with 1 if a row is behind for longer, such as 5m.")
+@click.option("--watch", metavar="[INTERVAL]", is_flag=False, flag_value=WATCH_INTERVAL, help="Repeat at this interval until Ctrl-C. [2s]")
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="End --watch after N polls.")
 @click.pass_obj
 def lag(session: Session, /, **options: Any) -> int:

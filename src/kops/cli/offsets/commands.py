@@ -28,15 +28,15 @@ group.add_command(reset)
 @group.command("history")
 @group_argument
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
-@click.option("--at", metavar="TIME", help="Where each partition stood at a time such as @-1h or @2026-11-20T14:05.")
-@click.option("--since", metavar="TIME", help="Only what was committed then or later: @-1h, 14:45 (local time).")
-@click.option("--jumps", is_flag=True, help="Only commits that tools made, such as resets, and deletions.")
+@click.option("--at", metavar="TIME", help="Show each partition's offset at a time such as @-1h or @2026-11-20T14:05.")
+@click.option("--since", metavar="TIME", help="Only commits from this time on: @-1h, 14:45 (local time).")
+@click.option("--jumps", is_flag=True, help="Only commits made by tools, such as resets, and deletions.")
 @click.pass_obj
 def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str | None, since: str | None, jumps: bool) -> None:
-    """Show where a group stood, and when.
+    """Show the past commits of a group.
 
-    Every commit that the cluster still knows, from __consumer_offsets. That topic is compacted: how far back it goes depends on the
-    brokers' log cleaner. `kops offsets reset GROUP --all-topics --to-history TIME` goes back to where the group stood.
+    Reads every commit that is left in __consumer_offsets. That topic is compacted: how far back it goes depends on the brokers' log
+    cleaner. `kops offsets reset GROUP --all-topics --to-history TIME` goes back to where the group stood.
     """
     from kops.operations.offsets.history import history_rows, history_time
 
@@ -62,9 +62,9 @@ def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str
 @mutation
 @click.pass_obj
 def delete(session: Session, *, group_id: str, topics: tuple[str, ...], regex: bool, approval: Approval) -> int:
-    """Delete offsets of topics that a group left.
+    """Delete a group's offsets in topics that it no longer reads.
 
-    The group may have members, as long as none reads the topic. `kops undo` puts the offsets back.
+    The group may have members, as long as none reads the topic. `kops undo` restores the offsets.
     """
     from kops.operations.offsets.delete import plan_delete
 
@@ -80,8 +80,8 @@ def delete(session: Session, *, group_id: str, topics: tuple[str, ...], regex: b
 def edit(session: Session, *, group_id: str, topics: tuple[str, ...], wait_empty: str | None, approval: Approval) -> int:
     """Change a group's offsets in your editor: $VISUAL, or $EDITOR.
 
-    What you changed is a plan like any other: shown, approved, read back. A file that was not changed does nothing, and one that cannot be
-    read names the line and does nothing either.
+    Your changes become a plan: shown, approved, read back. An unchanged file does nothing; a file with an error is refused, naming the
+    line.
     """
     from kops.operations.offsets.edit import plan_edit, sheet_of
 
@@ -98,7 +98,9 @@ def edit(session: Session, *, group_id: str, topics: tuple[str, ...], wait_empty
 @click.argument("target", metavar="[TO_GROUP]", required=False)
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these, or 'orders-*'; repeatable.")
 @click.option("--rename", "renames", metavar="TOPIC=OTHER", multiple=True, help="Copy to another topic; repeatable.")
-@click.option("--by", type=click.Choice(["offset", "time"]), default="offset", show_default=True, help="Same offsets, or times.")
+@click.option(
+    "--by", type=click.Choice(["offset", "time"]), default="offset", show_default=True, help="Copy the offsets, or look them up by time."
+)
 @move_options
 @click.pass_obj
 def copy(
@@ -113,10 +115,10 @@ def copy(
     wait_empty: str | None,
     approval: Approval,
 ) -> int:
-    """Put a group where another group stands.
+    """Copy committed offsets to another group or topic.
 
-    `kops offsets copy billing billing-v2 --new-group` makes a copy. With --rename, and TO_GROUP or without it, offsets of a topic go to
-    another one, such as that of a mirror or of a recreated topic; --by time finds the first record that is as old as the one that would be
+    `kops offsets copy billing billing-v2 --new-group` copies them to a new group. --rename copies them to another topic, such as a mirror's
+    or a recreated one, with or without TO_GROUP. --by time looks up the first record at or after the time of the record that GROUP would
     read next.
     """
     from kops.operations.offsets.copy import parse_renames, plan_copy
@@ -154,7 +156,7 @@ def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
 @group.command("export")
 @click.argument("names", metavar="GROUP...", nargs=-1, required=True)
 @regex_option
-@click.option("--with-group", is_flag=True, help="Write the group in the first column, also for a single one.")
+@click.option("--with-group", is_flag=True, help="Write the group in the first column, even for a single group.")
 @click.pass_obj
 def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group: bool) -> int:
     """Write committed offsets as the CSV of Apache's --export.
@@ -188,11 +190,11 @@ def seek(
 ) -> int:
     """Move partitions of a group to exact positions.
 
-    A position is an offset (orders:0=1200), a step on (orders:0=+1), start, end, or a time (orders=@-1h).
+    A position is an offset (orders:0=1200), a step forward (orders:0=+1), start, end, or a time (orders=@-1h).
     An offset that the log does not have is refused.
 
-    `orders:0=skip:1` reads the log and goes behind the next record that the group would read: what compaction removed, transaction
-    markers and aborted records have offsets too, and a step counts them.
+    `orders:0=skip:1` reads the log and moves past the next record that the group would read. A step such as +1 counts offsets; compacted
+    records, transaction markers and aborted records have offsets too.
     """
     from kops.operations.offsets.reset import plan_seek
 

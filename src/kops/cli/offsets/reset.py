@@ -55,8 +55,8 @@ class OrderedOptionsCommand(Command):
 @click.option("--to", metavar="POSITION", multiple=True, help="start, end, current, an offset, or a time such as @-1h.")
 @click.option("--to-earliest", count=True, help="To the log start.")
 @click.option("--to-latest", count=True, help="To the log end.")
-@click.option("--to-current", count=True, help="Stay; partitions without a commit go to the log end.")
-@click.option("--to-offset", type=int, multiple=True, metavar="OFFSET", help="To one offset, or the nearest that the log has.")
+@click.option("--to-current", count=True, help="Keep the offset; partitions without a commit go to the log end.")
+@click.option("--to-offset", type=int, multiple=True, metavar="OFFSET", help="To this offset, or the nearest in the log.")
 @click.option(
     "--to-datetime",
     metavar="TIME",
@@ -65,14 +65,14 @@ class OrderedOptionsCommand(Command):
 )
 @click.option("--by-duration", metavar="DURATION", multiple=True, help="To the first record of the last PnDTnHnMnS, or 6h.")
 @click.option("--shift-by", type=int, multiple=True, metavar="N", help="By N offsets forwards, or backwards if negative.")
-@click.option("--to-history", metavar="TIME", multiple=True, help="To where it stood at a time such as @-1h, see `kops offsets history`.")
+@click.option("--to-history", metavar="TIME", multiple=True, help="To the offset at a time such as @-1h, see `kops offsets history`.")
 @click.option(
     "--from-file",
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
-    help="To what a file says: an export as CSV or JSON, or a list of positions.",
+    help="To the offsets in a file: an export as CSV or JSON, or a list of positions.",
 )
-@click.option("--execute", is_flag=True, help="As in Apache's tools. The plan is shown and approved all the same.")
+@click.option("--execute", is_flag=True, help="Accepted as in Apache's tools; the plan is still shown and must be approved.")
 @move_options
 @click.pass_context
 def reset(
@@ -90,14 +90,14 @@ def reset(
     approval: Approval,
     **given: Any,
 ) -> int:
-    """Move groups, with the flags of Apache's tools.
+    """Move the committed offsets of groups, with the flags of Apache's tools.
 
-    Offsets that the log does not have become the nearest that it has; a time after the last record is the log end.
+    An offset outside the log becomes the nearest inside it; a time after the last record means the log end.
 
-    GROUPs and topics may be globs. A pattern matches topics that a group has committed, and moves no group in topics that it has not;
-    groups with members that a pattern finds are left alone, reported, and make the exit code 6.
+    GROUPs and topics may be globs. A pattern matches only topics that a group has committed. Groups with members that match a pattern are
+    skipped and reported (exit code 6).
 
-    Each strategy is for the --topic before it, a single one for all: `--topic a --to-earliest --topic b --to @-1h`.
+    Each strategy applies to the --topic options before it, a single one to all: `--topic a --to-earliest --topic b --to @-1h`.
     A file of positions is a YAML or JSON list of group (optional), topic, partitions (optional) and position.
     """
     from kops.operations.offsets.reset import Scope, plan_resets

@@ -33,7 +33,7 @@ def group() -> None:
     type=click.Choice(["distributed", "standalone"]),
     is_flag=False,
     flag_value="distributed",
-    help="Also Kafka Connect, fetched the first time: distributed workers, or one standalone worker. Without a value: distributed.",
+    help="Also run Kafka Connect, fetched the first time: distributed workers, or one standalone worker. Without a value: distributed.",
 )
 @click.option("--workers", type=click.IntRange(1, 5), metavar="N", help="How many Connect workers; implies --connect. [default: 1]")
 @click.option(
@@ -43,7 +43,7 @@ def group() -> None:
     multiple=True,
     help="A directory of Connect plugin directories, in addition to `kops connect plugins add`; repeatable.",
 )
-@click.option("--registry", is_flag=True, help="Also a schema registry with Confluent's API; fetched the first time.")
+@click.option("--registry", is_flag=True, help="Also run a schema registry with Confluent's API, fetched the first time.")
 @click.option("--new-ports", is_flag=True, help="Use new free ports.")
 @click.option(
     "--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Use these jars instead of the cache."
@@ -124,7 +124,7 @@ def status(session: Session, *, name: str) -> int:
 @click.option("--broker", type=int, metavar="N", help="Only this broker's.")
 @click.option("--worker", type=int, metavar="N", help="Only this Connect worker's.")
 @click.option("--registry", is_flag=True, help="Only the schema registry's.")
-@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many of the last lines of each.")
+@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="Show this many of the last lines of each.")
 @click.pass_obj
 def logs(session: Session, *, name: str, follow: bool, broker: int | None, worker: int | None, registry: bool, lines: int) -> None:
     """Show the logs of the brokers, Connect workers and registry."""

@@ -32,7 +32,7 @@ def capture(
     properties_file: str | None,
     within: str,
 ) -> None:
-    """See a Kafka Streams program as it is: stores, topics, settings.
+    """Record the stores, topics and settings of a Kafka Streams program.
 
     Starts COMMAND, whatever it is, with a Java agent in JAVA_TOOL_OPTIONS, and ends it where it constructs KafkaStreams: no record is
     consumed, nothing is produced. What the program itself does before that, it does: give it settings with which that is harmless.

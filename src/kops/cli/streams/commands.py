@@ -21,7 +21,7 @@ SHOWN = 5
 def group() -> None:
     """Kafka Streams applications: list, describe, reset, capture.
 
-    They are seen from outside, by their groups and topics: nothing joins a group, and no rebalance is caused. `capture` starts a program.
+    kops sees them from outside, by their groups and topics: it joins no group and causes no rebalance. Only `capture` starts a program.
     """
 
 
@@ -177,7 +177,7 @@ def _render_differences(session: Session, rows: list[dict[str, Any]] | None) -> 
 @click.option("--to", metavar="POSITION", help="start, end, an offset, or a time such as @-1h. [default: start]")
 @click.option("--to-earliest", is_flag=True, help="To the log start.")
 @click.option("--to-latest", is_flag=True, help="To the log end.")
-@click.option("--to-offset", type=int, metavar="OFFSET", help="To one offset, or the nearest that the log has.")
+@click.option("--to-offset", type=int, metavar="OFFSET", help="To this offset, or the nearest in the log.")
 @click.option("--to-datetime", metavar="TIME", help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss.")
 @click.option("--by-duration", metavar="DURATION", help="To the first record of the last PnDTnHnMnS, or 6h.")
 @click.option("--shift-by", type=int, metavar="N", help="By N offsets forwards, or backwards if negative.")
@@ -190,7 +190,13 @@ def _render_differences(session: Session, rows: list[dict[str, Any]] | None) -> 
     multiple=True,
     help="Delete these only; repeatable, or with commas. [default: all that belong to it]",
 )
-@click.option("--output-topic", "output_topics", metavar="TOPIC", multiple=True, help="A topic that it writes, to see who reads it.")
+@click.option(
+    "--output-topic",
+    "output_topics",
+    metavar="TOPIC",
+    multiple=True,
+    help="A topic that the application writes; the plan shows who reads it.",
+)
 @click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
 @click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for all instances to stop, such as 60s.")
 @mutation

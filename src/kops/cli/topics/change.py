@@ -30,7 +30,7 @@ OWNED = "topics that the files own (owns: [shop-*]) and do not declare"
     "--expire", metavar="DURATION", help="Delete records after 7d, 12h, 30m, P7D; with --compacted cleanup.policy=compact,delete."
 )
 @click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A topic setting, such as retention.ms=7d; repeatable.")
-@click.option("--like", metavar="TOPIC", help="Partitions, replication factor and settings of this topic, where not given.")
+@click.option("--like", metavar="TOPIC", help="Copy partitions, replication factor and settings of this topic where not given.")
 @click.option("--if-not-exists", is_flag=True, help="Leave topics that exist as they are.")
 @mutation
 @click.pass_obj
@@ -46,7 +46,7 @@ def create(
     approval: Approval,
     **given: Any,
 ) -> int:
-    """Create topics, all alike.
+    """Create topics, all with the same settings.
 
     The plan shows the settings that they get, the brokers' defaults included, and warns about unsafe ones.
     """
@@ -82,7 +82,7 @@ def alter(
     remove: tuple[str, ...],
     approval: Approval,
 ) -> int:
-    """Change settings of topics; those that are not named stay.
+    """Change settings of topics; settings that are not named stay as they are.
 
     The plan shows old and new values, and warns about records that go at once and who has yet to read them. Undo restores
     the values, "not set" too, and cannot bring records back.
@@ -114,7 +114,7 @@ def add_partitions(
 ) -> int:
     """Add partitions to topics. This cannot be undone.
 
-    Records of a key go elsewhere from then on, which breaks compacted topics and Kafka Streams applications.
+    Keys map to other partitions from then on, which breaks compacted topics and Kafka Streams applications.
     """
     from kops.operations.topics.requests import plan_add_partitions
 
@@ -126,7 +126,7 @@ def add_partitions(
 @click.argument("patterns", metavar="[TOPIC[:PARTITIONS]]...", nargs=-1)
 @topic_option
 @regex_option
-@click.option("--to", metavar="POSITION", help="Where the logs are to start: an offset, a time such as @-1d, or end for all.")
+@click.option("--to", metavar="POSITION", help="The new log start: an offset, a time such as @-1d, or end to delete all.")
 @click.option(
     "--offset-json-file",
     "file",
@@ -148,7 +148,7 @@ def truncate(
 ) -> int:
     """Delete the oldest records of partitions, for good.
 
-    Records below the position go; an offset that a log does not have becomes the nearest that it has. Partitions are
+    Records below the position are deleted; an offset outside the log becomes the nearest inside it. Partitions are
     named like orders, orders:0 or 'orders-*:0,3-5'. To approve, the topic's name is typed (--confirm NAME).
     """
     from kops.operations.topics.truncate import plan_truncate, plan_truncate_by_file
@@ -166,7 +166,7 @@ def truncate(
 @click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
 @topic_option
 @regex_option
-@click.option("--if-exists", is_flag=True, help="Leave out names that do not exist.")
+@click.option("--if-exists", is_flag=True, help="Skip names that do not exist.")
 @mutation
 @click.pass_obj
 def delete(

@@ -33,16 +33,16 @@ READER_COLUMNS = ("group", "committed", "active")
 @group.command("list")
 @click.argument("patterns", metavar="[NAME_OR_GLOB]...", nargs=-1)
 @regex_option
-@click.option("--internal", is_flag=True, help="The brokers' own topics too.")
-@click.option("-l", "--long", is_flag=True, help="Settings, sizes and numbers of offsets too.")
+@click.option("--internal", is_flag=True, help="Include the brokers' own topics.")
+@click.option("-l", "--long", is_flag=True, help="Show settings, sizes and numbers of offsets too.")
 @click.option(
-    "--sort", type=click.Choice(["name", "size", "offsets", "partitions"]), default="name", help="Order; by size and by offsets imply -l."
+    "--sort", type=click.Choice(["name", "size", "offsets", "partitions"]), default="name", help="Sort order; size and offsets imply -l."
 )
 @click.pass_obj
 def list_(session: Session, /, *, patterns: tuple[str, ...], regex: bool, internal: bool, long: bool, sort: str) -> int:
     """List topics: all of them, or those that names and globs match.
 
-    A size is that of the leaders' logs; offsets are counted from log start to log end, and some may have no record.
+    Size is that of the leaders' logs. Offsets are counted from log start to log end; some may have no record.
     """
     from kops.core.errors import ExitCode
     from kops.operations.topics.listing import LONG_SETTINGS, MEASURED, list_topics, select
@@ -71,14 +71,14 @@ def _time_kept(milliseconds: int | None) -> str | None:
 @click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
 @topic_option
 @regex_option
-@click.option("--all-settings", is_flag=True, help="Kafka's defaults too.")
-@click.option("--brief", is_flag=True, help="Without sizes and readers, for which every broker and group is asked.")
+@click.option("--all-settings", is_flag=True, help="Show settings that have Kafka's defaults too.")
+@click.option("--brief", is_flag=True, help="Leave out sizes and readers, which need a request to every broker and group.")
 @click.pass_obj
 def describe(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, all_settings: bool, brief: bool) -> int:
     """Show everything about topics.
 
-    Partitions with leaders, replicas and sizes; the settings that are not Kafka's defaults; for compacted topics what
-    governs compaction; the groups that read them.
+    Partitions with leaders, replicas and sizes; the settings that are not Kafka's defaults; for compacted topics, the settings that govern
+    compaction; the groups that read them.
     """
     from kops.core.errors import ExitCode
     from kops.operations.topics.describe import describe_bodies

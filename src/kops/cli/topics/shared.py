@@ -10,7 +10,7 @@ from kops.cli.frame.lazy import Group
 from kops.core.errors import UsageProblem
 
 topic_option = click.option("--topic", "more", metavar="NAME", multiple=True, help="A name, as Apache's tools take it.")
-streams_option = click.option("--allow-streams", is_flag=True, help="Also topics of Kafka Streams applications, which break.")
+streams_option = click.option("--allow-streams", is_flag=True, help="Allow topics of Kafka Streams applications, which break.")
 
 
 @click.group(cls=Group)

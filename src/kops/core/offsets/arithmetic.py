@@ -102,12 +102,12 @@ class Landing:
 
 
 @dataclass(frozen=True)
-class Target:
+class NewOffset:
     offset: int
     reason: str = ""
 
 
-def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bounds, landing: Landing | None = None) -> Target:
+def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bounds, landing: Landing | None = None) -> NewOffset:
     """Return the offset that a strategy gives one partition, and why.
 
     :param committed: None if the group has no commit for the partition
@@ -115,42 +115,42 @@ def resolve(strategy: Strategy, committed: CommittedOffset | None, bounds: Bound
     :raises UsageProblem: if the strategy gives no offset here
     """
     if isinstance(strategy, ToEarliest):
-        return Target(bounds.log_start_offset, "log start")
+        return NewOffset(bounds.log_start_offset, "log start")
     if isinstance(strategy, ToLatest):
-        return Target(bounds.log_end_offset, "log end")
+        return NewOffset(bounds.log_end_offset, "log end")
     if isinstance(strategy, ToTime):
         return _at(strategy.milliseconds, landing, bounds)
     if isinstance(strategy, ToOffset):
         return _within(strategy.offset, bounds, strategy.reason, exact=strategy.exact)
     if isinstance(strategy, ToCurrent):
-        return Target(bounds.log_end_offset, "no commit yet: log end") if committed is None else Target(committed.offset, "as it is")
+        return NewOffset(bounds.log_end_offset, "no commit yet: log end") if committed is None else NewOffset(committed.offset, "as it is")
     if committed is None:
         raise UsageProblem("there is no committed offset to shift from", hint="name only partitions with commits, or another strategy")
     sign = "+" if strategy.count >= 0 else "-"
     return _within(committed.offset + strategy.count, bounds, f"{committed.offset} {sign} {abs(strategy.count)}", exact=strategy.exact)
 
 
-def _at(milliseconds: int, landing: Landing | None, bounds: Bounds) -> Target:
+def _at(milliseconds: int, landing: Landing | None, bounds: Bounds) -> NewOffset:
     time = time_text(milliseconds)
     if landing is None:
-        return Target(bounds.log_end_offset, f"{'empty' if bounds.empty else f'no record at or after {time}'}: log end")
+        return NewOffset(bounds.log_end_offset, f"{'empty' if bounds.empty else f'no record at or after {time}'}: log end")
     if landing.offset < bounds.log_start_offset:
-        return Target(bounds.log_start_offset, f"the first record at or after {time} is deleted: log start")
+        return NewOffset(bounds.log_start_offset, f"the first record at or after {time} is deleted: log start")
     if landing.looked is None:
-        return Target(landing.offset, f"where Kafka finds {time}: of {time_text(landing.timestamp)}")
+        return NewOffset(landing.offset, f"where Kafka finds {time}: of {time_text(landing.timestamp)}")
     if landing.record is None:
-        return Target(landing.offset, f"no record at or after {time}: a transaction marker, and no record up to {landing.until}")
+        return NewOffset(landing.offset, f"no record at or after {time}: a transaction marker, and no record up to {landing.until}")
     offset, found = landing.record
     own = "without a timestamp" if found is None else f"of {time_text(found)}"
     if offset > landing.offset:
-        return Target(landing.offset, f"a transaction marker is there at or after {time}: the next record, {offset}, is {own}")
-    return Target(landing.offset, f"first record at or after {time}{'' if found == milliseconds else f': {own}'}")
+        return NewOffset(landing.offset, f"a transaction marker is there at or after {time}: the next record, {offset}, is {own}")
+    return NewOffset(landing.offset, f"first record at or after {time}{'' if found == milliseconds else f': {own}'}")
 
 
-def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:
+def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> NewOffset:
     """Clamp an offset to the log, or refuse it if ``exact``."""
     if bounds.log_start_offset <= offset <= bounds.log_end_offset:
-        return Target(offset, reason)
+        return NewOffset(offset, reason)
     where = "below the log start" if offset < bounds.log_start_offset else "past the log end"
     nearest = bounds.log_start_offset if offset < bounds.log_start_offset else bounds.log_end_offset
     if exact:
@@ -158,7 +158,7 @@ def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:
         raise UsageProblem(
             f"offset {offset} is {where}: the log has {has}", hint="`kops offsets reset --to-offset N` takes the nearest one"
         )
-    return Target(nearest, f"{reason} = {offset} is {where}: clamped" if reason else f"{offset} is {where}: clamped")
+    return NewOffset(nearest, f"{reason} = {offset} is {where}: clamped" if reason else f"{offset} is {where}: clamped")
 
 
 class Lag(NamedTuple):

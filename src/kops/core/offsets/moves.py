@@ -1,6 +1,6 @@
 """Moves of groups in columns: a plan of 300 groups of 1,000 partitions fits into memory, and is compared column by column.
 
-The items of a plan for many groups are derived from its moves when they are read. Pure.
+The items of a plan are derived from its moves when they are read. Pure.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TopicMoves:
     """The change of a group's offsets in one topic.
 
     :param reasons: one per partition, or a single one for all
-    :param whole: write every partition, even one whose offset stays the same, because its metadata changes
+    :param rewritten: partitions to be written even if their offset stays the same, because their metadata changes
     """
 
     topic: str
@@ -57,22 +57,25 @@ class TopicMoves:
     before: Column
     after: Column
     reasons: tuple[str, ...] = ("",)
-    whole: bool = False
+    rewritten: frozenset[int] = frozenset()
 
     @property
     def changed(self) -> int:
         """How many partitions move."""
-        return len(self.partitions) if self.whole else sum(map(ne, self.before.offsets, self.after.offsets))
+        return len(self.places()) if self.rewritten else sum(map(ne, self.before.offsets, self.after.offsets))
 
     def pairs(self) -> Iterator[tuple[int, int | None, int | None]]:
         """Yield partition, offset before and offset after for those that move."""
-        columns = zip(self.partitions, self.before.offsets, self.after.offsets, strict=True)
-        return columns if self.whole else ((partition, before, after) for partition, before, after in columns if before != after)
+        rewritten, columns = self.rewritten, zip(self.partitions, self.before.offsets, self.after.offsets, strict=True)
+        return ((at, before, after) for at, before, after in columns if before != after or at in rewritten)
 
     def places(self) -> list[int]:
         """Places in the columns of the partitions that move."""
-        count = range(len(self.partitions))
-        return [at for at in count if self.whole or self.before.offsets[at] != self.after.offsets[at]]
+        columns = enumerate(zip(self.partitions, self.before.offsets, self.after.offsets, strict=True))
+        return [at for at, (partition, before, after) in columns if before != after or partition in self.rewritten]
+
+    def reason(self, at: int) -> str:
+        return self.reasons[at] if len(self.reasons) == len(self.partitions) else self.reasons[0]
 
     def writes(self, *, inverse: bool = False) -> dict[TopicPartition, CommittedOffset | None]:
         """Return what to commit for the partitions that move (None: delete the commit), or with ``inverse`` what was committed before."""
@@ -84,7 +87,7 @@ class TopicMoves:
         alike = len(self.reasons) != len(self.partitions)
         reasons = self.reasons if alike else tuple(self.reasons[at] for at in places)
         before, after = self.before.some(places, partitions), self.after.some(places, partitions)
-        return TopicMoves(self.topic, partitions, before, after, reasons, self.whole)
+        return TopicMoves(self.topic, partitions, before, after, reasons, self.rewritten.intersection(partitions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class GroupMoves:
 
 
 class MoveItems(DerivedItems):
-    """The items of the moves of groups: ``billing orders:0``."""
+    """The items of the moves of groups: ``billing orders:0``, or ``orders:0`` in a plan about one group."""
 
     def __init__(self, groups: Sequence[GroupMoves]) -> None:
         self.groups = groups
@@ -164,14 +167,11 @@ def group_moves(
     state: str,
     wanted: Mapping[TopicPartition, tuple[CommittedOffset | None, str]],
     current: Mapping[TopicPartition, CommittedOffset | None],
-    *,
-    whole: bool = False,
 ) -> GroupMoves:
     """Return the moves for a plan about a single group.
 
     :param wanted: for each partition what to commit (None: delete the commit), and why
     :param current: the current commits
-    :param whole: see ``TopicMoves``
     """
     topics = []
     for topic, some in groupby(sorted(wanted), attrgetter("topic")):
@@ -179,7 +179,7 @@ def group_moves(
         before = _column({place.partition: current.get(place) for place in places})
         after = _column({place.partition: wanted[place][0] for place in places})
         reasons = tuple(wanted[place][1] for place in places)
-        topics.append(TopicMoves(topic, tuple(place.partition for place in places), before, after, reasons, whole))
+        topics.append(TopicMoves(topic, tuple(place.partition for place in places), before, after, reasons))
     return GroupMoves(group, state, tuple(topics), alone=True)
 
 
@@ -193,7 +193,7 @@ def _column(commits: Mapping[int, CommittedOffset | None]) -> Column:
 def _items(prefix: str, topic: TopicMoves) -> Iterator[Item]:
     reasons = topic.reasons if len(topic.reasons) == len(topic.partitions) else repeat(topic.reasons[0])
     for partition, before, after, reason in zip(topic.partitions, topic.before.offsets, topic.after.offsets, reasons, strict=False):
-        if before == after:
+        if before == after and partition not in topic.rewritten:
             yield Item(f"{prefix}{partition}", "none", before, after, reason or "already there")
         else:
             action = "delete" if after is None else "commit" if before is None else "move"

@@ -137,7 +137,7 @@ def _says_to_table(fields: Fields) -> bool:
         raise fields.wrong("aggregate", "does not go with to_table", "toTable() keeps the last value of a key, and a null value deletes it")
     for name in ("value", "as"):
         if not given and fields.body.get(name) is not None:
-            raise fields.wrong(name, "only means something with to_table: true", "what is aggregated goes into aggregate")
+            raise fields.wrong(name, "only means something with to_table: true", "put this expression under `aggregate`")
     return given
 
 

@@ -129,7 +129,7 @@ class Remedy(str, Enum):
 
 
 @dataclass(frozen=True)
-class Difference:
+class TopicDifference:
     """One difference between a topic and its declaration.
 
     :param field: ``partitions``, ``replication_factor``, a setting by Kafka's name; empty for a whole topic
@@ -145,7 +145,9 @@ class Difference:
     note: str = ""
 
 
-def compare(declared: DeclaredTopic, topic: Topic | None, settings: Mapping[str, Setting], *, reset: bool = False) -> Iterator[Difference]:
+def compare(
+    declared: DeclaredTopic, topic: Topic | None, settings: Mapping[str, Setting], *, reset: bool = False
+) -> Iterator[TopicDifference]:
     """Yield the differences of one topic.
 
     :param topic: None if it does not exist
@@ -153,22 +155,22 @@ def compare(declared: DeclaredTopic, topic: Topic | None, settings: Mapping[str,
     """
     name = declared.name
     if topic is None:
-        yield Difference(name, "", None, None, Remedy.CREATE)
+        yield TopicDifference(name, "", None, None, Remedy.CREATE)
         return
     actual = len(topic.partitions)
     if declared.partitions is not None and declared.partitions != actual:
         grows = declared.partitions > actual
         note = "" if grows else "Kafka cannot shrink"
-        yield Difference(name, "partitions", actual, declared.partitions, Remedy.GROW if grows else Remedy.NONE, note)
+        yield TopicDifference(name, "partitions", actual, declared.partitions, Remedy.GROW if grows else Remedy.NONE, note)
     if declared.replication_factor not in (None, topic.replication_factor):
         note = "needs reassignment"
-        yield Difference(name, "replication_factor", topic.replication_factor, declared.replication_factor, Remedy.NONE, note)
+        yield TopicDifference(name, "replication_factor", topic.replication_factor, declared.replication_factor, Remedy.NONE, note)
     own = own_settings(settings)
     for key, value in declared.settings.items():
         if not same_value(key, value, own.get(key)):
             found = settings.get(key)
             note = "" if found is None else _NOTES.get(found.source, "the brokers' default")
-            yield Difference(name, key, found.value if found else None, value, Remedy.ALTER, note)
+            yield TopicDifference(name, key, found.value if found else None, value, Remedy.ALTER, note)
     for key, value in own.items():
         if key not in declared.settings and "throttled" not in key:  # these belong to a reassignment in progress
-            yield Difference(name, key, value, None, Remedy.RESET if reset else Remedy.LEAVE)
+            yield TopicDifference(name, key, value, None, Remedy.RESET if reset else Remedy.LEAVE)

@@ -12,7 +12,7 @@ from typing import Any
 
 from kops.core.errors import AuthenticationFailed, AuthorizationFailed, KopsError, NotFound, OperationFailed, StateMoved, TimedOut
 from kops.core.secret_shapes import without_login
-from kops.gateways.http import Answer, Shape, conforming
+from kops.gateways.http import HttpAnswer, Shape, conforming
 
 _LONGEST_BODY = 120
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _METHOD, _CONFLICT, _BAD, _REDIRECT = 401, 403, 404, 405, 409, 400, 300
@@ -37,7 +37,7 @@ class RetryLater(Exception):
         self.refused = refused
 
 
-def body_of(url: str, answer: Answer) -> Any:
+def body_of(url: str, answer: HttpAnswer) -> Any:
     """Return the JSON of an answer; None if it is empty.
 
     :param url: without credentials
@@ -69,7 +69,7 @@ def _is_connects(body: Any) -> bool:
     return isinstance(body, dict) and "error_code" in body and "message" in body
 
 
-def _json(answer: Answer) -> tuple[Any, bool]:
+def _json(answer: HttpAnswer) -> tuple[Any, bool]:
     if not answer.content:
         return None, True
     try:
@@ -102,7 +102,7 @@ def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exce
     return known.get(status, OperationFailed(f"Connect at {url} answers {status}: {message}", **details))
 
 
-def short_message(answer: Answer) -> str:
+def short_message(answer: HttpAnswer) -> str:
     """Return the message of an answer on one short line: Connect's message, the title of a page, or its first words."""
     body, is_json = _json(answer)
     if is_json and isinstance(body, dict) and isinstance(body.get("message"), str):

@@ -16,7 +16,7 @@ from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
 from kops.core.permit import ALWAYS, Permit
 from kops.core.secret_shapes import without_login
 from kops.gateways.connect.answers import RetryLater, body_of
-from kops.gateways.http import Answer, AnswerTooLarge, exchange
+from kops.gateways.http import AnswerTooLarge, HttpAnswer, exchange
 
 _JSON = {"Accept": "application/json"}
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
@@ -100,7 +100,7 @@ class Workers:
                 return url, found
         raise last
 
-    def _send(self, method: str, url: str, path: str, given: Mapping[str, Any], *, repeatable: bool) -> Answer:
+    def _send(self, method: str, url: str, path: str, given: Mapping[str, Any], *, repeatable: bool) -> HttpAnswer:
         """Send one request.
 
         :param given: for ``requests``
@@ -135,7 +135,7 @@ class Workers:
         return answer
 
 
-def is_foreign(answer: Answer) -> bool:
+def is_foreign(answer: HttpAnswer) -> bool:
     """Whether something other than a worker answered: a proxy's error page, a login page, another service."""
     kind = answer.headers.get("Content-Type", "")
     return bool(answer.content) and "json" not in kind and answer.status_code not in (401, 403)

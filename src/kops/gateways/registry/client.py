@@ -22,7 +22,7 @@ from kops.core.errors import (
 )
 from kops.core.schemas.models import LATEST, RegisteredSchema
 from kops.core.secret_shapes import without_login
-from kops.gateways.http import Answer, AnswerTooLarge, Shape, conforming, exchange
+from kops.gateways.http import AnswerTooLarge, HttpAnswer, Shape, conforming, exchange
 
 if TYPE_CHECKING:
     import requests
@@ -67,7 +67,7 @@ class SchemaRegistry:
 
     @property
     def shown_url(self) -> str:
-        return shown_login_free(self._url)
+        return without_credentials(self._url)
 
     def schema(self, schema_id: int) -> RegisteredSchema:
         """Return a schema with all its references.
@@ -133,7 +133,7 @@ class SchemaRegistry:
             found = None
         if answer.is_redirect:
             # A redirected DELETE would become a GET, whose answer says nothing about the deletion.
-            there = shown_login_free(str(answer.headers.get("Location", "")))
+            there = without_credentials(str(answer.headers.get("Location", "")))
             raise OperationFailed(f"the schema registry at {self.shown_url} points to {there}", hint="set registry_url to where it is")
         if answer.status_code != _OK:
             raise self._error(answer.status_code, found, what)
@@ -144,7 +144,7 @@ class SchemaRegistry:
         except TypeError as wrong:
             raise self._unusual(answer.status_code, what, f" in an unexpected format: {wrong}") from wrong
 
-    def _answer(self, method: str, url: str, settings: Mapping[str, Any]) -> Answer:
+    def _answer(self, method: str, url: str, settings: Mapping[str, Any]) -> HttpAnswer:
         """Return the first answer that is not a passing failure, or the last one, within the time that a request may take."""
         deadline = time.monotonic() + self._settings["timeout"]
         for wait in (*_WAITS, None):
@@ -190,7 +190,7 @@ class SchemaRegistry:
         return OperationFailed(text, hint="is registry_url its API?")
 
 
-def sent(session: requests.Session, method: str, url: str, shown_url: str, settings: Mapping[str, Any]) -> Answer:
+def sent(session: requests.Session, method: str, url: str, shown_url: str, settings: Mapping[str, Any]) -> HttpAnswer:
     """Send a request to a registry; return its answer, whatever that is.
 
     :param shown_url: the registry's address, for errors
@@ -218,6 +218,6 @@ def subject_path(subject: str) -> str:
     return f"/subjects/{path_segment(subject, 'subject')}"
 
 
-def shown_login_free(url: str) -> str:
+def without_credentials(url: str) -> str:
     """Return an address without any credentials and query."""
     return without_login(url).split("?", 1)[0]

@@ -18,8 +18,8 @@ from kops.core.bounded_json import bounded_json
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.schemas.read_only import judge_request
 from kops.core.streams.registries import Origin
-from kops.gateways.http import Answer
-from kops.gateways.registry.client import ACCEPT, sent, shown_login_free
+from kops.gateways.http import HttpAnswer
+from kops.gateways.registry.client import ACCEPT, sent, without_credentials
 
 _ASKED = (
     "Accept",
@@ -92,7 +92,7 @@ class ReadOnlyRegistry:
                 hint="if a schema is missing there, such as one that was deleted, register it first: kops schemas register",
             )
 
-    def sent(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def sent(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
         """Pass a request on; return the registry's answer.
 
         :raises KopsError: when there is none
@@ -113,7 +113,7 @@ class ReadOnlyRegistry:
             )
             self.failed(OperationFailed(f"the schema registry at {url} refused the program ({answer.status_code})", hint=hint))
         if answer.is_redirect:
-            there = shown_login_free(str(answer.headers.get("Location", "")))
+            there = without_credentials(str(answer.headers.get("Location", "")))
             self.failed(OperationFailed(f"the schema registry at {url} points to {there}", hint="name that one in the program's settings"))
         return answer
 

@@ -15,7 +15,7 @@ from typing import Any
 from kops.formats.batches.encode import Columns, columns_of, encode, split
 from kops.formats.batches.header import HEADER_BYTES
 from kops.gateways.wire.connections import PATIENCE_SECONDS, REQUEST_MILLISECONDS, Patience, await_quota, connected, is_passing, patiently
-from kops.gateways.wire.producer import Answer, IdempotentProducer, answers_of, later_sequence
+from kops.gateways.wire.producer import IdempotentProducer, ProduceAnswer, answers_of, later_sequence
 
 REQUEST_RECORDS = 200_000
 """Records collected before they are sent: larger batches are cheaper to write, and to read ever after."""
@@ -25,7 +25,7 @@ _RETRY_SECONDS = 0.1
 
 
 @dataclass
-class Report:
+class WriteReport:
     written: int = 0
     failed: int = 0
     error: str | None = None
@@ -41,7 +41,7 @@ class _Batch:
         return int(self.columns.sizes.sum()) + HEADER_BYTES
 
 
-def write_batches(batches: Iterator[Any], topic: str, settings: Mapping[str, Any]) -> dict[int, Report]:
+def write_batches(batches: Iterator[Any], topic: str, settings: Mapping[str, Any]) -> dict[int, WriteReport]:
     """Write Arrow batches (partition, key, value, timestamp) and return the outcome by partition.
 
     :param settings: librdkafka's
@@ -69,7 +69,7 @@ class BatchProducer(IdempotentProducer):
     def __init__(self, topic: str, settings: Mapping[str, Any]) -> None:
         super().__init__(connected(settings))
         self.topic = topic
-        self.reports: dict[int, Report] = {}
+        self.reports: dict[int, WriteReport] = {}
         self._request_bytes = REQUEST_BYTES
         self._held = 0.0
         self._become(patiently(self._identify, wait=_RETRY_SECONDS))
@@ -110,9 +110,9 @@ class BatchProducer(IdempotentProducer):
                 time.sleep(_RETRY_SECONDS)
                 self._refresh(self.topic)
 
-    def _settle(self, pending: dict[int, list[_Batch]], number: int, answer: Answer) -> None:
+    def _settle(self, pending: dict[int, list[_Batch]], number: int, answer: ProduceAnswer) -> None:
         """Process one answer: the batch is written, retried, retried in halves, or rejected."""
-        queue, report = pending[number], self.reports.setdefault(number, Report())
+        queue, report = pending[number], self.reports.setdefault(number, WriteReport())
         batch = queue[0]
         if answer.error is None:
             report.written += len(batch.columns)
@@ -130,12 +130,12 @@ class BatchProducer(IdempotentProducer):
 
     def _refused(self, number: int, columns: Columns) -> bool:
         """Count records for a partition that rejected one before: its sequence is broken, so nothing more is sent there."""
-        report = self.reports.setdefault(number, Report())
+        report = self.reports.setdefault(number, WriteReport())
         if report.error is not None:
             report.failed += len(columns)
         return report.error is not None
 
-    def _send(self, batches: Mapping[int, _Batch]) -> dict[int, Answer]:
+    def _send(self, batches: Mapping[int, _Batch]) -> dict[int, ProduceAnswer]:
         """Send batches to the leaders of their partitions; partitions without an answer are left out."""
         from kafka.errors import KafkaError
 
@@ -144,7 +144,7 @@ class BatchProducer(IdempotentProducer):
             leader = self._leader(self.topic, number)
             if leader is not None:
                 leaders.setdefault(leader, []).append(number)
-        answers: dict[int, Answer] = {}
+        answers: dict[int, ProduceAnswer] = {}
         for leader, numbers in leaders.items():
             for some in _requests({number: batches[number] for number in numbers}, self._request_bytes):
                 self._held += await_quota(self._client, leader)
@@ -158,7 +158,7 @@ class BatchProducer(IdempotentProducer):
                     break
         return answers
 
-    def _ask(self, leader: int, batches: Mapping[int, _Batch]) -> dict[int, Answer]:
+    def _ask(self, leader: int, batches: Mapping[int, _Batch]) -> dict[int, ProduceAnswer]:
         encoded = {number: encode(batch.columns, replace(self._identity, sequence=batch.sequence)) for number, batch in batches.items()}
         return answers_of(
             self._client.send_and_receive(leader, self._produce_request(self.topic, encoded), timeout_ms=REQUEST_MILLISECONDS)

@@ -25,7 +25,7 @@ _WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProduceAnswer:
     """A broker's answer about a batch.
 
     :param error: one of ``kafka.errors``; None if the batch is written, now or when it was first sent
@@ -45,16 +45,16 @@ class Answer:
         return self.text or str(self.error.description)
 
 
-def answers_of(response: Any) -> dict[int, Answer]:
+def answers_of(response: Any) -> dict[int, ProduceAnswer]:
     """Return the answers about the batches of a Produce request to one topic, by partition."""
     return {one.index: _answer(one.error_code, getattr(one, "error_message", None)) for one in response.responses[0].partition_responses}
 
 
-def _answer(code: int, text: str | None) -> Answer:
+def _answer(code: int, text: str | None) -> ProduceAnswer:
     from kafka.errors import for_code
 
     error = for_code(code) if code else None
-    return Answer() if error is None or error.message == _WRITTEN_ALREADY else Answer(error, text)
+    return ProduceAnswer() if error is None or error.message == _WRITTEN_ALREADY else ProduceAnswer(error, text)
 
 
 def later_sequence(sequence: int, records: int) -> int:

@@ -16,7 +16,7 @@ from kops.formats.batches.header import Producer
 from kops.gateways.wire import transaction_requests as requests
 from kops.gateways.wire.connections import PATIENCE_SECONDS, REQUEST_MILLISECONDS, Patience, await_quota, connected, patiently
 from kops.gateways.wire.kafka_python import request_class
-from kops.gateways.wire.producer import Answer, IdempotentProducer, answers_of
+from kops.gateways.wire.producer import IdempotentProducer, ProduceAnswer, answers_of
 from kops.gateways.wire.transaction_requests import Names, Position
 
 _RETRY_SECONDS = 0.02
@@ -45,7 +45,7 @@ class RefusedBatch(Exception):
     :ivar too_large: whether it may accept the batch in parts
     """
 
-    def __init__(self, topic: str, partition: int, answer: Answer) -> None:
+    def __init__(self, topic: str, partition: int, answer: ProduceAnswer) -> None:
         super().__init__(f"{topic}:{partition}: {answer.reason}")
         self.too_large = answer.is_too_large
 

@@ -24,7 +24,7 @@ FILE, MANIFESTS, RECORDS = "manifest.json", "manifests", "records"
 
 
 @dataclass(frozen=True)
-class Place:
+class ArchivePlace:
     """The location of an archive.
 
     :param path: absolute, or a URI
@@ -108,23 +108,23 @@ class Place:
             )
 
 
-def place_of(path: str) -> Place:
+def place_of(path: str) -> ArchivePlace:
     """Return the location that a path or URI names.
 
     :raises UsageProblem: when the folder could not be created
     """
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path):
         scheme, rest = path.split(":", 1)
-        return Place(f"{scheme}://{rest.removeprefix('//').rstrip('/')}")
+        return ArchivePlace(f"{scheme}://{rest.removeprefix('//').rstrip('/')}")
     folder = Path(path).absolute()
     if not folder.exists() and not folder.parent.is_dir():
         raise UsageProblem(f"there is no folder {folder.parent}", hint="make it first")
     if folder.exists() and not folder.is_dir():
         raise UsageProblem(f"{folder} is not a folder", hint="name a new one, or one that `kops replay archive` made")
-    return Place(str(folder))
+    return ArchivePlace(str(folder))
 
 
-def refuse_others(place: Place) -> None:
+def refuse_others(place: ArchivePlace) -> None:
     """Refuse to begin an archive in a folder that has other contents.
 
     :raises UsageProblem: when it has

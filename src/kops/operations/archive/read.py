@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import NotFound, Refused
 from kops.operations.archive.manifest import Archive, archive_of_json, held_json
-from kops.operations.archive.place import Place, place_of
+from kops.operations.archive.place import ArchivePlace, place_of
 from kops.operations.engine.spark import Engine
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _ADDED = ("records", "tombstones", "with_headers", "high", "low")
 
 
-def read_archive_of(engine: Engine, place: Place) -> Archive | None:
+def read_archive_of(engine: Engine, place: ArchivePlace) -> Archive | None:
     body = place.read(engine)
     return None if body is None else archive_of_json(body, place.path)
 
 
-def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
+def open_archive(engine: Engine, path: str) -> tuple[ArchivePlace, Archive]:
     """Return an existing archive.
 
     :raises NotFound: when there is none
@@ -36,11 +36,11 @@ def runs_of(archive: Archive) -> list[str]:
     return [run.name for run in archive.runs if run.contents]
 
 
-def paths_of(place: Place, archive: Archive) -> tuple[str, ...]:
+def paths_of(place: ArchivePlace, archive: Archive) -> tuple[str, ...]:
     return tuple(place.records(run) for run in runs_of(archive))
 
 
-def rows_compared(engine: Engine, place: Place, archive: Archive) -> DataFrame | None:
+def rows_compared(engine: Engine, place: ArchivePlace, archive: Archive) -> DataFrame | None:
     """Read an archive once, and return its rows; None when it has none.
 
     :raises Refused: when its contents differ from its manifest

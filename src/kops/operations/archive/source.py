@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordSource:
     """Where records come from."""
 
     connection: Connection
@@ -51,18 +51,18 @@ class Range:
         return sum(found.end - found.start for found in self.ranges.values())
 
 
-def source_of(services: Services, context: str | None) -> Source:
+def source_of(services: Services, context: str | None) -> RecordSource:
     """Return the source of a context.
 
     :raises ConfigError: when there is no such context
     """
     if context is None:
-        return Source(services.connection, services.kafka)
+        return RecordSource(services.connection, services.kafka)
     from kops.config.load import resolve
 
     environ = {name: value for name, value in os.environ.items() if not name.startswith("KOPS_")}
     connection = resolve(services.directories, environ, context=context)
-    return Source(connection, Kafka(connection))
+    return RecordSource(connection, Kafka(connection))
 
 
 def settings_of(connection: Connection, what: str) -> dict[str, str]:
@@ -85,7 +85,13 @@ def settings_of(connection: Connection, what: str) -> dict[str, str]:
 
 
 def range_of(
-    services: Services, source: Source, text: str, span: str | None = None, *, from_group: str | None = None, until_group: str | None = None
+    services: Services,
+    source: RecordSource,
+    text: str,
+    span: str | None = None,
+    *,
+    from_group: str | None = None,
+    until_group: str | None = None,
 ) -> Range:
     """Decide which offsets are read: at most up to where everything is committed now.
 
@@ -140,7 +146,7 @@ def where_times_are(engine: Engine, settings: Mapping[str, str], found: Range) -
     return replace(found, ranges={**found.ranges, **ranges}, notes=(*found.notes, said)), windows
 
 
-def _committed(source: Source, group: str | None, partitions: tuple[TopicPartition, ...]) -> dict[TopicPartition, int]:
+def _committed(source: RecordSource, group: str | None, partitions: tuple[TopicPartition, ...]) -> dict[TopicPartition, int]:
     if group is None:
         return {}
     found = source.kafka.groups.committed([group])[group]
@@ -151,14 +157,14 @@ def _committed(source: Source, group: str | None, partitions: tuple[TopicPartiti
     return offsets
 
 
-def has_older(source: Source, found: Range, milliseconds: int) -> bool:
+def has_older(source: RecordSource, found: Range, milliseconds: int) -> bool:
     """Whether the range of a partition begins with records before a time."""
     places = [TopicPartition(found.topic, number) for number, some in found.ranges.items() if not some.empty]
     first = source.kafka.offsets.at_time(places, milliseconds) if places else {}
     return any((at := first[place]) is None or at > found.ranges[place.partition].start for place in places)
 
 
-def refuse_lost_records(source: Source, topic: str, starts: Mapping[int, int]) -> None:
+def refuse_lost_records(source: RecordSource, topic: str, starts: Mapping[int, int]) -> None:
     """Refuse when records that are still to be sent are no longer in the log."""
     bounds: Mapping[TopicPartition, Bounds] = source.kafka.offsets.bounds(TopicPartition(topic, number) for number in starts)
     for place, bound in bounds.items():

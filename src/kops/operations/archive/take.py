@@ -17,7 +17,7 @@ from kops.core.selection import parse_selection
 from kops.core.times import ANY_TIME, time_text, to_milliseconds
 from kops.core.topics.settings import own_settings
 from kops.operations.archive.manifest import Archive, Run, archive_json, held_json
-from kops.operations.archive.place import Place, place_of, refuse_others
+from kops.operations.archive.place import ArchivePlace, place_of, refuse_others
 from kops.operations.archive.read import read_archive_of
 from kops.operations.archive.source import Range, range_of, settings_of, source_of, where_times_are
 from kops.operations.engine.spark import Engine, start_engine
@@ -105,7 +105,9 @@ def _current(services: Services, topic: str, before: Archive | None, by: str | N
                 hint="use a separate folder for each topic",
             )
         if before.topic_id != described.topic_id:
-            raise Refused(f"{topic} was deleted and recreated since it was archived: its offsets are others", hint="begin a new archive")
+            raise Refused(
+                f"{topic} was deleted and recreated since it was archived: its offsets no longer match", hint="begin a new archive"
+            )
         if by not in (None, before.by):
             raise Refused(f"the archive is by {before.by}", hint=f"leave --by out, or begin a new archive by {by}")
     own = own_settings(services.kafka.topics.settings([topic])[topic])
@@ -151,7 +153,9 @@ def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[di
     return ranges, notes
 
 
-def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[str, str], ranges: Mapping[int, tuple[int, int]]) -> Run:
+def _written(
+    engine: Engine, place: ArchivePlace, archive: Archive, settings: Mapping[str, str], ranges: Mapping[int, tuple[int, int]]
+) -> Run:
     """Write a run's records, which no manifest names yet."""
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import read_topic, write_archive

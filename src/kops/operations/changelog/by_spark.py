@@ -19,7 +19,7 @@ from kops.formats.base import Format
 from kops.operations.changelog.check import Check, checker_named, ids_seen, wrong_sql
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import Shape
-from kops.operations.changelog.target import Target
+from kops.operations.changelog.target import FrozenChangelog
 from kops.operations.changelog.view import CompactedView, KeyQuery, RowFilter, Version, Versions, View
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
@@ -38,7 +38,7 @@ class SparkRead:
     """
 
     engine: Engine
-    target: Target
+    target: FrozenChangelog
     ranges: dict[TopicPartition, OffsetRange]
     unstable: dict[TopicPartition, int]
 
@@ -61,7 +61,7 @@ class SparkRead:
             yield
 
 
-def prepare_read(services: Services, engine: Engine, target: Target, partitions: Sequence[int] | None = None) -> SparkRead:
+def prepare_read(services: Services, engine: Engine, target: FrozenChangelog, partitions: Sequence[int] | None = None) -> SparkRead:
     """Return some partitions as Spark is to read them; it would wait in vain for uncommitted records."""
     ranges = target.ranges_of(partitions)
     services.progress.step(f"reading {target.topic} with Spark")

@@ -13,7 +13,7 @@ from kops.formats.streams import detection, session_keys, suppression, window_ke
 from kops.formats.streams import store_types as types
 from kops.formats.streams.detection import NAMED, Guess
 from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, SUPPRESSED_SESSIONS, SUPPRESSED_WINDOWS, Layout
-from kops.operations.changelog.target import Target
+from kops.operations.changelog.target import FrozenChangelog
 from kops.operations.engine.state_files import read_state_file
 from kops.operations.services import Services
 
@@ -52,11 +52,11 @@ class Detection:
         return f"read as {name}, a guess of {self.guess.confidence} confidence{other}: {reasons} (--type names another)"
 
 
-def detect(services: Services, target: Target, named: str | None) -> Detection:
+def detect(services: Services, target: FrozenChangelog, named: str | None) -> Detection:
     return detect_by(target, samples(services, {target.topic: target}).get(target.topic, []), named)
 
 
-def detect_by(target: Target, records: Sequence[Record], named: str | None) -> Detection:
+def detect_by(target: FrozenChangelog, records: Sequence[Record], named: str | None) -> Detection:
     settings = {name: setting.value or "" for name, setting in target.settings.items()}
     type_name = types.SUPPRESS if named in (SUPPRESSED_WINDOWS, SUPPRESSED_SESSIONS) else named
     guess = detection.detect(target.topic, settings, records, named=type_name)
@@ -70,7 +70,7 @@ def detect_by(target: Target, records: Sequence[Record], named: str | None) -> D
     return Detection(layout, guess, size, tuple(records))
 
 
-def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Record]]:
+def samples(services: Services, targets: dict[str, FrozenChangelog]) -> dict[str, list[Record]]:
     """Return the newest records of some topics, all read at once."""
     ranges: dict[TopicPartition, OffsetRange] = {}
     partitions = PARTITIONS if len(targets) < MANY else 1

@@ -15,8 +15,8 @@ from kops.core.times import Times
 from kops.formats.base import Format, readable_text
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.rows import Answer, NamedFormats, SkippedRecords, choose_format, choose_shape, key_bytes, rows_of
-from kops.operations.changelog.target import Target
+from kops.operations.changelog.rows import NamedFormats, NotedRows, SkippedRecords, choose_format, choose_shape, key_bytes, rows_of
+from kops.operations.changelog.target import FrozenChangelog
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, KeyQuery, Version, Versions, compacted, require_times
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def seek(
-    target: Target, detected: Detection, typed: str, named: NamedFormats, *, everywhere: bool, windows: Times
+    target: FrozenChangelog, detected: Detection, typed: str, named: NamedFormats, *, everywhere: bool, windows: Times
 ) -> tuple[KeyQuery, NamedFormats]:
     """Return what to look for, and the formats that were given or, for the key, detected.
 
@@ -52,7 +52,7 @@ def _seen_format(detected: Detection, typed: str) -> Format:
 
 
 def read_versions(
-    services: Services, target: Target, layout: Layout, query: KeyQuery, *, limit: int | None = None, engine: Engine | None = None
+    services: Services, target: FrozenChangelog, layout: Layout, query: KeyQuery, *, limit: int | None = None, engine: Engine | None = None
 ) -> Versions:
     """Read a key's partitions and return every record of it.
 
@@ -111,7 +111,7 @@ def current(versions: Iterable[Version], layout: Layout) -> list[Record]:
     return list(latest)
 
 
-def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> Answer:
+def get(target: FrozenChangelog, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> NotedRows:
     """Return the live records of a key.
 
     :raises NotFound: when there is none, with the partitions that were read and up to where
@@ -125,10 +125,12 @@ def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions
     usual = partition_for(query.key, target.partitions)
     if places != [usual]:
         notes.append(f"note: {query.shown} is in partition {', '.join(map(str, places))}; murmur2 of the key gives {usual}")
-    return Answer(rows, [*notes, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
+    return NotedRows(rows, [*notes, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
 
 
-def history(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> Answer:
+def history(
+    target: FrozenChangelog, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool
+) -> NotedRows:
     if not versions.found:
         raise _not_there(target, query, versions, [])
     gaps = {(version.record.partition, version.record.offset): version.missing_before for version in versions.found}
@@ -137,7 +139,7 @@ def history(target: Target, detected: Detection, query: KeyQuery, versions: Vers
     tombstones = sum(row["tombstone"] for row in rows)
     summary = f"{target.topic}: {counted(len(rows), 'version')} of {query.shown}, {counted(tombstones, 'tombstone')}; {_read(versions)}"
     gone = [f"note: {sentence}" for sentence in _gone(versions)]
-    return Answer(rows, [summary, *notes, *gone, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
+    return NotedRows(rows, [summary, *notes, *gone, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
 
 
 def _shown(records: Sequence[Record], detected: Detection, named: NamedFormats, *, skip: bool) -> tuple[list[dict[str, Any]], list[str]]:
@@ -168,7 +170,7 @@ def _read(versions: Versions) -> str:
     return ", ".join(f"partition {place.partition} was read up to offset {wanted.end:,}" for place, wanted in versions.read.items())
 
 
-def _not_there(target: Target, query: KeyQuery, versions: Versions, records: Sequence[Record]) -> NotFound:
+def _not_there(target: FrozenChangelog, query: KeyQuery, versions: Versions, records: Sequence[Record]) -> NotFound:
     read = _read(versions)
     last = max(records, key=lambda record: record.offset, default=None)
     details = {"topic": target.topic, "key": query.shown, "read_up_to": {str(p.partition): r.end for p, r in versions.read.items()}}
@@ -185,7 +187,7 @@ def _not_there(target: Target, query: KeyQuery, versions: Versions, records: Seq
     return NotFound(f"{query.shown} is not in {target.topic}{why}; {read}", hint=f"see whether --key is its format{elsewhere}", **details)
 
 
-def _too_many(target: Target, query: KeyQuery, count: int) -> Refused:
+def _too_many(target: FrozenChangelog, query: KeyQuery, count: int) -> Refused:
     return Refused(
         f"the versions of {query.shown} do not fit in memory: the first {count:,} take {MOST_BYTES >> 20:,} MiB already",
         hint="--limit keeps the newest only",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.findings import counted
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.rows import NamedFormats, Shape, SkippedRecords, choose_shape, rows_of
-from kops.operations.changelog.target import Target
+from kops.operations.changelog.target import FrozenChangelog
 from kops.operations.changelog.view import CompactedView, RowFilter, misplaced, misplaced_note, read_view, require_times, warnings_of
 from kops.operations.services import Services
 
@@ -42,7 +42,7 @@ class ChangelogInspection:
 @contextmanager
 def inspecting(
     services: Services,
-    target: Target,
+    target: FrozenChangelog,
     detected: Detection,
     wanted: RowFilter,
     *,

@@ -13,8 +13,8 @@ from kops.core.streams.topics import ADDED_MS, REPARTITION_SETTINGS, doubts, is_
 from kops.core.topics.settings import POLICY, RETENTION, own_settings, readable_value, same_value
 from kops.formats.streams.detection import Guess
 from kops.operations.changelog.detect import detect_by, samples
-from kops.operations.changelog.rows import Answer
-from kops.operations.changelog.target import Target, frozen
+from kops.operations.changelog.rows import NotedRows
+from kops.operations.changelog.target import FrozenChangelog, frozen
 from kops.operations.groups.matching import similar
 from kops.operations.services import Services
 
@@ -38,7 +38,7 @@ _BY_TYPE: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Difference:
+class SettingDifference:
     """A setting that Kafka Streams would have set to another value, or not at all.
 
     :param expected: the value, ``>=`` before the least, ``|`` between several; None: it sets none, and the topic has one of its own
@@ -60,15 +60,15 @@ class Difference:
         return f"{self.name} is {has}; Kafka Streams sets {f'at least {wanted}' if least != self.expected else wanted}"
 
 
-def differences(store_type: str, settings: Mapping[str, Setting]) -> list[Difference]:
+def differences(store_type: str, settings: Mapping[str, Setting]) -> list[SettingDifference]:
     expected = _BY_TYPE.get(store_type, _COMPACTED)
     found = []
     for name, wanted in expected.items():
         setting = settings.get(name)
         value = setting.value if setting is not None else None
         if not _fits(name, value, wanted):
-            found.append(Difference(name, value, wanted))
-    added = [Difference(name, value, None) for name, value in own_settings(settings).items() if name not in expected]
+            found.append(SettingDifference(name, value, wanted))
+    added = [SettingDifference(name, value, None) for name, value in own_settings(settings).items() if name not in expected]
     return [*found, *added]
 
 
@@ -84,7 +84,7 @@ there are closed segments and the first record is at the log start; all may be i
 """
 
 
-def list_changelogs(services: Services, application: str | None) -> Answer:
+def list_changelogs(services: Services, application: str | None) -> NotedRows:
     """Return the internal topics of an application, or of all applications when None: a row per topic.
 
     :raises NotFound: when no topic is named as an internal topic of the application
@@ -101,9 +101,9 @@ def list_changelogs(services: Services, application: str | None) -> Answer:
     rows = [_row(target, owners[name], found) for name, target in targets.items()]
     notes += found.problems
     for row in rows:
-        notes += [f"note: {row['topic']}, read as {row['type']}: {Difference(**each)}" for each in row["differences"]]
+        notes += [f"note: {row['topic']}, read as {row['type']}: {SettingDifference(**each)}" for each in row["differences"]]
     rows.sort(key=lambda row: (row["application"] is None, row["application"] or "", row["kind"] != "changelog", row["topic"]))
-    return Answer(rows, notes)
+    return NotedRows(rows, notes)
 
 
 def _group_ids(services: Services) -> tuple[list[str], list[str]]:
@@ -147,7 +147,7 @@ class _Facts:
     problems: list[str]
 
     @classmethod
-    def of(cls, services: Services, targets: Mapping[str, Target]) -> _Facts:
+    def of(cls, services: Services, targets: Mapping[str, FrozenChangelog]) -> _Facts:
         found = samples(services, dict(targets))
         guesses = {name: detect_by(target, found.get(name, []), None).guess for name, target in targets.items()}
         places = [place for target in targets.values() for place in target.ranges]
@@ -168,7 +168,7 @@ def _sizes(services: Services, places: Sequence[TopicPartition]) -> tuple[dict[T
     return {place: max(replicas.values()) for place, replicas in sizes_by_replica(log_dirs).items() if replicas}, problems
 
 
-def _row(target: Target, owner: str | None, found: _Facts) -> dict[str, Any]:
+def _row(target: FrozenChangelog, owner: str | None, found: _Facts) -> dict[str, Any]:
     guess = found.guesses[target.topic]
     sizes = [found.sizes.get(place) for place in target.ranges]
     known = [size for size in sizes if size is not None]
@@ -201,7 +201,7 @@ def _row(target: Target, owner: str | None, found: _Facts) -> dict[str, Any]:
     }
 
 
-def _cleaning(target: Target, found: _Facts) -> str:
+def _cleaning(target: FrozenChangelog, found: _Facts) -> str:
     if "compact" not in target.setting("cleanup.policy"):
         return OFF
     if not target.offsets:

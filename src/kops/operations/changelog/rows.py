@@ -20,7 +20,7 @@ _LAST = ("value", "value_encoding", "headers", "tombstone")
 
 
 @dataclass(frozen=True)
-class Answer:
+class NotedRows:
     """Rows, and sentences about them."""
 
     rows: list[dict[str, Any]]

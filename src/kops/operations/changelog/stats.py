@@ -14,7 +14,7 @@ from kops.operations.changelog.check import Check, checker
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import NamedFormats, Shape, choose_shape
-from kops.operations.changelog.target import Target
+from kops.operations.changelog.target import FrozenChangelog
 from kops.operations.changelog.view import MOST_BYTES, count_misplaced, misplaced_note, of_settings, too_much
 from kops.operations.services import Services
 
@@ -44,7 +44,7 @@ class _Tally:
     bad: list[BadRecord] = field(default_factory=list)
 
 
-def count(services: Services, target: Target, shape: Shape, engine: Engine | None = None) -> Stats:
+def count(services: Services, target: FrozenChangelog, shape: Shape, engine: Engine | None = None) -> Stats:
     """Read the chosen partitions and count.
 
     :param engine: Spark; None to count in this process
@@ -139,7 +139,7 @@ def shape_for(detected: Detection, named: NamedFormats) -> tuple[Shape, str]:
     return shape, sentence.replace("shown as", "taken as")
 
 
-def body_of(target: Target, detected: Detection, shape: Shape, stats: Stats) -> dict[str, Any]:
+def body_of(target: FrozenChangelog, detected: Detection, shape: Shape, stats: Stats) -> dict[str, Any]:
     return {
         "topic": target.topic,
         "type": detected.layout.name,
@@ -153,7 +153,7 @@ def body_of(target: Target, detected: Detection, shape: Shape, stats: Stats) -> 
     }
 
 
-def notes_of(target: Target, detected: Detection, stats: Stats) -> list[str]:
+def notes_of(target: FrozenChangelog, detected: Detection, stats: Stats) -> list[str]:
     """Return what the numbers show, one sentence each."""
     found = of_settings(target, detected.layout)
     counts = total(stats.partitions.values())

@@ -14,7 +14,7 @@ from kops.operations.services import Services
 
 
 @dataclass(frozen=True)
-class Target:
+class FrozenChangelog:
     """A changelog topic, frozen: records written after it was looked up do not count.
 
     :param partitions: number of partitions of the topic
@@ -44,7 +44,7 @@ class Target:
         return value_of(self.settings, name)
 
 
-def find_target(services: Services, selection: Selection, *, isolation: str) -> Target:
+def find_target(services: Services, selection: Selection, *, isolation: str) -> FrozenChangelog:
     """Return a topic with its settings and bounds as they are now.
 
     :raises UsageProblem: when it has no such partition
@@ -58,7 +58,7 @@ def find_target(services: Services, selection: Selection, *, isolation: str) -> 
     bounds = services.kafka.offsets.bounds(TopicPartition(topic, number) for number in numbers)
     ranges = {partition: OffsetRange(found.log_start_offset, found.log_end_offset) for partition, found in bounds.items()}
     settings = services.kafka.topics.settings([topic])[topic]
-    return Target(topic, len(numbers), settings, ranges, selection.partitions or tuple(numbers), isolation)
+    return FrozenChangelog(topic, len(numbers), settings, ranges, selection.partitions or tuple(numbers), isolation)
 
 
 def _described(services: Services, name: str) -> Topic:
@@ -90,7 +90,7 @@ def changelog_topic(services: Services, application: str, store: str) -> str:
     raise NotFound(f"store {store} of application {application} has no changelog topic {topic}", hint=hint, topics=[topic])
 
 
-def frozen(services: Services, topics: Iterable[str]) -> dict[str, Target]:
+def frozen(services: Services, topics: Iterable[str]) -> dict[str, FrozenChangelog]:
     """Return whole topics, with their settings and bounds as they are now; those deleted meanwhile are left out."""
     settings = services.kafka.topics.settings(topics, missing_ok=True)
     described = services.kafka.topics.existing(settings)
@@ -101,5 +101,5 @@ def frozen(services: Services, topics: Iterable[str]) -> dict[str, Target]:
         logs = {place: bounds[place] for place in topic.places}
         ranges = {place: OffsetRange(log.log_start_offset, log.log_end_offset) for place, log in logs.items() if isinstance(log, Bounds)}
         numbers = tuple(place.partition for place in ranges)
-        found[name] = Target(name, len(topic.partitions), settings[name], ranges, numbers)
+        found[name] = FrozenChangelog(name, len(topic.partitions), settings[name], ranges, numbers)
     return found

@@ -15,7 +15,7 @@ from kops.core.records.models import OffsetRange, Record
 from kops.core.times import Times
 from kops.formats.streams import store_types as types
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.target import Target
+from kops.operations.changelog.target import FrozenChangelog
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 
@@ -65,7 +65,7 @@ class View:
     :param unstable: partitions whose end an open transaction hides, and the offset where it begins
     """
 
-    target: Target
+    target: FrozenChangelog
     layout: Layout
     latest: tuple[Record, ...]
     unkeyed: int
@@ -131,7 +131,7 @@ class KeyQuery:
     windows: Times
 
 
-def read_view(services: Services, target: Target, layout: Layout, wanted: RowFilter) -> View:
+def read_view(services: Services, target: FrozenChangelog, layout: Layout, wanted: RowFilter) -> View:
     """Read the chosen partitions of a changelog. Memory: the last record of each wanted key.
 
     :raises Refused: when that is too much
@@ -183,12 +183,12 @@ def require_times(layout: Layout, windows: Times) -> None:
         raise UsageProblem(f"the keys of a {layout.name} store have no window", hint="leave --window out, or name another --type")
 
 
-def too_much(target: Target, keys: int, hint: str) -> Refused:
+def too_much(target: FrozenChangelog, keys: int, hint: str) -> Refused:
     message = f"{target.topic} does not fit in memory: its first {keys:,} keys take {MOST_BYTES >> 20:,} MiB already"
     return Refused(message, hint=hint.format(target.topic), topic=target.topic, keys=keys)
 
 
-def advice(target: Target) -> str:
+def advice(target: FrozenChangelog) -> str:
     """Return a sentence that recommends Spark for a big topic; empty for others."""
     if target.offsets < ADVISABLE:
         return ""
@@ -209,7 +209,7 @@ def warnings_of(view: View) -> list[str]:
     return [*found, *unstable_notes(view.unstable)]
 
 
-def of_settings(target: Target, layout: Layout) -> list[str]:
+def of_settings(target: FrozenChangelog, layout: Layout) -> list[str]:
     """Return what a topic's settings mean for what is shown of it."""
     policy, topic = target.setting("cleanup.policy"), target.topic
     found = []

@@ -48,7 +48,7 @@ class ConnectorChange:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ConnectorComparison:
     """Declared connectors compared with those on the workers.
 
     :param changes: what would bring them in line
@@ -89,7 +89,7 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
         yield (f"{file}, element {number}" if isinstance(body, list) else str(file)), one
 
 
-def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False) -> Comparison:
+def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False) -> ConnectorComparison:
     """Compare declared connectors with actual ones: one request for all connectors, and one per plugin that differs.
 
     :param prune: also find connectors that the files own and do not declare
@@ -103,7 +103,7 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     declared = {one.name: one for one in declaration.connectors}
     names = [name for name, one in declared.items() if name not in found or own_config(found[name].config) != dict(one.config)]
     names += _undeclared(declaration, list(found)) if prune else []
-    return Comparison(declaration, tuple(_change(services, name, declared.get(name), found.get(name)) for name in names))
+    return ConnectorComparison(declaration, tuple(_change(services, name, declared.get(name), found.get(name)) for name in names))
 
 
 def _change(services: Services, name: str, wanted: DeclaredConnector | None, actual: Connector | None) -> ConnectorChange:
@@ -118,7 +118,7 @@ def _undeclared(declaration: Declaration, names: Sequence[str]) -> list[str]:
     return sorted(names_owned(declaration.owns, names) - declared)
 
 
-def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
+def difference_rows(comparison: ConnectorComparison) -> list[dict[str, Any]]:
     """Return a row per setting that differs, and per connector that does not exist or would be deleted; secrets hidden."""
     rows = []
     for change in comparison.changes:

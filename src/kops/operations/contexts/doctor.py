@@ -30,7 +30,7 @@ MINIMUM_DISK = 2 * 1024**3
 
 
 @dataclass(frozen=True)
-class Check:
+class Requirement:
     """One requirement of kops.
 
     :param status: ok, missing, or optional: absent, but not required or fetched on first use
@@ -44,7 +44,7 @@ class Check:
     hint: str | None = None
 
 
-def examine(services: Services, *, fetch: str | None = None, jars_directory: Path | None = None) -> Iterator[Check]:
+def examine(services: Services, *, fetch: str | None = None, jars_directory: Path | None = None) -> Iterator[Requirement]:
     """Check this machine.
 
     :param fetch: what to fetch if it is not cached, such as ``ALL``; None: nothing
@@ -68,25 +68,25 @@ def examine(services: Services, *, fetch: str | None = None, jars_directory: Pat
     yield _checked("configuration", lambda: _configuration(directories))
 
 
-def _checked(name: str, find: Callable[[], str]) -> Check:
+def _checked(name: str, find: Callable[[], str]) -> Requirement:
     try:
-        return Check(name, OK, find())
+        return Requirement(name, OK, find())
     except KopsError as missing:
-        return Check(name, MISSING, missing.message, missing.hint)
+        return Requirement(name, MISSING, missing.message, missing.hint)
 
 
-def _extra(extra: str) -> Check:
+def _extra(extra: str) -> Requirement:
     """Check an optional part of the installation; it may be missing."""
     name, missing = f"extra {extra}", extras.missing_distributions(extra)
     if missing:
-        return Check(name, OPTIONAL, f"not installed ({', '.join(missing)}); {extras.how_to_add(extra)}")
+        return Requirement(name, OPTIONAL, f"not installed ({', '.join(missing)}); {extras.how_to_add(extra)}")
     versions = {name: _version(name) for name in map(extras.distribution, extras.MODULES[extra])}
     pyspark = versions.get("pyspark", "4.")
     if pyspark[0].isdigit() and not pyspark.startswith("4."):
-        return Check(name, MISSING, f"PySpark {pyspark} is installed, but 4.x is needed", extras.how_to_add(extra))
+        return Requirement(name, MISSING, f"PySpark {pyspark} is installed, but 4.x is needed", extras.how_to_add(extra))
     untested = extras.untested_spark(pyspark)
     found = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return Check(name, OK, f"{found}; {untested}" if untested else found)
+    return Requirement(name, OK, f"{found}; {untested}" if untested else found)
 
 
 def _version(distribution: str) -> str:
@@ -97,24 +97,24 @@ def _version(distribution: str) -> str:
         return "of unknown version"
 
 
-def _with_state(name: str, find: Callable[[], str]) -> Check:
+def _with_state(name: str, find: Callable[[], str]) -> Requirement:
     """Check what is needed only with the extra ``state``, which is not installed."""
     found = _checked(name, find)
-    return found if found.status == OK else Check(name, OPTIONAL, f"needed only with the extra state: {found.found}")
+    return found if found.status == OK else Requirement(name, OPTIONAL, f"needed only with the extra state: {found.found}")
 
 
-def _for_the_sandbox(name: str, find: Callable[[], str]) -> Check:
+def _for_the_sandbox(name: str, find: Callable[[], str]) -> Requirement:
     """Check what is needed only with the extra ``state``, which is not installed, and by ``kops sandbox``."""
     found = _checked(name, find)
-    return found if found.status == OK else Check(name, OPTIONAL, f"needed only by kops sandbox and the extra state: {found.found}")
+    return found if found.status == OK else Requirement(name, OPTIONAL, f"needed only by kops sandbox and the extra state: {found.found}")
 
 
-def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) -> Check:
+def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) -> Requirement:
     """Check an optional requirement; it may be missing unless it was to be fetched."""
     found = _checked(name, find)
     if found.status == OK or needed:
         return found
-    return Check(name, OPTIONAL, f"not fetched yet: kops sandbox up --{what} or kops doctor --fetch {what} fetches it")
+    return Requirement(name, OPTIONAL, f"not fetched yet: kops sandbox up --{what} or kops doctor --fetch {what} fetches it")
 
 
 def _connect(services: Services, fetch: bool, jars_directory: Path | None) -> str:

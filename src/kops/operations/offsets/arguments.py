@@ -1,20 +1,19 @@
-"""The arguments of plans that move offsets, and their JSON: one group by partition, many in columns. Pure."""
+"""The arguments of plans that move offsets, and their JSON, in columns. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from kops.core.models import CommittedOffset, TopicPartition
-from kops.core.offsets.moves import ABSENT, Column, GroupMoves, MoveItems, TopicMoves, group_moves
+from kops.core.errors import UsageProblem
+from kops.core.offsets.moves import Column, GroupMoves, MoveItems, TopicMoves
 from kops.core.plan import Arguments, Json
-from kops.operations.offsets.items import committed_json, committed_of_json
 
 
 @dataclass(frozen=True, slots=True)
 class Moves(Arguments):
-    """The arguments of a plan that moves offsets, as ``offsets.move_many`` writes them.
+    """The arguments of a plan that moves or deletes committed offsets.
 
     :param within_log: refuse to apply the plan if the log no longer has the offsets
     :param delete_groups: groups to delete once they are empty, because the undone plan had created them
@@ -30,62 +29,16 @@ class Moves(Arguments):
 
     @classmethod
     def of_json(cls, body: Json) -> Moves:
+        """Read the arguments back.
+
+        :raises UsageProblem: when they have the format in which a plan of one group was written once
+        """
+        if "write" in body:
+            raise UsageProblem("this kops cannot carry out offsets in the format of this plan", hint="make the plan again")
         return cls(moves_of_json(body["moves"]), body["within_log"], tuple(body.get("delete_groups", ())))
 
-    def items(self) -> MoveItems | None:
+    def items(self) -> MoveItems:
         return MoveItems(self.groups)
-
-
-@dataclass(frozen=True, slots=True)
-class OneMove(Moves):
-    """The moves of one group, as ``offsets.move`` and ``offsets.delete`` write them: by partition, and only partitions that move."""
-
-    @classmethod
-    def of(cls, moves: GroupMoves) -> OneMove:
-        """Return the moves of a group, without the partitions that stay where they are."""
-        topics = tuple(replace(topic.some(places), whole=True) for topic in moves.topics if (places := topic.places()))
-        return cls((replace(moves, topics=topics, alone=True),))
-
-    @property
-    def group(self) -> str:
-        return self.groups[0].group
-
-    @property
-    def write(self) -> dict[TopicPartition, CommittedOffset | None]:
-        """Return what to commit per partition; None: delete the commit."""
-        return self.groups[0].writes()
-
-    @property
-    def prior(self) -> dict[TopicPartition, CommittedOffset | None]:
-        """Return the previous commit per partition; None: there was none."""
-        return self.groups[0].writes(inverse=True)
-
-    def as_json(self) -> Json:
-        body = {
-            "group": self.group,
-            "write": {str(partition): committed_json(committed) for partition, committed in self.write.items()},
-            "prior": {str(partition): committed_json(committed) for partition, committed in self.prior.items()},
-            "new_group": self.groups[0].state == ABSENT,
-            "within_log": self.within_log,
-        }
-        return {**body, "delete_group": True} if self.delete_groups else body
-
-    @classmethod
-    def of_json(cls, body: Json) -> OneMove:
-        """Read the arguments back. The state of an existing group is in the guard of the plan, not here."""
-        group, state = body["group"], ABSENT if body["new_group"] else ""
-        empty = cls((GroupMoves(group, state, alone=True),), body["within_log"], (group,) if body.get("delete_group") else ())
-        return empty.with_commits(committed_of_json(body["write"]), committed_of_json(body["prior"]))
-
-    def with_commits(
-        self, write: Mapping[TopicPartition, CommittedOffset | None], prior: Mapping[TopicPartition, CommittedOffset | None]
-    ) -> OneMove:
-        """Return the moves of the same group with other commits; see ``write`` and ``prior``."""
-        wanted = {partition: (after, "") for partition, after in write.items()}
-        return replace(self, groups=(group_moves(self.group, self.groups[0].state, wanted, prior, whole=True),))
-
-    def items(self) -> None:
-        """Return None: the plan keeps its own items, including those that stay where they are."""
 
 
 def moves_json(groups: Iterable[GroupMoves]) -> list[Json]:
@@ -99,7 +52,13 @@ def moves_of_json(body: Iterable[Mapping[str, Any]]) -> tuple[GroupMoves, ...]:
     """
     same: dict[tuple[int, ...], tuple[int, ...]] = {}
     return tuple(
-        GroupMoves(group["group"], group["state"], tuple(_topic_of_json(topic, same) for topic in group["topics"]), group.get("left", ""))
+        GroupMoves(
+            group["group"],
+            group["state"],
+            tuple(_topic_of_json(topic, same) for topic in group["topics"]),
+            group.get("left", ""),
+            alone=group.get("alone", False),
+        )
         for group in body
     )
 
@@ -112,10 +71,12 @@ def _group_json(group: GroupMoves) -> dict[str, Json]:
             "before": _column_json(topic.before),
             "after": _column_json(topic.after),
             "reasons": topic.reasons,
+            **({"rewritten": sorted(topic.rewritten)} if topic.rewritten else {}),
         }
         for topic in group.topics
     ]
-    return {"group": group.group, "state": group.state, "topics": topics, **({"left": group.left} if group.left else {})}
+    body: dict[str, Json] = {"group": group.group, "state": group.state, "topics": topics}
+    return body | ({"left": group.left} if group.left else {}) | ({"alone": True} if group.alone else {})
 
 
 def _column_json(column: Column) -> dict[str, Json]:
@@ -132,7 +93,8 @@ def _topic_of_json(body: Mapping[str, Any], same: dict[tuple[int, ...], tuple[in
     columns = (_column_of_json(body["before"]), _column_of_json(body["after"]))
     if any(len(column.offsets) != len(partitions) for column in columns):
         raise ValueError(f"the columns of {body['topic']} differ in length")
-    return TopicMoves(body["topic"], same.setdefault(partitions, partitions), *columns, tuple(body["reasons"]))
+    reasons, rewritten = tuple(body["reasons"]), frozenset(body.get("rewritten", ()))
+    return TopicMoves(body["topic"], same.setdefault(partitions, partitions), *columns, reasons, rewritten)
 
 
 def _column_of_json(body: Mapping[str, Any]) -> Column:

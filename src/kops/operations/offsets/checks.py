@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, TimedOut
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.models import Bounds, CommittedOffset, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import ABSENT, Column, GroupMoves, TopicMoves
 from kops.core.plan import ItemResult, Status
 from kops.operations.offsets.items import not_as_written
 from kops.operations.services import Services
+
+_WARNED = 8
+"""Partitions that are warned about one by one."""
 
 Outcome = dict[TopicPartition, KopsError] | KopsError
 """The partitions of a group that could not be committed, with their errors; or one error if none could."""
@@ -56,12 +59,14 @@ def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
 
 
 def as_written(group: GroupMoves, found: GroupOffsets | KopsError) -> bool:
-    return not isinstance(found, KopsError) and all(
-        current_column(found, topic.topic, topic.partitions).offsets == topic.after.offsets for topic in group.topics
-    )
+    """Whether all is as planned, partitions that do not move included; if not, ``wrong_results`` looks at those that move."""
+    if isinstance(found, KopsError):
+        return False
+    now = ((topic.after, current_column(found, topic.topic, topic.partitions)) for topic in group.topics)
+    return all(after.offsets == column.offsets and after.metadata == column.metadata for after, column in now)
 
 
-def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadata: bool) -> Iterator[ItemResult]:
+def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError) -> Iterator[ItemResult]:
     for topic in group.topics:
         prefix = group.prefix(topic.topic)
         for at in topic.places():
@@ -71,7 +76,7 @@ def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadat
                 yield ItemResult(target, Status.UNKNOWN, error=found.as_json())
                 continue
             offset = found.offsets.get(topic.topic, {}).get(partition)
-            text = found.metadata.get(topic.topic, {}).get(partition, "") if metadata else None
+            text = found.metadata.get(topic.topic, {}).get(partition, "")
             actual = None if offset is None else CommittedOffset(offset, text)
             error = not_as_written(target, topic.after.committed(at, partition), actual)
             if error is not None:
@@ -90,7 +95,17 @@ def strayed_partitions(group: GroupMoves, found: GroupOffsets) -> list[TopicPart
 
 def remaining_moves(topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
     """Return the moves that an interrupted plan has left to do: from the current commits."""
-    return replace(topic, before=current_column(found, topic.topic, topic.partitions), whole=False)
+    now = current_column(found, topic.topic, topic.partitions)
+    return replace(topic, before=now, rewritten=_with_other_metadata(topic, now, topic.after))
+
+
+def _with_other_metadata(topic: TopicMoves, now: Column, wanted: Column) -> frozenset[int]:
+    """Return the partitions, of those whose metadata the plan changes, that do not have the wanted metadata now."""
+    return frozenset(
+        partition
+        for partition in topic.rewritten
+        if (text := wanted.metadata.get(partition, "")) is not None and text != now.metadata.get(partition, "")
+    )
 
 
 def state_moved(name: str) -> StateMoved:
@@ -126,8 +141,12 @@ def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tu
         now = current_column(found, topic.topic, done.partitions)
         places = zip(done.partitions, now.offsets, done.before.offsets, done.after.offsets, strict=True)
         strayed += [TopicPartition(topic.topic, partition) for partition, offset, before, after in places if offset not in (before, after)]
-        reasons = tuple("" if offset is not None else "had no commit" for offset in done.before.offsets)
-        topics.append(TopicMoves(topic.topic, done.partitions, now, done.before, reasons))
+        rewritten = _with_other_metadata(done, now, done.before)
+        reasons = tuple(
+            "had no commit" if before is None else "its metadata is restored" if before == offset and partition in rewritten else ""
+            for partition, offset, before in zip(done.partitions, now.offsets, done.before.offsets, strict=True)
+        )
+        topics.append(TopicMoves(topic.topic, done.partitions, now, done.before, reasons, rewritten))
     return tuple(topics), strayed
 
 
@@ -243,17 +262,27 @@ def passed_over(
     return (", ".join(said),) if said else ()
 
 
-def outside_log(services: Services, group: GroupMoves) -> list[str]:
-    """Return a warning per partition whose log no longer has the offset to be committed.
+def outside_log(services: Services, groups: Sequence[GroupMoves]) -> list[str]:
+    """Return a warning per partition whose log no longer has an offset to be committed, and one for all after the first few.
 
-    :raises Refused: when the bounds of a partition cannot be read, for example because it no longer exists
+    :raises Refused: when a plan of one group commits for a partition whose bounds cannot be read, for example because it no longer exists
     """
-    offsets = {partition: committed.offset for partition, committed in group.writes().items() if committed}
+    offsets: dict[TopicPartition, set[int]] = {}
+    for topic in (topic for group in groups for topic in group.topics):
+        for partition, _, after in topic.pairs():
+            if after is not None:
+                offsets.setdefault(TopicPartition(topic.topic, partition), set()).add(after)
     warnings = []
-    for partition, bounds in services.kafka.offsets.bounds_or_errors(offsets).items():
+    for place, bounds in services.kafka.offsets.bounds_or_errors(offsets).items():
         if isinstance(bounds, KopsError):
-            raise Refused(f"{partition}: {bounds.message}", hint="offsets can no longer be committed for it")
-        if not bounds.log_start_offset <= offsets[partition] <= bounds.log_end_offset:
+            if len(groups) == 1:
+                raise Refused(f"{place}: {bounds.message}", hint="offsets can no longer be committed for it")
+            warnings.append(f"{place}: {bounds.message}: its offsets cannot be committed")
+            continue
+        outside = [str(offset) for offset in sorted(offsets[place]) if not bounds.log_start_offset <= offset <= bounds.log_end_offset]
+        if outside:
             has = f"{bounds.log_start_offset} to {bounds.log_end_offset}"
-            warnings.append(f"{partition}: the log has {has}, not {offsets[partition]}: consumers will follow auto.offset.reset")
+            warnings.append(f"{place}: the log has {has}, not {names_text(outside)}: consumers will follow auto.offset.reset")
+    if (more := len(warnings) - _WARNED) > 1:
+        return [*warnings[:_WARNED], f"the same is true of {counted(more, 'more partition')}"]
     return warnings

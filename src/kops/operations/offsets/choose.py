@@ -31,6 +31,11 @@ class ChosenGroups:
     active: Mapping[str, GroupActive]
     left_out: int
 
+    @property
+    def alone(self) -> bool:
+        """Whether one group was named in full, and nothing else."""
+        return len(self.named) == 1 and self.groups.keys() == self.named
+
 
 def choose_groups(
     services: Services,
@@ -39,7 +44,7 @@ def choose_groups(
     regex: bool = False,
     every: bool = False,
     new_group: bool = False,
-    wait_milliseconds: int = 0,
+    wait_milliseconds: int | None = None,
 ) -> ChosenGroups:
     """Resolve names and patterns to groups, and check whether they may be moved.
 
@@ -49,8 +54,12 @@ def choose_groups(
     :raises Refused: for a group named in full that has members, has no committed offsets, or does not exist
     """
     require_patterns(names, regex=regex)
-    deadline = time.monotonic() + wait_milliseconds / 1000
+    deadline = time.monotonic() + (wait_milliseconds or 0) / 1000
     plain = frozenset(() if regex else (name for name in names if not is_glob(name)))
+    if len(names) == len(plain) == 1:  # a group is described with its members and protocol, which a list of groups does not show
+        if wait_milliseconds is not None:
+            wait_until_empty(services, names[0], wait_milliseconds)
+        return ChosenGroups({names[0]: group_to_move(services, names[0], new_group=new_group)}, plain, {}, 0)
     while True:
         listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
         absent = plain - listed.keys()

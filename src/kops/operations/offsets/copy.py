@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.models import READ_UNCOMMITTED, Bounds, CommittedOffset, TopicPartition
-from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
+from kops.core.offsets.arithmetic import NewOffset, Strategy, ToLatest, ToOffset, ToTime, resolve
 from kops.core.offsets.moves import group_moves
 from kops.core.plan import Plan
 from kops.operations.groups.matching import find_group
 from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.choose import committed_now, ready_group
 from kops.operations.offsets.landings import by_strategy
-from kops.operations.offsets.move import plan_move
+from kops.operations.offsets.move import plan_moves
 from kops.operations.offsets.rules import Rule, included, narrowing
 from kops.operations.services import Services
 
@@ -73,7 +73,8 @@ def plan_copy(
         raise Refused(f"there is no partition {missing_place}", hint="`kops topics create` makes topics", topic=missing_place.topic)
     summary = f"copy offsets of group {source} to {f'group {target}' if source != target else ', '.join(sorted(set(renames.values())))}"
     kept = {place: (current.get(place), reason) for place, reason in unchanged.items()}
-    return plan_move(services, group_moves(target, state_of(group), {**kept, **wanted}, current), summary=summary, warnings=warnings)
+    moves = group_moves(target, state_of(group), {**kept, **wanted}, current)
+    return plan_moves(services, [moves], summary=summary, warnings=warnings)
 
 
 def parse_renames(texts: Sequence[str]) -> dict[str, str]:
@@ -133,6 +134,6 @@ def _by_time(services: Services, commits: Mapping[TopicPartition, CommittedOffse
     return strategies
 
 
-def _reason(found: Target, partition: TopicPartition, place: TopicPartition, offset: int) -> str:
+def _reason(found: NewOffset, partition: TopicPartition, place: TopicPartition, offset: int) -> str:
     origin = f"{partition} is at {offset}" if place != partition else ""
     return "; ".join(text for text in (origin, found.reason) if text)

@@ -11,16 +11,16 @@ from kops.core.models import Group, TopicPartition
 from kops.core.offsets.moves import GroupMoves, group_moves
 from kops.core.plan import Plan, Severity
 from kops.operations.groups.matching import WITH_OFFSETS, find_group
-from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.choose import committed_now
-from kops.operations.offsets.move import Move, plan_move
+from kops.operations.offsets.move import Move, plan_moves
 from kops.operations.offsets.rules import narrowing
 from kops.operations.services import Services
 
 NAME = "offsets.delete"
 
 
-def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, regex: bool = False) -> Plan[OneMove]:
+def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, regex: bool = False) -> Plan[Moves]:
     """Plan to delete committed offsets.
 
     The group may have members, as long as none is subscribed to these topics.
@@ -48,10 +48,9 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
         chosen |= found
     _refuse_read(group, {partition.topic for partition in chosen})
     moves = group_moves(group_id, group.state, dict.fromkeys(chosen, (None, "")), current)
-    plan = plan_move(services, moves, summary=f"delete offsets of group {group_id}", within_log=False)
+    plan = plan_moves(services, [moves], summary=f"delete offsets of group {group_id}", within_log=False)
     warning = "a consumer that reads these partitions for the group again starts where its auto.offset.reset says"
-    guard = {"committed": plan.guard["committed"]}
-    return replace(plan, operation=NAME, severity=Severity.SEVERE, confirm=group_id, guard=guard, warnings=(warning,))
+    return replace(plan, operation=NAME, severity=Severity.SEVERE, confirm=group_id, warnings=(warning,))
 
 
 class Delete(Move):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from kops.config.yaml_files import parse_documents
 from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.offsets.apache_csv import OffsetRow, read_offsets
-from kops.core.offsets.arithmetic import Strategy, ToCurrent, ToOffset
+from kops.core.offsets.arithmetic import Stay, Strategy, ToCurrent, ToOffset
 from kops.core.selection import Selection, parse_selection
 from kops.operations.offsets.rules import Rule
 from kops.operations.offsets.strategies import not_negative, position_strategy
@@ -29,11 +29,12 @@ def offset_rows(text: str, path: Path) -> list[OffsetRow]:
     return _json_rows(text, path) if text.lstrip().startswith("[") else read_offsets(text, name=str(path))
 
 
-def file_rules(path: Path, now: datetime, narrow: Sequence[Rule] = ()) -> list[Rule]:
-    """Return a rule per line or entry of a file.
+def file_rules(path: Path, now: datetime, narrow: Sequence[Rule] = (), groups: Collection[str] | None = None) -> list[Rule]:
+    """Return a rule per line or entry of a file; lines without a group apply to any group.
 
     :param now: the time that positions such as ``@-1h`` are relative to
     :param narrow: only these topics and partitions; empty: the whole file
+    :param groups: only these groups, each of which the file must have something for; None: all that it has
     :raises UsageProblem: naming the line that is not valid
     """
     text = read_text(path, hint=FILE_HINT)
@@ -44,23 +45,25 @@ def file_rules(path: Path, now: datetime, narrow: Sequence[Rule] = ()) -> list[R
         rules = [
             Rule(row.partition.topic, ToOffset(row.offset), (row.partition.partition,), group=row.group) for row in offset_rows(text, path)
         ]
-    return narrowed(rules, narrow, path)
+    if groups is None:
+        return narrowed(rules, narrow, path)
+    named = {rule.group for rule in rules}
+    for group in sorted(groups):
+        if named.isdisjoint((None, group)):
+            others = ", ".join(sorted(str(name) for name in named)[:5])
+            raise UsageProblem(f"{path} has no offsets of group {group}", hint=f"it has those of {others}")
+    return narrowed([rule for rule in rules if rule.group is None or rule.group in groups], narrow, path)
 
 
-def file_offsets(path: Path, group_id: str, selections: Sequence[Selection], now: datetime) -> dict[Selection, Strategy]:
-    """Return the positions in a file for the partitions of one group; lines without a group apply to any group.
+def file_offsets(path: Path, group_id: str, selections: Sequence[Selection], now: datetime) -> dict[Selection, Strategy | Stay]:
+    """Return the positions in a file for the partitions of one group.
 
     :param selections: only these; empty: the whole file
     :raises UsageProblem: when it has nothing for the group, or names a partition twice
     """
-    rules = file_rules(path, now)
-    mine = [rule for rule in rules if rule.group in (None, group_id)]
-    if not mine:
-        others = sorted({rule.group or "" for rule in rules})
-        raise UsageProblem(f"{path} has no offsets of group {group_id}", hint=f"it has those of {', '.join(others[:5])}")
-    kept = narrowed(mine, [Rule(one.topic, ToCurrent(), one.partitions) for one in selections], path)
-    found: dict[Selection, Strategy] = {}
-    for rule in kept:
+    narrow = [Rule(one.topic, ToCurrent(), one.partitions) for one in selections]
+    found: dict[Selection, Strategy | Stay] = {}
+    for rule in file_rules(path, now, narrow, [group_id]):
         selection = Selection(str(rule.topic), rule.partitions)
         if found.setdefault(selection, rule.strategy) != rule.strategy:
             raise UsageProblem(f"{path} names {selection} twice", hint="give one position to each partition")

@@ -12,12 +12,12 @@ from typing import Any
 
 from kops.core.errors import NotFound, Refused
 from kops.core.groups.history import CommitEvent, GroupHistory, moves_of_tools
-from kops.core.models import CommittedOffset, TopicPartition
+from kops.core.models import TopicPartition
 from kops.core.offsets.arithmetic import Stay, Strategy, ToOffset
 from kops.core.times import parse_time, time_text
 from kops.formats.groups.consumer_offsets import TOPIC
 from kops.operations.groups.log import read_group_log
-from kops.operations.offsets.rules import Rule, included, narrowing
+from kops.operations.offsets.rules import Rule, existing_partitions, included, narrowing
 from kops.operations.services import Services
 
 
@@ -105,53 +105,42 @@ def history_time(text: str, now: datetime) -> int:
     return parse_time(text if text.startswith("@") else f"@{text}", now)
 
 
-def history_strategies(
-    services: Services, group_id: str, at: int, partitions: Iterable[TopicPartition], *, every: bool = False
-) -> dict[TopicPartition, Strategy | Stay]:
-    """Return the offsets that partitions had at a time; those for which it is not known stay where they are.
+def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow: Sequence[Rule] = ()) -> list[Rule]:
+    """Return the offsets that groups had at a time; partitions for which that is not known stay where they are.
 
     :param at: milliseconds since the epoch
-    :param every: include partitions that had a commit then and have none now
-    :raises Refused: when none is known
-    """
-    stood = events_at(read_history(services, [group_id])[group_id], at)
-    strategies: dict[TopicPartition, Strategy | Stay] = {}
-    for partition in {*partitions, *(stood if every else ())}:
-        event = stood.get(partition)
-        if event is None:
-            strategies[partition] = Stay(f"where it stood at {time_text(at)} is no longer known")
-        elif event.committed is None:
-            strategies[partition] = Stay(f"had no commit at {time_text(at)}: `kops offsets delete` removes it")
-        else:
-            strategies[partition] = _strategy(event.committed, event.time)
-    if all(isinstance(strategy, Stay) for strategy in strategies.values()):
-        hint = f"`kops offsets history {group_id}` shows what is known; {TOPIC} is compacted"
-        raise Refused(f"where group {group_id} stood at {time_text(at)} is not known", hint=hint, group=group_id)
-    return strategies
-
-
-def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow: Sequence[Rule] = ()) -> list[Rule]:
-    """Return the offsets that many groups had at a time, as far as they are known.
-
     :param narrow: only these topics
-    :raises Refused: when none is known
+    :raises Refused: when none is known, or a topic or partition that is named does not exist
     """
-    rules = [
-        Rule(partition.topic, _strategy(event.committed, event.time), (partition.partition,), group=group)
+    named = [rule for rule in narrow if not rule.pattern]
+    existing = existing_partitions(services, named, ())
+    asked = {(str(rule.topic), number) for rule in named for number in rule.partitions or existing[str(rule.topic)]}
+    stood = {
+        group: {(place.topic, place.partition): event for place, event in events_at(events, at).items() if included(place, narrow)}
         for group, events in read_history(services, group_ids).items()
-        for partition, event in events_at(events, at).items()
-        if event is not None and event.committed is not None and included(partition, narrow)
+    }
+    found, _gone = services.kafka.offsets.partitions_or_errors({topic for places in stood.values() for topic, _ in places})
+    there = {(place.topic, place.partition) for places in found.values() for place in places}
+    known = there | asked
+    rules = [
+        # what no longer exists is not asked for, as a name in full would be: it is shown where a group still has a commit of it
+        Rule(topic, _where(places.get((topic, number)), at), (number,), pattern=(topic, number) not in known, group=group)
+        for group, places in stood.items()
+        for topic, number in dict.fromkeys([*places, *sorted(asked)])
     ]
-    existing, _gone = services.kafka.offsets.partitions_or_errors({str(rule.topic) for rule in rules})
-    there = {(partition.topic, partition.partition) for partitions in existing.values() for partition in partitions}
-    rules = [rule for rule in rules if rule.partitions and (rule.topic, rule.partitions[0]) in there]
-    if not rules:
-        raise Refused(f"where these groups stood at {time_text(at)} is not known", hint=f"{TOPIC} is compacted: what is older is gone")
+    if all(isinstance(rule.strategy, Stay) for rule in rules):
+        hint = f"`kops offsets history {group_ids[0]}` shows what is known; {TOPIC} is compacted" if group_ids else None
+        whom = f"group {group_ids[0]}" if len(group_ids) == 1 else "these groups"
+        raise Refused(f"where {whom} stood at {time_text(at)} is not known", hint=hint)
     return rules
 
 
-def _strategy(committed: CommittedOffset, time: int) -> Strategy:
-    return ToOffset(committed.offset, reason=f"committed {time_text(time)}")
+def _where(event: CommitEvent | None, at: int) -> Strategy | Stay:
+    if event is None:
+        return Stay(f"where it stood at {time_text(at)} is no longer known")
+    if event.committed is None:
+        return Stay(f"had no commit at {time_text(at)}: `kops offsets delete` removes it")
+    return ToOffset(event.committed.offset, reason=f"committed {time_text(event.time)}")
 
 
 def _row(event: CommitEvent, moved: int | None) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import GroupActive, KopsError, Refused, StateMoved
 from kops.core.findings import counted, names_text
 from kops.core.models import Bounds, Group, TopicPartition
-from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems, TopicMoves
+from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems
 from kops.core.plan import ItemResult, Plan, Status, not_done
 from kops.operations.groups.matching import refuse_active
-from kops.operations.offsets.arguments import Moves, OneMove
+from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.checks import (
     Outcome,
     as_written,
@@ -47,41 +47,8 @@ if TYPE_CHECKING:
     from kops.core.models import GroupOffsets
     from kops.gateways.kafka.groups.committed import PendingCommit
 
-M = TypeVar("M", bound=Moves)
-
 AT_ONCE = 48
 """How many commits are in flight at once: enough to keep a broker busy while earlier responses are processed."""
-
-
-def plan_move(
-    services: Services,
-    moves: GroupMoves,
-    *,
-    summary: str,
-    warnings: Sequence[str] = (),
-    within_log: bool = True,
-    delete_groups: tuple[str, ...] = (),
-    bounds: Mapping[TopicPartition, Bounds] | None = None,
-) -> Plan[OneMove]:
-    """Plan to commit offsets for one group; its items are named by their partitions.
-
-    :param bounds: of the partitions; None: they are read
-    :param within_log: refuse to apply the plan if the log no longer has the offsets
-    :param delete_groups: see ``Moves``
-    """
-    arguments = replace(OneMove.of(moves), within_log=within_log, delete_groups=delete_groups)
-    prior = arguments.prior
-    return Plan(
-        operation=Move.name,
-        summary=f"{summary}: {places(prior)}" if prior else summary,
-        cluster_id=services.kafka.cluster().cluster_id,
-        context=services.connection.label,
-        items=tuple(MoveItems([replace(moves, alone=True)])),
-        guard={"group": moves.state, "committed": {str(at): one.offset if one else None for at, one in prior.items()}},
-        arguments=arguments,
-        warnings=tuple(warnings),
-        notes=passed_over(services, [moves], bounds),
-    )
 
 
 def plan_moves(
@@ -94,13 +61,21 @@ def plan_moves(
     delete_groups: tuple[str, ...] = (),
     bounds: Mapping[TopicPartition, Bounds] | None = None,
 ) -> Plan[Moves]:
-    """Plan to commit offsets for many groups; see ``plan_move``."""
+    """Plan to commit offsets for groups.
+
+    :param bounds: of the partitions; None: they are read
+    :param within_log: see ``Moves``
+    :param delete_groups: see ``Moves``
+    """
     moving = [group for group in groups if group.changed]
-    partitions = sum(group.changed for group in moving)
-    what = f"{counted(partitions, 'partition')} of {counted(len(moving), 'group')}" if moving else "no partition"
+    if len(groups) == 1:
+        what = places(groups[0].writes())
+    else:
+        partitions = sum(group.changed for group in moving)
+        what = f"{counted(partitions, 'partition')} of {counted(len(moving), 'group')}" if moving else "no partition"
     return Plan(
-        operation=MoveMany.name,
-        summary=f"{summary}: {what}",
+        operation=Move.name,
+        summary=f"{summary}: {what}" if what else summary,
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=MoveItems(groups),
@@ -111,13 +86,16 @@ def plan_moves(
     )
 
 
-class Mover(Mutation[M]):
+class Move(Mutation[Moves]):
     """Commits offsets for groups without members."""
 
-    def locks(self, plan: Plan[M]) -> Iterable[str]:
+    name: ClassVar[str] = "offsets.move"
+    arguments = Moves
+
+    def locks(self, plan: Plan[Moves]) -> Iterable[str]:
         return (group.group for group in _moving(plan))
 
-    def check(self, services: Services, plan: Plan[M]) -> None:
+    def check(self, services: Services, plan: Plan[Moves]) -> None:
         """Refuse if every group has changed since the plan, or the log no longer has an offset."""
         groups = _moving(plan)
         problems = self._problems(services, groups)
@@ -128,7 +106,7 @@ class Mover(Mutation[M]):
         if plan.arguments.within_log:
             refuse_outside_log(services, groups)
 
-    def apply(self, services: Services, plan: Plan[M]) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Moves]) -> Iterator[ItemResult]:
         """Compare each group with the plan, and commit.
 
         :raises Refused: when every group has changed since the plan or was joined, so that nothing was changed
@@ -149,7 +127,7 @@ class Mover(Mutation[M]):
             if isinstance(outcome, Refused):
                 refused.append((group, outcome))
                 continue
-            if group.alone and isinstance(outcome, KopsError):
+            if len(plan.arguments.groups) == 1 and isinstance(outcome, KopsError):
                 raise outcome
             tried += 1
             yield from results_of(group, outcome)
@@ -160,24 +138,23 @@ class Mover(Mutation[M]):
         if made := [name for name in plan.arguments.delete_groups if name in ready]:
             _delete_empty(services, made)
 
-    def verify(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the offsets back, with their metadata if any was written."""
+    def verify(self, services: Services, plan: Plan[Moves], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read the offsets back, with their metadata."""
         groups = {group.group: group for group in _moving(plan) if group.changed}
         wrong: dict[str, ItemResult] = {}
         if len(groups) > 1:
             services.progress.step(f"reading {counted(len(groups), 'group')} back")
         for name, found in services.kafka.groups.read_offsets(groups):
             group = groups[name]
-            if group.alone and isinstance(found, KopsError):
+            if len(plan.arguments.groups) == 1 and isinstance(found, KopsError):
                 raise found
-            metadata = group.alone or not is_plain(group)
-            if metadata or not as_written(group, found):
-                wrong |= {result.target: result for result in wrong_results(group, found, metadata=metadata)}
+            if not as_written(group, found):
+                wrong |= {result.target: result for result in wrong_results(group, found)}
         if not wrong:
             return tuple(results)
         return tuple(wrong.get(result.target, result) if result.status is Status.DONE else result for result in results)
 
-    def invert(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> Plan[Any]:
+    def invert(self, services: Services, plan: Plan[Moves], results: Sequence[ItemResult]) -> Plan[Any]:
         untouched = not_done(results)
         back: list[GroupMoves] = []
         strayed: dict[str, list[TopicPartition]] = {}
@@ -187,44 +164,35 @@ class Mover(Mutation[M]):
                 refuse_active(now, can_wait=True)
             if away:
                 strayed[group.group] = away
-            if topics or group.alone:
-                back.append(GroupMoves(group.group, state_of(now), topics, alone=group.alone))
+            if topics or len(plan.arguments.groups) == 1:
+                back.append(replace(group, state=state_of(now), topics=topics))
         made = tuple(group.group for group in plan.arguments.groups if group.changed and group.state == ABSENT)
-        if isinstance(plan.arguments, OneMove):
-            warnings = outside_log(services, back[0])
-            summary = f"move group {back[0].group} back"
-            undo: Plan[Any] = plan_move(services, back[0], summary=summary, warnings=warnings, within_log=False, delete_groups=made)
-        else:
-            undo = plan_moves(services, back, summary="move groups back", within_log=False, delete_groups=made)
+        summary = f"move {_whom(back)} back"
+        undo = plan_moves(services, back, summary=summary, warnings=outside_log(services, back), within_log=False, delete_groups=made)
         return replace(undo, losses=_losses(strayed))
 
-    def resume(self, services: Services, plan: Plan[M]) -> Plan[Any]:
+    def resume(self, services: Services, plan: Plan[Moves]) -> Plan[Any]:
         """Plan to move the partitions that have not been moved yet.
 
         :raises StateMoved: when the offset of a partition is neither the previous nor the planned one
         """
-        alone = isinstance(plan.arguments, OneMove)
         groups = []
         for group, now, found in _now(services, plan):
             if away := strayed_partitions(group, found):
                 raise StateMoved(f"{names_text(away)} of group {group.group} moved on since", hint="plan again from what is there now")
             left = tuple(remaining_moves(topic, found) for topic in group.topics)
-            if alone and now is not None and any(topic.changed for topic in left):
+            if len(plan.arguments.groups) == 1 and now is not None and any(topic.changed for topic in left):
                 refuse_active(now)
             groups.append(replace(group, state=state_of(now), topics=left))
         within_log, delete_groups = plan.arguments.within_log, plan.arguments.delete_groups
-        if not alone:
-            summary = "finish moving groups"
-            return plan_moves(services, groups, summary=summary, warnings=plan.warnings, within_log=within_log, delete_groups=delete_groups)
-        moves = _with_reasons(groups[0], plan)
-        summary = f"finish moving group {moves.group}"
-        return plan_move(services, moves, summary=summary, warnings=plan.warnings, within_log=within_log, delete_groups=delete_groups)
+        summary = f"finish moving {_whom(groups)}"
+        return plan_moves(services, groups, summary=summary, warnings=plan.warnings, within_log=within_log, delete_groups=delete_groups)
 
-    def messages(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[Moves], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         count = sum(map(has_streams_metadata, _moving(plan)))
         if not count:
             return ()
-        which = "this Kafka Streams application" if isinstance(plan.arguments, OneMove) else counted(count, "Kafka Streams application")
+        which = "this Kafka Streams application" if len(plan.arguments.groups) == 1 else counted(count, "Kafka Streams application")
         return (f"the stores of {which} are as they were: `kops state verify` compares them",)
 
     def _problems(self, services: Services, groups: Collection[GroupMoves]) -> dict[str, KopsError]:
@@ -246,25 +214,10 @@ class Mover(Mutation[M]):
             raise state_moved(planned.group)
 
 
-class Move(Mover[OneMove]):
-    """Moves one group, by partition. It is refused as a whole, before a journal entry is written."""
-
-    name: ClassVar[str] = "offsets.move"
-    arguments = OneMove
-
-
-class MoveMany(Mover[Moves]):
-    """Moves many groups, in columns. Groups that have changed since the plan are skipped."""
-
-    name: ClassVar[str] = "offsets.move_many"
-    arguments = Moves
-
-
 def _moving(plan: Plan[Moves]) -> list[GroupMoves]:
     """Return the groups that a plan moves; for a plan of one group, that group even if none of its offsets changes."""
-    if isinstance(plan.arguments, OneMove):
-        return [replace(group, state=plan.guard.get("group", group.state)) for group in plan.arguments.groups]
-    return [group for group in plan.arguments.groups if group.changed]
+    groups = plan.arguments.groups
+    return [group for group in groups if group.changed or len(groups) == 1]
 
 
 def _now(services: Services, plan: Plan[Moves]) -> Iterator[tuple[GroupMoves, Group | None, GroupOffsets]]:
@@ -338,16 +291,8 @@ def _losses(strayed: Mapping[str, Sequence[TopicPartition]]) -> tuple[str, ...]:
     return (f"{where} moved on since: what was committed there is lost",)
 
 
-def _with_reasons(group: GroupMoves, plan: Plan[Moves]) -> GroupMoves:
-    """Add the reasons to moves that were read from a file: they are stored in the items of the plan."""
-    reasons = {item.target: item.reason for item in plan.items}
-
-    def of(topic: TopicMoves) -> TopicMoves:
-        prefix = group.prefix(topic.topic)
-        return replace(topic, reasons=tuple(reasons.get(f"{prefix}{partition}", "") for partition in topic.partitions))
-
-    return replace(group, topics=tuple(map(of, group.topics)))
+def _whom(groups: Sequence[GroupMoves]) -> str:
+    return f"group {groups[0].group}" if len(groups) == 1 else "groups"
 
 
 MOVE = Move()
-MOVE_MANY = MoveMany()

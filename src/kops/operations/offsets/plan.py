@@ -1,7 +1,4 @@
-"""Plans to move offsets: of one group, each partition by its strategy, or of many, by rules.
-
-Both resolve strategies in the same way; one group is the case n = 1. Only the plan of one group names its items by partition alone.
-"""
+"""Plans to move offsets: of one group, each partition by its strategy, or of groups, by rules. Both end in the same plan."""
 
 from __future__ import annotations
 
@@ -21,14 +18,14 @@ from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.core.streams.topics import looks_like_streams
 from kops.operations.groups.matching import why_incomplete
-from kops.operations.offsets.arguments import Moves, OneMove
+from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.choose import ChosenGroups
 from kops.operations.offsets.landings import time_warnings
-from kops.operations.offsets.move import plan_move, plan_moves
+from kops.operations.offsets.move import plan_moves
 from kops.operations.offsets.rules import Places, Rule, existing_partitions, places_of
 from kops.operations.offsets.skip import passed_transactions
-from kops.operations.offsets.targets import Targets, read_targets, topic_moves
+from kops.operations.offsets.targets import read_targets, topic_moves
 from kops.operations.services import Services
 
 P = TypeVar("P")
@@ -57,12 +54,8 @@ def plan_group(
     current: Mapping[TopicPartition, CommittedOffset],
     *,
     summary: str,
-    skip_gone: bool = False,
-) -> Plan[OneMove]:
-    """Plan to move the partitions of a group, each by its strategy.
-
-    :param skip_gone: skip partitions that no longer exist
-    """
+) -> Plan[Moves]:
+    """Plan to move the partitions of a group, each by its strategy."""
     rules = list(dict.fromkeys(strategies.values()))
     numbers = {strategy: number for number, strategy in enumerate(rules)}
     places: dict[str, Places] = {}
@@ -70,12 +63,7 @@ def plan_group(
         partitions = tuple(some)
         places[topic] = Places(tuple(one.partition for one in partitions), tuple(numbers[strategies[one]] for one in partitions))
     wanted = {group_id: RequestedMove(group, GroupOffsets.of(current), places)}
-    targets = read_targets(services, rules, places.items(), skip_gone=skip_gone)
-    (moves,) = _resolved(wanted, targets)
-    after = {partition: committed.offset for partition, committed in moves.writes().items() if committed is not None}
-    passed = passed_transactions(services, after, current, targets.bounds)
-    warnings = [*_kept_behind(wanted, [moves]), *passed, *time_warnings(services, targets.by_time())]
-    return plan_move(services, moves, summary=summary, warnings=warnings, bounds=targets.bounds)
+    return _plan(services, wanted, rules, summary=summary, alone=True)
 
 
 def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule], *, summary: str) -> Plan[Moves]:
@@ -111,30 +99,49 @@ def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule],
         if places:
             wanted[name] = RequestedMove(idle[name], offsets, places, strict=named)
         elif named:
-            raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
-    every = (place for one in wanted.values() for place in one.places.items())
-    targets = read_targets(services, [rule.strategy for rule in rules], every)
-    groups = _resolved(wanted, targets)
+            there = " there" if offsets.offsets else ""
+            raise Refused(f"group {name} has no committed offsets{there}", hint="name the topics in full with --topic", group=name)
     left = [
         GroupMoves(name, str(problem.details.get("state")), left=f"has members ({problem.details.get('state', 'active')})")
         for name, problem in chosen.active.items()
     ]
     left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
-    warnings = [*_left_alone(chosen, left), *_kept_behind(wanted, groups), *time_warnings(services, targets.by_time())]
+    warnings = _left_alone(chosen, left)
     if chosen.groups.keys() != chosen.named and (missing := why_incomplete(services)):
         warnings.append(missing.message)
-    return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings, bounds=targets.bounds)
+    strategies = [rule.strategy for rule in rules]
+    return _plan(services, wanted, strategies, summary=summary, alone=chosen.alone, left=left, warnings=warnings)
 
 
-def _resolved(wanted: Mapping[str, RequestedMove], targets: Targets) -> list[GroupMoves]:
-    return [
+def _plan(
+    services: Services,
+    wanted: Mapping[str, RequestedMove],
+    strategies: Sequence[Strategy | Stay],
+    *,
+    summary: str,
+    alone: bool,
+    left: Sequence[GroupMoves] = (),
+    warnings: Sequence[str] = (),
+) -> Plan[Moves]:
+    """Plan to move groups to where strategies lead.
+
+    :param strategies: by number of the rule
+    :param alone: see ``GroupMoves``
+    :param left: groups that are left alone
+    """
+    targets = read_targets(services, strategies, (place for one in wanted.values() for place in one.places.items()))
+    groups = [
         GroupMoves(
             name,
             state_of(one.group),
             tuple(topic_moves(targets, one.committed, topic, places, strict=one.strict) for topic, places in sorted(one.places.items())),
+            alone=alone,
         )
         for name, one in wanted.items()
     ]
+    passed = passed_transactions(services, groups, targets.bounds)
+    warned = [*warnings, *_kept_behind(wanted, groups), *passed, *time_warnings(services, targets.by_time())]
+    return plan_moves(services, [*left, *groups], summary=summary, warnings=warned, bounds=targets.bounds)
 
 
 def selected(services: Services, selections: Sequence[Selection]) -> list[tuple[TopicPartition, ...]]:

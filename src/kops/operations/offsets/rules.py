@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import TopicPartition
-from kops.core.offsets.arithmetic import Strategy, ToCurrent
+from kops.core.offsets.arithmetic import Stay, Strategy, ToCurrent
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, require_patterns, split_partitions
 from kops.core.topics.names import no_topics_text
 from kops.operations.services import Services
@@ -30,7 +30,7 @@ class Rule:
     """
 
     topic: str | None
-    strategy: Strategy
+    strategy: Strategy | Stay
     partitions: tuple[int, ...] | None = None
     pattern: bool = False
     regex: bool = False
@@ -116,7 +116,7 @@ def places_of(
     :raises UsageProblem: when two rules give a partition different strategies
     """
     places: dict[str, dict[int, int]] = {}
-    strategies: dict[int, Strategy] = {}
+    strategies: dict[int, Strategy | Stay] = {}
     for number, rule in rules:
         strategies[number] = rule.strategy
         for topic in rule.topics_of(committed):
@@ -134,6 +134,7 @@ def places_of(
                 continue
             there = places[topic]
             for partition in partitions:
-                if strategies[there.setdefault(partition, number)] is not rule.strategy:
+                other = strategies[there.setdefault(partition, number)]
+                if other is not rule.strategy and other != rule.strategy:
                     raise UsageProblem(f"{topic}:{partition} is named twice", hint="give one position to each partition")
     return {topic: Places(*zip(*sorted(there.items()), strict=True)) for topic, there in places.items() if there}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kops.core.errors import Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.groups.lag import held_text
 from kops.core.models import READ_COMMITTED, Bounds, CommittedOffset, TopicPartition
 from kops.core.offsets.arithmetic import SkipRecords, Strategy, ToOffset
+from kops.core.offsets.moves import GroupMoves
 from kops.core.records.models import OffsetRange
 from kops.core.times import to_milliseconds
 from kops.operations.groups.open_transactions import find_open_transactions, stable_offsets, transactions_in
@@ -70,19 +71,18 @@ def _refuse_in_transaction(services: Services, partition: TopicPartition, count:
     )
 
 
-def passed_transactions(
-    services: Services,
-    after: Mapping[TopicPartition, int],
-    before: Mapping[TopicPartition, CommittedOffset],
-    ends: Mapping[TopicPartition, Bounds],
-) -> list[str]:
-    """Return a warning per partition that would move forward past the beginning of an open transaction.
+def passed_transactions(services: Services, groups: Iterable[GroupMoves], ends: Mapping[TopicPartition, Bounds]) -> list[str]:
+    """Return a warning per partition in which a group would move forward past the beginning of an open transaction.
 
-    :param after: the new offsets
     :param ends: the bounds of the partitions
     """
-    onward = [p for p, offset in after.items() if (found := before.get(p)) is None or offset > found.offset]
-    stable = stable_offsets(services, onward)
+    furthest: dict[tuple[str, int], int] = {}
+    for topic in (topic for group in groups for topic in group.topics):
+        for number, before, wanted in topic.pairs():
+            if wanted is not None and (before is None or wanted > before) and wanted > furthest.get((topic.topic, number), -1):
+                furthest[topic.topic, number] = wanted
+    after = {TopicPartition(*place): offset for place, offset in furthest.items()}
+    stable = stable_offsets(services, after)
     passing = {p: offset for p, offset in stable.items() if offset < after[p]}
     held, _problem = find_open_transactions(services, passing, ends)
     now = to_milliseconds(services.now())

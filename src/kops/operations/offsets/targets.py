@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import Bounds, CommittedOffset, GroupOffsets, TopicPartition
-from kops.core.offsets.arithmetic import Landing, ShiftBy, Stay, Strategy, Target, ToCurrent, ToTime, metadata_after, resolve
+from kops.core.offsets.arithmetic import Landing, NewOffset, ShiftBy, Stay, Strategy, ToCurrent, ToTime, metadata_after, resolve
 from kops.core.offsets.moves import Column, TopicMoves
 from kops.operations.offsets.checks import current_column
 from kops.operations.offsets.landings import landings
@@ -37,7 +37,7 @@ class Targets:
         self._bounds = {(partition.topic, partition.partition): found for partition, found in bounds.items()}
         self._landings = times
         self._times = {at: {(p.topic, p.partition): landing for p, landing in found.items()} for at, found in times.items()}
-        self._known: dict[tuple[str, int, int], Target] = {}
+        self._known: dict[tuple[str, int, int], NewOffset] = {}
         self.columns: dict[tuple[str, Places], tuple[tuple[int, ...], Column, tuple[str, ...]]] = {}
         """By topic and places, the moves of groups with a commit in every partition: partitions, offsets, reasons."""
 
@@ -48,7 +48,7 @@ class Targets:
                 if not self.bounds[place].empty:
                     yield time, place, landing
 
-    def of(self, topic: str, partition: int, rule: int, committed: int | None) -> Target | None:
+    def of(self, topic: str, partition: int, rule: int, committed: int | None) -> NewOffset | None:
         """Return the new offset of a partition; None if it stays, or no longer exists.
 
         :param rule: its number
@@ -111,14 +111,11 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
     return TopicMoves(topic, partitions, before, column, alike)
 
 
-def read_targets(
-    services: Services, strategies: Sequence[Strategy | Stay], places: Iterable[tuple[str, Places]], *, skip_gone: bool = True
-) -> Targets:
+def read_targets(services: Services, strategies: Sequence[Strategy | Stay], places: Iterable[tuple[str, Places]]) -> Targets:
     """Read the bounds of every partition, and the offsets for the times in strategies.
 
     :param strategies: by number of the rule
     :param places: topics and their partitions
-    :raises NotFound: without ``skip_gone``, for a partition that no longer exists
     """
     known: dict[tuple[str, int], TopicPartition] = {}
     times: dict[int, set[TopicPartition]] = {}
@@ -134,7 +131,7 @@ def read_targets(
     for partition, found in services.kafka.offsets.bounds_or_errors(known.values()).items():
         if isinstance(found, Bounds):
             bounds[partition] = found
-        elif not (skip_gone and isinstance(found, NotFound)):
+        elif not isinstance(found, NotFound):
             raise found
     at = {milliseconds: landings(services, dict.fromkeys(partitions, milliseconds), bounds) for milliseconds, partitions in times.items()}
     return Targets(strategies, bounds, at)

@@ -205,7 +205,8 @@ class Journal:
             newest = next((entry for entry in self.entries() if not cluster_id or entry.plan.cluster_id == cluster_id), None)
             if newest is None and cluster_id and any(self.folder.glob("*.json")):
                 raise NotFound(
-                    f"nothing of this cluster ({cluster_id}) is in the journal", hint="`kops journal list` shows what was changed elsewhere"
+                    f"the journal has no entries for this cluster ({cluster_id})",
+                    hint="`kops journal list` shows what was changed elsewhere",
                 )
             if newest is None:
                 raise NotFound("the journal is empty", hint="nothing has been changed from this machine yet")

@@ -21,7 +21,6 @@ MUTATIONS = {
     "topics.truncate": "kops.operations.topics.truncate:TRUNCATE",
     "groups.delete": "kops.operations.offsets.delete_groups:DELETE",
     "offsets.move": "kops.operations.offsets.move:MOVE",
-    "offsets.move_many": "kops.operations.offsets.move:MOVE_MANY",
     "offsets.delete": "kops.operations.offsets.delete:DELETE",
     "records.consume": "kops.operations.records.group:CONSUME",
     "records.produce": "kops.operations.records.produce:PRODUCE",

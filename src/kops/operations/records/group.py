@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import GroupActive, Refused, UsageProblem, VerificationFailed
 from kops.core.models import CommittedOffset, TopicPartition
-from kops.core.offsets.moves import ABSENT, GroupMoves
+from kops.core.offsets.moves import ABSENT, group_moves
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.groups.matching import refuse_active
-from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.items import committed_json, committed_of_json, offset_of, partition_of
 from kops.operations.offsets.move import MOVE
@@ -139,10 +139,9 @@ class ConsumeAsGroup(Mutation[ConsumeArguments]):
         found = services.kafka.groups.committed([given.group])[given.group]
         unsure = {partition: CommittedOffset(found[partition].offset) for partition in given.prior.keys() - known if partition in found}
         done |= unsure
-        empty = OneMove((GroupMoves(given.group, ABSENT if given.new_group else "", alone=True),))
-        moved = empty.with_commits(done, {partition: given.prior[partition] for partition in done})
+        moved = group_moves(given.group, ABSENT if given.new_group else "", {at: (one, "") for at, one in done.items()}, given.prior)
         moving: Plan[Any] = plan
-        back = MOVE.invert(services, replace(moving, arguments=moved), results)
+        back = MOVE.invert(services, replace(moving, arguments=Moves((moved,))), results)
         if not unsure:
             return back
         so = "it was stopped in the middle, so its own commits and later ones of others cannot be distinguished"

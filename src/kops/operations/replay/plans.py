@@ -14,7 +14,7 @@ from kops.core.records.models import OffsetRange
 from kops.core.selection import parse_selection
 from kops.core.times import ANY_TIME, to_milliseconds
 from kops.formats.base import as_text_or_base64
-from kops.operations.archive.source import Range, Source, has_older, range_of, settings_of, source_of, where_times_are
+from kops.operations.archive.source import Range, RecordSource, has_older, range_of, settings_of, source_of, where_times_are
 from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.arguments import ReplayArguments, new_name
 from kops.operations.replay.progress import ProgressTopic, find_progress_topic, progress_notes
@@ -179,7 +179,7 @@ def _undo(targets: Targets) -> list[str]:
     return [f"no undo: {targets.no_undo}"]
 
 
-def _warnings(services: Services, source: Source, found: Range, request: ReplayRequest, targets: Targets) -> list[str]:
+def _warnings(services: Services, source: RecordSource, found: Range, request: ReplayRequest, targets: Targets) -> list[str]:
     now = to_milliseconds(services.now())
     warnings = warnings_of(targets, lambda kept: not request.accept_new_times and has_older(source, found, max(0, now - kept)))
     if found.topic in targets.counts and request.source_context is None:
@@ -221,7 +221,7 @@ def topics_by_reading(work: Work[ReplayArguments], parts: Sequence[PartitionRang
     return sorted(found)
 
 
-def preview(work: Work[ReplayArguments], source: Source, parts: Sequence[PartitionRange]) -> tuple[dict[str, Any], list[str]]:
+def preview(work: Work[ReplayArguments], source: RecordSource, parts: Sequence[PartitionRange]) -> tuple[dict[str, Any], list[str]]:
     work.services.progress.step(f"reading {work.arguments.source}")
     counts, samples = _of_rows(work, parts) if work.changes.some else _of_batches(work, source, parts)
     total = sum(counts.values())
@@ -245,7 +245,7 @@ def _of_rows(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> tu
 
 
 def _of_batches(
-    work: Work[ReplayArguments], source: Source, parts: Sequence[PartitionRange]
+    work: Work[ReplayArguments], source: RecordSource, parts: Sequence[PartitionRange]
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
     from kops.spark.replay.tasks import counted
 

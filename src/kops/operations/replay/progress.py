@@ -87,7 +87,7 @@ def begin_progress(services: Services, plan: Plan[Given], partitions: Iterable[i
         error = services.kafka.groups.commit(group, {place: CommittedOffset(sent.offset, sent.position().note)})[place]
         if error is not None:
             hint = error.hint or "nothing was sent; run it again"
-            raise OperationFailed(f"cannot note how far the replay is: {error.message}", hint=hint)
+            raise OperationFailed(f"cannot record how far the replay is: {error.message}", hint=hint)
 
 
 def refuse_forgotten(services: Services, plan: Plan[Given], done: Mapping[int, PartitionProgress]) -> None:

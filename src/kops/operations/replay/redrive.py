@@ -112,7 +112,7 @@ def write_done(services: Services, topic: str, now: Mapping[int, RedriveProgress
     try:
         write_notes(services, {f"{prefix}{number}": done.as_json() for number, done in now.items()})
     except OperationFailed as failure:
-        why = f"cannot note which dead letters of {topic} were sent back: {failure.message}"
+        why = f"cannot record which dead letters of {topic} were sent back: {failure.message}"
         raise OperationFailed(why, hint=failure.hint) from failure
 
 

@@ -15,7 +15,7 @@ from kops.operations.replay.work import Work
 
 if TYPE_CHECKING:
     from kops.spark.replay.jobs import PartitionRange
-    from kops.spark.replay.redrive import Group
+    from kops.spark.replay.redrive import LetterGroup
     from kops.spark.types import DataFrame
 
 
@@ -67,7 +67,7 @@ _LEFT = {
 }
 
 
-def causes_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
+def causes_json(groups: Sequence[LetterGroup]) -> list[dict[str, Any]]:
     return [
         {
             "count": group.count,
@@ -87,7 +87,7 @@ def causes_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
     ]
 
 
-def causes_lines(groups: Sequence[Group]) -> list[str]:
+def causes_lines(groups: Sequence[LetterGroup]) -> list[str]:
     lines = []
     for group in groups[:_SHOWN]:
         what = f"to {group.topic}" if group.fate == "send" else f"parked in {group.topic}" if group.fate == "parked" else _LEFT[group.fate]
@@ -99,9 +99,9 @@ def causes_lines(groups: Sequence[Group]) -> list[str]:
     return lines
 
 
-def left_lines(groups: Sequence[Group], max_attempts: int) -> list[str]:
+def left_lines(groups: Sequence[LetterGroup], max_attempts: int) -> list[str]:
     exceeded = sum(group.count for group in groups if group.fate == "exceeded")
     if not exceeded:
         return []
     times = f"{'was' if exceeded == 1 else 'were'} sent back {counted(max_attempts, 'time')}"
-    return [f"{exceeded:,} {times} and failed again: --parked TOPIC puts them apart, --max-attempts allows more"]
+    return [f"{exceeded:,} {times} and failed again: --parked TOPIC moves them there, --max-attempts allows more"]

@@ -38,7 +38,7 @@ from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.spark.replay.jobs import PartitionRange
-    from kops.spark.replay.redrive import Group
+    from kops.spark.replay.redrive import LetterGroup
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
 
 def _read(
     work: Work[RedriveArguments], found: Range, done: Mapping[int, RedriveProgress], request: RedriveRequest
-) -> tuple[list[Group], dict[int, Intervals]]:
+) -> tuple[list[LetterGroup], dict[int, Intervals]]:
     """Return what was found by cause, and the offsets to send."""
     session = work.engine.session  # must have started before anything else imports pyspark
     from kops.spark.driver.failures import explained
@@ -227,7 +227,7 @@ def _refuse_topics(topic: str, named: Sequence[str], request: RedriveRequest) ->
         )
 
 
-def _placement(sent: Sequence[Group], targets: Targets, changes: Changes) -> tuple[str, str]:
+def _placement(sent: Sequence[LetterGroup], targets: Targets, changes: Changes) -> tuple[str, str]:
     """Return how the partition of a record is chosen, and a sentence about it."""
     back = [group for group in sent if group.fate == "send"]
     keys = any(name == "key" for name, _ in changes.assignments)
@@ -260,7 +260,7 @@ def _without_records(found: Range, done: Mapping[int, RedriveProgress], claims: 
     return spans
 
 
-def _summary(sent: Sequence[Group], topic: str, topics: Sequence[str]) -> str:
+def _summary(sent: Sequence[LetterGroup], topic: str, topics: Sequence[str]) -> str:
     if not sent:
         return f"send no dead letters of {topic}"
     parked = sum(group.count for group in sent if group.fate == "parked")

@@ -13,7 +13,7 @@ from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import Arguments, Item, ItemResult, Plan, Status
 from kops.gateways.wire.connections import patiently
 from kops.operations.archive.manifest import Archive
-from kops.operations.archive.place import Place
+from kops.operations.archive.place import ArchivePlace
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.items import not_as_written, offset_of, partition_of
@@ -124,7 +124,7 @@ def rows_of_archive(work: Work[RestoreArguments], parts: Sequence[PartitionRange
     from kops.spark.replay.expressions import COLUMNS
 
     given = work.arguments
-    place = Place(given.path)
+    place = ArchivePlace(given.path)
     rows = in_parts(read_archive(work.engine.session, [place.records(run) for run in given.runs]), [part.partition for part in parts])
     new = {"topic": f"'{given.anchor}' as topic", "target_partition": "partition as target_partition"}
     return rows.selectExpr(*(new.get(name, name) for name in COLUMNS))

@@ -16,7 +16,7 @@ from kops.gateways.machine.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
 from kops.sandbox.model import PLAINTEXT, STANDALONE, Sandbox, load
-from kops.sandbox.parts import Part, PartStatus
+from kops.sandbox.parts import PartStatus, SandboxProcess
 
 DEFAULT_NAME = "sandbox"
 
@@ -129,7 +129,7 @@ def read_logs(
     return logs.read(_named_parts(existing(services, name), broker, worker, registry=registry), lines=lines, follow=follow)
 
 
-def _named_parts(sandbox: Sandbox, broker: int | None, worker: int | None, *, registry: bool) -> list[Part]:
+def _named_parts(sandbox: Sandbox, broker: int | None, worker: int | None, *, registry: bool) -> list[SandboxProcess]:
     every = cluster.parts_of(sandbox)
     wanted = (("broker", broker), ("worker", worker), ("registry", 1 if registry else None))
     asked = [(kind, number) for kind, number in wanted if number is not None]

@@ -13,7 +13,7 @@ from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, St
 from kops.core.schemas.models import FORMAT_OF, PROTOBUF, Schema, SchemaVersion
 from kops.gateways.registry.subjects import Subjects
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
-from kops.operations.schemas.subjects import Check, checked, parsed
+from kops.operations.schemas.subjects import CompatibilityResult, checked, parsed
 from kops.operations.services import Services
 
 REGISTER, UNREGISTER = "schemas.register", "schemas.unregister"
@@ -89,7 +89,7 @@ def plan_register(services: Services, subject: str, schema: Schema) -> Plan[Regi
     )
 
 
-def refuse_incompatible(found: Check) -> None:
+def refuse_incompatible(found: CompatibilityResult) -> None:
     """Refuse what the registry would refuse, with the reason.
 
     :raises Refused: naming the first field

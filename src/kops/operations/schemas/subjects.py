@@ -35,7 +35,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Check:
+class CompatibilityResult:
     """The result of a compatibility check.
 
     :param level: of the subject
@@ -128,7 +128,7 @@ def show(services: Services, subject: str | None, *, version: int | None = None,
     }
 
 
-def check(services: Services, subject: str, schema: Schema, *, against: str | None = None) -> Check:
+def check(services: Services, subject: str, schema: Schema, *, against: str | None = None) -> CompatibilityResult:
     """Compare a schema with versions of a subject, by the compatibility level of the subject.
 
     :param against: a version, ``latest`` or ``all``; None: those that the level requires
@@ -139,12 +139,14 @@ def check(services: Services, subject: str, schema: Schema, *, against: str | No
     return checked(subjects, subject, whole, schema, against=against)
 
 
-def checked(subjects: Subjects, subject: str, whole: RegisteredSchema, schema: Schema, *, against: str | None = None) -> Check:
+def checked(
+    subjects: Subjects, subject: str, whole: RegisteredSchema, schema: Schema, *, against: str | None = None
+) -> CompatibilityResult:
     """Do the same as :func:`check`, for a schema that was parsed before."""
     level, own = subjects.level(subject)
     wanted = list(_versions(subjects, subject, level, against))
     verdicts = _each(lambda number: _verdict(subjects, whole, schema, subjects.version(subject, number), level), wanted)
-    return Check(subject, level, own, tuple(verdicts))
+    return CompatibilityResult(subject, level, own, tuple(verdicts))
 
 
 def parsed(subjects: Subjects, schema: Schema) -> RegisteredSchema:

@@ -17,7 +17,7 @@ from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.operations.archive.manifest import Archive
-    from kops.operations.archive.place import Place
+    from kops.operations.archive.place import ArchivePlace
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ArchivedInput:
     :param notes: what the operator should know, one sentence each
     """
 
-    place: Place
+    place: ArchivePlace
     archive: Archive
     spans: Mapping[int, tuple[int, int]]
     logs: Mapping[int, Bounds]
@@ -60,7 +60,7 @@ def open_archives(engine: Engine, state_file: StateFile, paths: Sequence[str]) -
     return found
 
 
-def _refuse_unused(state_file: StateFile, place: Place, archive: Archive) -> None:
+def _refuse_unused(state_file: StateFile, place: ArchivePlace, archive: Archive) -> None:
     topics = {source.topic for store in state_file.stores for source in store.inputs}
     if archive.topic not in topics:
         raise UsageProblem(
@@ -75,7 +75,7 @@ def _refuse_unused(state_file: StateFile, place: Place, archive: Archive) -> Non
             )
 
 
-def _archived(services: Services, place: Place, archive: Archive, topic: Topic) -> ArchivedInput:
+def _archived(services: Services, place: ArchivePlace, archive: Archive, topic: Topic) -> ArchivedInput:
     """Compare an archive with the topic as it is now.
 
     :raises UsageProblem: when its offsets are not those of the topic

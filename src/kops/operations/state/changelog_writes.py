@@ -21,7 +21,7 @@ from kops.operations.state.guard import log_ends
 
 if TYPE_CHECKING:
     from kops.spark.reading.snapshot import Content
-    from kops.spark.staging.writer import Target
+    from kops.spark.staging.writer import WriteTarget
     from kops.spark.types import DataFrame
 
 _PRINT = ("records", "high", "low")
@@ -56,14 +56,14 @@ def append(
             yield ItemResult(item.target, Status.DONE, value={"records": count, "tombstones": content["tombstones"]})
 
 
-def _target(engine: Engine, arguments: StateArguments, name: str, partitions: int) -> Target:
+def _target(engine: Engine, arguments: StateArguments, name: str, partitions: int) -> WriteTarget:
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.staging.writer import Target
+    from kops.spark.staging.writer import WriteTarget
 
     store, settings = arguments.stores[name], librdkafka_settings(engine.services.connection)
     transactional_id = f"{own_transactions(arguments.application)}{name}" if arguments.exactly_once else None
     headers = store.with_headers or store.staged_headers
-    return Target(store.changelog, settings, transactional_id, partitions=partitions, in_order=store.in_order, headers=headers)
+    return WriteTarget(store.changelog, settings, transactional_id, partitions=partitions, in_order=store.in_order, headers=headers)
 
 
 def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, starts: Mapping[TopicPartition, int]) -> dict[str, str]:
@@ -159,9 +159,9 @@ def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *,
     :raises Refused: naming the topic
     """
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.staging.writer import Target, writes_whole_batches
+    from kops.spark.staging.writer import WriteTarget, writes_whole_batches
 
-    target = Target(topic, librdkafka_settings(services.connection), "" if exactly_once else None, headers=headers)
+    target = WriteTarget(topic, librdkafka_settings(services.connection), "" if exactly_once else None, headers=headers)
     if min(earliest, default=1) <= 0 and not writes_whole_batches(target):
         raise Refused(
             f"{topic} would get a record with the timestamp 0, which cannot be written in a transaction, or over this connection",

@@ -83,7 +83,7 @@ def find_applications(services: Services, problems: dict[str, KopsError]) -> tup
 
 
 def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[str], problems: dict[str, KopsError]) -> dict[str, str]:
-    """Return for each group that is an application's what shows that it is.
+    """Return, for each Kafka Streams group, why it is considered one.
 
     :param problems: receives why that is not known of a group
     """

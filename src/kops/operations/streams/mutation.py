@@ -10,11 +10,11 @@ from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
 from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.changes import Changes
-from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.mutation import Mutation
 from kops.operations.services import Services
-from kops.operations.streams.reset import NAME, ResetArguments, compose, with_metadata
+from kops.operations.streams.reset import NAME, ResetArguments, compose
 from kops.operations.topics.change import CHANGE_TOPICS, planned_of
 from kops.operations.topics.plan import recreated
 from kops.operations.topics.read_back import settled
@@ -56,20 +56,16 @@ class Reset(Mutation[ResetArguments]):
 
     def can_be_undone(self, plan: Plan[ResetArguments]) -> bool:
         """Whether it moved offsets: those can be moved back, and deleted topics cannot be restored."""
-        return bool(_offsets(plan).changes)
+        return _offsets(plan).has_changes
 
-    def invert(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> Plan[OneMove]:
+    def invert(self, services: Services, plan: Plan[ResetArguments], results: Sequence[ItemResult]) -> Plan[Moves]:
         """Return the plan that moves the input back; the deleted state is not restored."""
         topics = plan.arguments.topics
         there = services.kafka.topics.existing(topics)
         gone = recreated(there, {name: state["topic_id"] for name, state in planned_of(_topics(plan)).states.items()})
-        if not _offsets(plan).changes:
+        if not _offsets(plan).has_changes:
             raise Refused("the internal topics were deleted, and their records are gone", hint="`kops state rebuild` computes state again")
         back = MOVE.invert(services, _offsets(plan), [result for result in results if result.target not in topics])
-        name = plan.arguments.application
-        prior = {str(at): one for at, one in _offsets(plan).arguments.prior.items() if one is not None}
-        now = services.kafka.groups.committed([name], stable=True)[name]
-        back = with_metadata(back, prior, now, "its stream time is restored")
         if not gone:
             return back
         what = f"{', '.join(gone)} and what they held are not restored: run `kops state rebuild` before the application starts"
@@ -78,10 +74,8 @@ class Reset(Mutation[ResetArguments]):
     def resume(self, services: Services, plan: Plan[ResetArguments]) -> Plan[ResetArguments]:
         """Return the plan for the offsets that have not moved, and the topics that still exist."""
         name, offsets = plan.arguments.application, _offsets(plan)
-        if offsets.arguments.write:
-            wanted = {str(at): one for at, one in offsets.arguments.write.items() if one is not None}
-            now = services.kafka.groups.committed([name], stable=True)[name]
-            offsets = with_metadata(MOVE.resume(services, offsets), wanted, now, "its stream time is forgotten")
+        if offsets.has_changes:
+            offsets = MOVE.resume(services, offsets)
         rest = compose(name, offsets, CHANGE_TOPICS.resume(services, _topics(plan)), verb="finish resetting")
         return replace(rest, notes=plan.notes, warnings=plan.warnings)
 
@@ -113,11 +107,9 @@ def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> 
     return tuple(checked)
 
 
-def _offsets(plan: Plan[ResetArguments]) -> Plan[OneMove]:
-    move = plan.arguments.offsets
-    moved = {str(at) for at in move.write}
-    items = tuple(item for item in plan.items if item.target in moved)
-    return replace(cast("Plan[OneMove]", plan), operation=MOVE.name, items=items, guard=plan.guard["offsets"], arguments=move)
+def _offsets(plan: Plan[ResetArguments]) -> Plan[Moves]:
+    moves, guard = plan.arguments.offsets, plan.guard["offsets"]
+    return replace(cast("Plan[Moves]", plan), operation=MOVE.name, items=moves.items(), guard=guard, arguments=moves)
 
 
 def _topics(plan: Plan[ResetArguments]) -> Plan[Changes]:

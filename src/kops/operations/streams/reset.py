@@ -5,15 +5,16 @@ Like Apache's ``kafka-streams-application-reset`` (``StreamsResetter``), it move
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kops.core.durations import parse_duration
 from kops.core.errors import KopsError, Refused, UsageProblem
-from kops.core.models import Bounds, CommittedOffset, Group, TopicPartition
+from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy
+from kops.core.offsets.moves import TopicMoves
 from kops.core.plan import Arguments, Item, Json, Plan, Severity
 from kops.core.selection import Selection, parse_selection
 from kops.core.streams.local_state import delete_local_state
@@ -22,7 +23,7 @@ from kops.core.streams.topology import Topology
 from kops.core.topics.changes import Changes
 from kops.core.topics.names import topics_not_found
 from kops.operations.groups.matching import refuse_active, wait_until_empty
-from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.files import file_offsets
 from kops.operations.offsets.items import partition_of, places
@@ -46,7 +47,7 @@ class ResetArguments(Arguments):
     """
 
     application: str
-    offsets: OneMove
+    offsets: Moves
     topics: tuple[str, ...]
 
     def as_json(self) -> Json:
@@ -54,7 +55,7 @@ class ResetArguments(Arguments):
 
     @classmethod
     def of_json(cls, body: Json) -> ResetArguments:
-        return cls(body["application"], OneMove.of_json(body["offsets"]), tuple(body["topics"]))
+        return cls(body["application"], Moves.of_json(body["offsets"]), tuple(body["topics"]))
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def plan_reset(
 
 
 def compose(
-    name: str, offsets: Plan[OneMove], topics: Plan[Changes], *, items: Sequence[Item] = (), verb: str = "reset"
+    name: str, offsets: Plan[Moves], topics: Plan[Changes], *, items: Sequence[Item] = (), verb: str = "reset"
 ) -> Plan[ResetArguments]:
     """Combine a plan that moves offsets and one that deletes topics.
 
@@ -126,7 +127,7 @@ def compose(
     )
 
 
-def _plan_offsets(services: Services, look: Inspection, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan[OneMove]:
+def _plan_offsets(services: Services, look: Inspection, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan[Moves]:
     name = look.application.application
     selections = [parse_selection(topic) for topic in topics]
     if choice.from_file is not None:
@@ -143,7 +144,7 @@ def _plan_offsets(services: Services, look: Inspection, group: Group | None, cho
         for partition, strategy in strategies.items()
     }
     plan = plan_group(services, name, group, moving, look.committed, summary=f"reset {name}")
-    return _without_stream_time(replace(plan, warnings=()), look.committed)
+    return _without_stream_time(replace(plan, warnings=()))
 
 
 def input_topics(look: Inspection) -> tuple[str, ...]:
@@ -162,42 +163,30 @@ def _refuse_foreign(look: Inspection, chosen: Iterable[Selection]) -> None:
         raise Refused(what, hint=f"it reads {', '.join(input_topics(look)) or 'nothing'}", topics=foreign)
 
 
-def _of_file(services: Services, name: str, path: Path, selections: Sequence[Selection]) -> dict[TopicPartition, Strategy]:
+def _of_file(services: Services, name: str, path: Path, selections: Sequence[Selection]) -> dict[TopicPartition, Strategy | Stay]:
     found = file_offsets(path, name, selections, services.now())
-    strategies: dict[TopicPartition, Strategy] = {}
+    strategies: dict[TopicPartition, Strategy | Stay] = {}
     for selection, partitions in zip(found, selected(services, list(found)), strict=True):
         strategies |= dict.fromkeys(partitions, found[selection])
     return strategies
 
 
-def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, CommittedOffset]) -> Plan[OneMove]:
+def _without_stream_time(plan: Plan[Moves]) -> Plan[Moves]:
     """Return a plan of offsets without the metadata that Kafka Streams stored with them: with the stores, stream time starts over."""
-    write = {at: one and replace(one, metadata="") for at, one in plan.arguments.write.items()}
-    fresh = replace(plan, arguments=plan.arguments.with_commits(write, plan.arguments.prior))
-    staying = {str(partition): CommittedOffset(before.offset) for partition, before in current.items()}
-    return with_metadata(fresh, staying, current, "its stream time is forgotten")
+    (group,) = plan.arguments.groups
+    moves = replace(plan.arguments, groups=(replace(group, topics=tuple(map(_forgetting, group.topics))),))
+    return replace(plan, items=moves.items(), arguments=moves)
 
 
-def with_metadata(
-    plan: Plan[OneMove], wanted: Mapping[str, CommittedOffset], current: Mapping[TopicPartition, CommittedOffset], reason: str
-) -> Plan[OneMove]:
-    """Return a plan of offsets that also writes the metadata of offsets that do not move, where it differs.
-
-    :param wanted: what to commit, by target; targets that are not items of the plan are ignored
-    """
-    write, prior, guard = dict(plan.arguments.write), dict(plan.arguments.prior), dict(plan.guard["committed"])
-    items = []
-    for item in plan.items:
-        partition = partition_of(item.target)
-        before, after = current.get(partition), wanted.get(item.target)
-        if item.changes or before is None or after is None or before.offset != after.offset or before.metadata == after.metadata:
-            items.append(item)
-            continue
-        items.append(Item(item.target, "move", before.offset, after.offset, reason))
-        write[partition], prior[partition] = after, before
-        guard[item.target] = before.offset
-    arguments = plan.arguments.with_commits(write, prior)
-    return replace(plan, items=tuple(items), arguments=arguments, guard={**plan.guard, "committed": dict(sorted(guard.items()))})
+def _forgetting(topic: TopicMoves) -> TopicMoves:
+    """Return moves that write no metadata, also where the offset stays the same."""
+    before, after = topic.before.offsets, topic.after.offsets
+    rewritten = topic.before.metadata.keys() & topic.partitions
+    reasons = tuple(
+        "its stream time is forgotten" if before[at] == after[at] and partition in rewritten else topic.reason(at)
+        for at, partition in enumerate(topic.partitions)
+    )
+    return replace(topic, after=replace(topic.after, metadata={}), reasons=reasons, rewritten=frozenset(rewritten))
 
 
 def _to_delete(look: Inspection, chosen: Sequence[str]) -> list[str]:
@@ -298,7 +287,7 @@ def _unprocessed(services: Services, look: Inspection, deleted: Sequence[Any]) -
             start = max(bounds.log_start_offset, committed.offset if committed else 0)
             counts[partition.topic] = counts.get(partition.topic, 0) + max(0, bounds.log_end_offset - start)
     return [
-        f"{count:,} records of {topic} were not processed: they go, and come again only for input that is processed again"
+        f"{count:,} records of {topic} were not processed: they are deleted, and written again only if their input is reprocessed"
         for topic, count in counts.items()
         if count
     ]

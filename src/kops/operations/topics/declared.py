@@ -13,7 +13,7 @@ from kops.core.models import NewTopic
 from kops.core.plan import Plan
 from kops.core.selection import names_owned
 from kops.core.topics.changes import Changes
-from kops.core.topics.declaration import Declaration, Difference, Remedy, compare, parse_declaration
+from kops.core.topics.declaration import Declaration, Remedy, TopicDifference, compare, parse_declaration
 from kops.core.topics.names import STREAMS_SUFFIXES
 from kops.core.topics.warnings import grouped
 from kops.operations.services import Services
@@ -24,14 +24,14 @@ SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TopicComparison:
     """Declared topics compared with those on the brokers.
 
     :param spared: topics that pruning leaves alone because Kafka Streams created them
     """
 
     declaration: Declaration
-    differences: tuple[Difference, ...]
+    differences: tuple[TopicDifference, ...]
     spared: tuple[str, ...] = ()
 
     @property
@@ -39,11 +39,11 @@ class Comparison:
         """Whether anything differs from the declaration, except settings that no file mentions and that stay."""
         return any(found.remedy is not Remedy.LEAVE for found in self.differences)
 
-    def with_remedy(self, *remedies: Remedy) -> list[Difference]:
+    def with_remedy(self, *remedies: Remedy) -> list[TopicDifference]:
         return [found for found in self.differences if found.remedy in remedies]
 
 
-def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False) -> Comparison:
+def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False) -> TopicComparison:
     """Compare declared topics with the actual ones.
 
     :param paths: files, or directories of files
@@ -66,11 +66,11 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
         for difference in compare(topic, found.get(topic.name), settings.get(topic.name, {}), reset=reset)
     ]
     extra, spared = _undeclared(services, declaration, names) if prune else ([], [])
-    differences += [Difference(name, "", None, None, Remedy.DELETE) for name in extra]
-    return Comparison(declaration, tuple(differences), tuple(spared))
+    differences += [TopicDifference(name, "", None, None, Remedy.DELETE) for name in extra]
+    return TopicComparison(declaration, tuple(differences), tuple(spared))
 
 
-def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
+def difference_rows(comparison: TopicComparison) -> list[dict[str, Any]]:
     return [
         {
             "topic": found.topic,
@@ -118,17 +118,17 @@ def plan_apply(
     )
 
 
-def spared_topics(comparison: Comparison) -> list[str]:
+def spared_topics(comparison: TopicComparison) -> list[str]:
     return [f"{name} is not pruned: its name is that of an internal topic of Kafka Streams" for name in comparison.spared]
 
 
-def _left_alone(comparison: Comparison) -> list[str]:
+def _left_alone(comparison: TopicComparison) -> list[str]:
     left = [(found.topic, f"{found.field}={found.actual}") for found in comparison.with_remedy(Remedy.LEAVE)]
     texts = [f"{text} is set there and in no file: it stays without --reset-unmanaged" for text in grouped(left)]
     return [*texts, *spared_topics(comparison)]
 
 
-def _cannot(comparison: Comparison) -> list[str]:
+def _cannot(comparison: TopicComparison) -> list[str]:
     return grouped(
         (found.topic, f"{found.field.replace('_', ' ')} {found.actual} stays, not {found.declared}: {found.note}")
         for found in comparison.with_remedy(Remedy.NONE)

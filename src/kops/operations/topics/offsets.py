@@ -19,7 +19,7 @@ NO_RECORD = "no record since"
 
 
 @dataclass(frozen=True)
-class Report:
+class OffsetReport:
     """A row per partition.
 
     :param failed: number of partitions that could not be read
@@ -31,7 +31,7 @@ class Report:
     warnings: Sequence[str] = ()
 
 
-def offset_report(services: Services, texts: Sequence[str], *, at: str | None = None, regex: bool = False) -> Report:
+def offset_report(services: Services, texts: Sequence[str], *, at: str | None = None, regex: bool = False) -> OffsetReport:
     """Return the offsets of partitions.
 
     ``offsets`` counts from log start to log end; compaction and transactions leave offsets without a record, so there may be fewer records.
@@ -47,7 +47,7 @@ def offset_report(services: Services, texts: Sequence[str], *, at: str | None = 
     good = {place: found for place in places if isinstance(found := bounds[place], Bounds)}
     times, warnings = (None, []) if time is None else by_strategy(services, dict.fromkeys(good, time), good)
     rows = [_row(place, bounds[place], stable[place], times) for place in places]
-    return Report(rows, len(places) - len(good), warnings)
+    return OffsetReport(rows, len(places) - len(good), warnings)
 
 
 def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

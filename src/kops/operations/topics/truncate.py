@@ -11,7 +11,7 @@ from kops.config.files import parse_json, read_text
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
 from kops.core.findings import counted
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
-from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
+from kops.core.offsets.arithmetic import NewOffset, Strategy, ToLatest, ToOffset, ToTime, resolve
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.core.selection import Selection, parse_selection, partitions_selected
 from kops.core.streams.topics import owner_of
@@ -209,7 +209,7 @@ def _strategy(position: Position) -> Strategy:
     return ToOffset(position.value) if position.kind == "offset" else ToTime(position.value, position.relative)
 
 
-def _item(place: TopicPartition, bounds: Bounds, target: Target) -> Item:
+def _item(place: TopicPartition, bounds: Bounds, target: NewOffset) -> Item:
     held, deleted = bounds.offsets, target.offset - bounds.log_start_offset
     reason = f"; {target.reason}" if target.reason else ""
     if deleted <= 0:

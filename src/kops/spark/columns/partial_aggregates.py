@@ -40,7 +40,7 @@ CHOSEN = (TABLE, "last", "first")
 _AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # Kafka Streams writes these as it read them; of a double, a NaN may change
 
 
-def aggregates_in_tasks(store: Store) -> bool:
+def can_aggregate_in_tasks(store: Store) -> bool:
     aggregate, key, value = store.aggregate, store.source.key.name, store.source.value.name
     if key not in _AS_THEY_ARE or store.where or store.key_by or store.explode or store.others or store.table:
         return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.statefile import Store, Windows
 from kops.core.statefile.models import TABLE, WINDOW
-from kops.spark.columns.partial_aggregates import CHOSEN, FATES, SCHEMA, PartialAggregate, aggregates_in_tasks, big_endian
+from kops.spark.columns.partial_aggregates import CHOSEN, FATES, SCHEMA, PartialAggregate, big_endian, can_aggregate_in_tasks
 from kops.spark.windows.keys import FIRST_OFFSETS, WINDOW_SUFFIX, windows_of
 from kops.spark.windows.steps import PASSES_NULLS
 from kops.spark.windows.stream_time import NEVER
@@ -35,8 +35,8 @@ ROWS_AT_ONCE = 1_000_000
 """Maximum number of rows made from records at once: each record has one row per window that it is in."""
 
 
-def aggregates_windows_in_tasks(store: Store) -> bool:
-    return store.type == WINDOW and aggregates_in_tasks(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
+def can_aggregate_windows_in_tasks(store: Store) -> bool:
+    return store.type == WINDOW and can_aggregate_in_tasks(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
 
 
 def partial_window_rows(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:

@@ -1,7 +1,7 @@
 """Stores of which each task computes a whole partition: it reads the input, then the changelog, and stages the difference.
 
 Without a new key, a partition of a changelog depends on one partition of the input, and on no other: neither for stream time nor for
-expiry. So on one machine only counts go through the JVM. What tasks cannot do is left to Spark (``Left``).
+expiry. So on one machine only counts go through the JVM. What tasks cannot do is left to Spark (``FallBack``).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kops.core.statefile import Form, Windows
 from kops.core.statefile.models import FAUST, INTEGRAL, KEY_VALUE
 from kops.formats.batches.columns import no_records
 from kops.spark.columns.difference import stage_rows
-from kops.spark.columns.partial_aggregates import CHOSEN, PartialAggregate, aggregates_in_tasks, big_endian, partial_aggregate_of
+from kops.spark.columns.partial_aggregates import CHOSEN, PartialAggregate, big_endian, can_aggregate_in_tasks, partial_aggregate_of
 from kops.spark.columns.partial_aggregates import FATES as COUNTED
 from kops.spark.columns.partial_windows import (
     EXPIRY,
     WINDOW_FATES,
     FirstRecordTracker,
-    aggregates_windows_in_tasks,
+    can_aggregate_windows_in_tasks,
     partial_windows_of,
     too_short,
     without_expired,
 )
-from kops.spark.job import FATES, NOTED, Seen
+from kops.spark.job import FATES, NOTED, ReadCounts
 from kops.spark.reading.batch_source import Piece, partition_column, piece_of
 from kops.spark.reading.codec import WIDTHS
 from kops.spark.reading.gathering import newest_of_each_key, whole
@@ -49,7 +49,7 @@ _LEFT = ".left"
 """A file next to those of the stage: a task found that the store must be left to Spark, and the others need not continue."""
 
 
-class Left(Enum):
+class FallBack(Enum):
     """What a task met, so that the whole store is left to Spark."""
 
     LARGE = auto()
@@ -72,19 +72,19 @@ def reason_against_tasks(batches: BatchSource, job: Job, path: str) -> str | Non
         return f"{store.aggregate.kind} of {store.aggregate.form} depends on the order of additions or on Java's comparisons"
     if store.type != KEY_VALUE:
         return _reason_against_windows(job)
-    if not aggregates_in_tasks(store):
+    if not can_aggregate_in_tasks(store):
         return "its records need expressions, or formats that are decoded"
     large = max((end - start for start, end in ranges), default=0)
     return f"a partition has {large:,} records, more than one task reads" if large > SPLIT_RECORDS else None
 
 
 def _reason_against_windows(job: Job) -> str | None:
-    if not aggregates_windows_in_tasks(job.store):
+    if not can_aggregate_windows_in_tasks(job.store):
         return "its windows are made record by record, or its records need expressions"
     return None if job.source.records else "there is nothing to read"
 
 
-def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[StagedPartitions, Seen] | Left:
+def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[StagedPartitions, ReadCounts] | FallBack:
     """Compute a store and stage the difference to its changelog, or return why that must be left to Spark."""
     store = job.store
     make_folder(path)
@@ -103,7 +103,7 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
     rows = batches.by_task(len(pieces), _SCHEMA, run).collect() if pieces else []
     counts = {name: sum(row[name] for row in rows) for name in _NUMBERS}
     if counts["left"]:
-        return Left.UNFIT if counts["unfit"] else Left.LARGE
+        return FallBack.UNFIT if counts["unfit"] else FallBack.LARGE
     live: dict[int, int] = {row.partition: 0 for row in rows}
     for row in rows:
         live[row.partition] += row.held
@@ -111,22 +111,22 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
 
 
 def _pieces(job: Job) -> list[tuple[int, Piece | None, Piece | None]]:
-    """Return what each task reads of a partition: of the input, and of the changelog; the largest first."""
+    """Return the input and changelog range of each task, largest first."""
     numbers = {*job.source.ranges, *job.changelog.ranges}
     found = [(number, piece_of(job.source, number), piece_of(job.changelog, number)) for number in numbers]
     size = {number: sum(piece.end - piece.start for piece in pieces if piece) for number, *pieces in found}
     return sorted((each for each in found if size[each[0]]), key=lambda each: (-size[each[0]], each[0]))
 
 
-def _seen(job: Job, counts: dict[str, int]) -> Seen:
+def _seen(job: Job, counts: dict[str, int]) -> ReadCounts:
     dropped = {name: counts.get(name, 0) for name in FATES.values()}
     if job.store.window is None:
-        return Seen(counts["read"], dropped, counts["keys"], 0)
+        return ReadCounts(counts["read"], dropped, counts["keys"], 0)
     noted = {name: counts.get(name, 0) for name in NOTED}
     trimmed = job.source.trimmed.values()
     noted["trimmed"] = len(trimmed)
     noted["uncovered"] += sum(start == end for start, end in trimmed)
-    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, unrestorable=counts["unrestorable"])
+    return ReadCounts(counts["read"], dropped, counts["keys"], 0, noted=noted, unrestorable=counts["unrestorable"])
 
 
 class _LeftToSpark(Exception):

@@ -114,7 +114,7 @@ def judged(
 
 
 @dataclass(frozen=True)
-class Group:
+class LetterGroup:
     """Dead letters with the same cause and fate.
 
     :param placed: number of those that state their partition; ``furthest``: the highest partition
@@ -132,7 +132,7 @@ class Group:
     sample: tuple[bytes | None, bytes | None, int, int]
 
 
-def grouped(letters: DataFrame) -> list[Group]:
+def grouped(letters: DataFrame) -> list[LetterGroup]:
     """Count by cause, most frequent first."""
     from pyspark.sql import functions
 
@@ -148,7 +148,7 @@ def grouped(letters: DataFrame) -> list[Group]:
         "min_by(struct(_key, _value, partition, offset), struct(offset, partition)) as sample",
     )
     found = rows.groupBy("kind", "written_by", "to_topic", "fate").agg(*(functions.expr(column) for column in columns)).collect()
-    groups = [Group(*(*row[:-1], tuple(row.sample))) for row in found]
+    groups = [LetterGroup(*(*row[:-1], tuple(row.sample))) for row in found]
     return sorted(groups, key=lambda one: (-one.count, str(one.kind), str(one.topic), one.fate))
 
 

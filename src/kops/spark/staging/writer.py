@@ -30,7 +30,7 @@ _CANCELLED = "cancelled as part of cancellation of all jobs"
 
 
 @dataclass(frozen=True)
-class Target:
+class WriteTarget:
     """Where records go.
 
     :param settings: librdkafka's, secrets included: never to be shown
@@ -61,7 +61,7 @@ class WriteResult:
     error: str | None = None
 
 
-def write_stage(session: SparkSession, path: str, target: Target, *, backwards: bool = False) -> dict[int, WriteResult]:
+def write_stage(session: SparkSession, path: str, target: WriteTarget, *, backwards: bool = False) -> dict[int, WriteResult]:
     """Write the records to append according to a stage; return the result by partition.
 
     Tasks of this machine read the files of a stage themselves, so that nothing goes through the JVM.
@@ -83,7 +83,7 @@ def write_stage(session: SparkSession, path: str, target: Target, *, backwards: 
     return _written(session.range(0, len(files), 1, len(files)), target, read)
 
 
-def write_records(records: DataFrame, target: Target) -> dict[int, WriteResult]:
+def write_records(records: DataFrame, target: WriteTarget) -> dict[int, WriteResult]:
     """Write records (partition, key, value, timestamp; headers if the target has them) and return the result by partition.
 
     :raises MissingRequirement: when the machines that run the tasks lack a Python module
@@ -97,12 +97,12 @@ def write_records(records: DataFrame, target: Target) -> dict[int, WriteResult]:
     return _written(chosen, target, iter)
 
 
-def _any_order(target: Target) -> bool:
+def _any_order(target: WriteTarget) -> bool:
     """Whether any task may write any record."""
     return target.transactional_id is None and not target.in_order
 
 
-def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[Any]], Iterator[Any]]) -> dict[int, WriteResult]:
+def _written(frame: DataFrame, target: WriteTarget, records_of: Callable[[Iterable[Any]], Iterator[Any]]) -> dict[int, WriteResult]:
     """Run the tasks that write; each writes what ``records_of`` makes of its batches."""
 
     def write(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -127,7 +127,7 @@ def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[An
     return result
 
 
-def writes_whole_batches(target: Target) -> bool:
+def writes_whole_batches(target: WriteTarget) -> bool:
     """Whether records are encoded as columns, which supports neither transactions nor headers.
 
     Otherwise librdkafka writes them, which takes a timestamp of 0 for "now".
@@ -148,7 +148,7 @@ def _explained(error: Exception, topic: str) -> Exception:
     return OperationFailed(f"writing to {topic} failed: {reason}", hint="run it again: what was written is recognised")
 
 
-def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
+def _write_batches(batches: Iterable[Any], target: WriteTarget) -> dict[int, Report]:
     from kops.gateways.wire.batch_producer import write_batches
     from kops.gateways.wire.librdkafka_writer import LibrdkafkaWriter
 

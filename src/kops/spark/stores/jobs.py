@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
 from kops.core.statefile.sources import WALL_CLOCK
-from kops.spark.columns.partial_aggregates import aggregates_in_tasks
-from kops.spark.columns.partial_windows import aggregates_windows_in_tasks
-from kops.spark.columns.whole_partitions import Left, reason_against_tasks, stage_whole_partitions
+from kops.spark.columns.partial_aggregates import can_aggregate_in_tasks
+from kops.spark.columns.partial_windows import can_aggregate_windows_in_tasks
+from kops.spark.columns.whole_partitions import FallBack, reason_against_tasks, stage_whole_partitions
 from kops.spark.driver.observing import by_partition, counts_by_partition, watched
 from kops.spark.frames import expression
-from kops.spark.job import Job, Seen
+from kops.spark.job import Job, ReadCounts
 from kops.spark.reading.ranges import TopicRange
 from kops.spark.reading.snapshot import read_snapshot
 from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.difference import all_added, compacted_view, difference
 from kops.spark.staging.stage import StagedPartitions, write_stage
-from kops.spark.stores.prepare import Place, decoded_records, timed_records
+from kops.spark.stores.prepare import ExpressionPlace, decoded_records, timed_records
 from kops.spark.stores.streams import merged_view, partial_aggregates_view, stream_view
 from kops.spark.stores.tables_view import tables_view
 from kops.spark.stores.versioned import versioned_view
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts(Seen):
+class Counts(ReadCounts):
     """What was seen while a store was computed, and the staged difference to its changelog.
 
     :param headers: staged records have headers
@@ -89,11 +89,11 @@ def _computed(kafka: KafkaSource, job: Job, path: str) -> Counts:
     left = None
     if kafka.batches is not None and reason_for_sql(kafka, job, path) is None:
         found = stage_whole_partitions(kafka.batches, job, path)
-        if not isinstance(found, Left):
+        if not isinstance(found, FallBack):
             staged, seen = found
             return Counts(**vars(seen), staged=staged)
         left = found
-    reduced = None if left is Left.UNFIT else _view_of_reduced(kafka, job)
+    reduced = None if left is FallBack.UNFIT else _view_of_reduced(kafka, job)
     if reduced is not None:
         counts = _in_sql(kafka, job, path, reduced)
         if not counts.void:
@@ -114,9 +114,9 @@ def _view_of_reduced(kafka: KafkaSource, job: Job) -> View | None:
         return None
     if job.store.type == TABLES:
         return tables_view(kafka, job)
-    if job.store.type == KEY_VALUE and aggregates_in_tasks(job.store):
+    if job.store.type == KEY_VALUE and can_aggregate_in_tasks(job.store):
         return partial_aggregates_view(batches, job)
-    if job.source.records and aggregates_windows_in_tasks(job.store):
+    if job.source.records and can_aggregate_windows_in_tasks(job.store):
         return partial_windows_view(kafka, batches, job)
     return None
 
@@ -188,6 +188,6 @@ def undecodable_when_restored(kafka: KafkaSource, job: Job, limit: int) -> tuple
     newest = kafka.newest(job.source).where("key is not null").groupBy("partition", "key")
     last = newest.agg(expression("max_by(struct(value, timestamp_ms, offset), offset) as last")).where("last.value is not null")
     records = last.selectExpr("partition", "last.offset as offset", "key", "last.value as value", "last.timestamp_ms as timestamp_ms")
-    found = decoded_records(records, job.store, Place(job.state_file, job.store), lenient=True).where("key_wrong or value_wrong")
+    found = decoded_records(records, job.store, ExpressionPlace(job.state_file, job.store), lenient=True).where("key_wrong or value_wrong")
     first = found.select("partition", "offset").orderBy("partition", "offset").limit(limit).collect()
     return (found.count() if len(first) == limit else len(first)), [(row.partition, row.offset) for row in first]

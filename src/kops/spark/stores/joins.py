@@ -16,7 +16,7 @@ from kops.core.statefile.models import INNER, LEFT, OUTER, Join, Table
 from kops.spark.frames import expression
 from kops.spark.reading.codec import encoding, sql_type
 from kops.spark.stores.partitions import with_partitions
-from kops.spark.stores.tables import ROW, Expressions, Topics, filtered
+from kops.spark.stores.tables import ROW, Expressions, StoreTopics, filtered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +37,7 @@ _IS_SURE = (
 """Both orders give the same timestamp unless what was deleted is newer than what remains."""
 
 
-def last_rows(topics: Topics, table: Table) -> DataFrame:
+def last_rows(topics: StoreTopics, table: Table) -> DataFrame:
     """Return the final rows of a table: ``ROW``."""
     place = Expressions(topics.job.state_file, topics.job.store, table)
     if table.source is not None:
@@ -52,7 +52,7 @@ def last_rows(topics: Topics, table: Table) -> DataFrame:
     return kept.withColumn("_raw", expression("if(value is null, null, _raw)")) if table.where else kept
 
 
-def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
+def _of_topic(topics: StoreTopics, table: Table, source: Source) -> DataFrame:
     """Keep the last record of every key; for a versioned table the one with the greatest timestamp."""
     order = "offset" if table.history_ms is None else "struct(_ts, offset)"
     last = f"max_by(struct(key, value, _raw, _ts, _ord), {order}) as last"
@@ -60,7 +60,7 @@ def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
     return rows.selectExpr("_partition", "_key", "last.*", "true as _sure").select(*ROW)
 
 
-def _joined_rows(topics: Topics, place: Expressions, join: Join, left: DataFrame) -> DataFrame:
+def _joined_rows(topics: StoreTopics, place: Expressions, join: Join, left: DataFrame) -> DataFrame:
     """Return the rows of a join.
 
     :param left: the rows of the left side
@@ -104,7 +104,7 @@ def _rows(sides: DataFrame, place: Expressions, join: Join, timestamp: str, sure
     ).select(*ROW)
 
 
-def _by_foreign_key(topics: Topics, place: Expressions, join: Join, left: DataFrame, right: DataFrame) -> DataFrame:
+def _by_foreign_key(topics: StoreTopics, place: Expressions, join: Join, left: DataFrame, right: DataFrame) -> DataFrame:
     """Look up the right side by an expression of the left one; the result stays in the partition of the left side.
 
     The last change decides the timestamp: for the right side its own (``ForeignTableJoinProcessor``), for the left one the greater of both
@@ -130,7 +130,7 @@ _OF_KEY = "over (partition by _partition, _key order by {order})"
 _SO_FAR = "over (partition by _partition, _key order by _ord rows between unbounded preceding and current row)"
 
 
-def changes(topics: Topics, table: Table) -> DataFrame:
+def changes(topics: StoreTopics, table: Table) -> DataFrame:
     """Return all changes of a table: ``CHANGE``."""
     place = Expressions(topics.job.state_file, topics.job.store, table)
     if table.source is not None:
@@ -144,7 +144,7 @@ def changes(topics: Topics, table: Table) -> DataFrame:
     return filtered(filtered(rows, table, place), table, place, "_old")
 
 
-def _changes_of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
+def _changes_of_topic(topics: StoreTopics, table: Table, source: Source) -> DataFrame:
     """Return one change per record; in a versioned table, records that are not the latest of their key change nothing (KIP-914)."""
     records = topics.records(table, source)
     if table.history_ms is not None:
@@ -154,7 +154,7 @@ def _changes_of_topic(topics: Topics, table: Table, source: Source) -> DataFrame
     return records.selectExpr("_partition", "_key", "key", "value", old, "_ts", "_ord").select(*CHANGE)
 
 
-def _joined_changes(topics: Topics, place: Expressions, join: Join, left: DataFrame) -> DataFrame:
+def _joined_changes(topics: StoreTopics, place: Expressions, join: Join, left: DataFrame) -> DataFrame:
     """Join every change of either side with what the other side held at that point.
 
     ``KTableKTableInnerJoin``, ``KTableKTableLeftJoin`` and ``KTableKTableRightJoin``, ``KTableKTableOuterJoin``.

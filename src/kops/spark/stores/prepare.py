@@ -62,7 +62,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
     :param lenient: treat no text as undecodable (``codec.decoding``)
     :raises ConfigError: when an expression cannot be used, naming its field
     """
-    place = Place(state_file, store)
+    place = ExpressionPlace(state_file, store)
     decoded = decoded_records(records, store, place, lenient=lenient)
     member = ["member"] if store.explode else []
     if store.explode:
@@ -92,7 +92,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
     return PreparedRecords(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)", form)
 
 
-def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: bool) -> DataFrame:
+def decoded_records(records: DataFrame, store: Store, place: ExpressionPlace, *, lenient: bool) -> DataFrame:
     """Add the decoded ``key`` and ``value`` that expressions refer to, and keep the bytes as ``_key`` and ``_value``."""
     columns = ["key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic"]
     raw = records.selectExpr(*columns, *(["headers"] if store.source.needs_headers else []))
@@ -112,11 +112,11 @@ def timed_records(records: DataFrame, state_file: StateFile, store: Store) -> Da
     """Return records with the timestamps that the application assigns to them; unchanged if those are the records' own."""
     if store.source.extracts is None:
         return records
-    decoded = decoded_records(records, store, Place(state_file, store), lenient=True)
+    decoded = decoded_records(records, store, ExpressionPlace(state_file, store), lenient=True)
     return decoded.where("not key_wrong and not value_wrong and timestamp_ms >= 0")
 
 
-def _timed(decoded: DataFrame, extracts: str | None, place: Place) -> DataFrame:
+def _timed(decoded: DataFrame, extracts: str | None, place: ExpressionPlace) -> DataFrame:
     """Replace the records' timestamps by what the application's extractor returns; ``time_wrong`` if that is not a timestamp."""
     if extracts is None:
         return decoded.selectExpr("*", "false as time_wrong")
@@ -128,7 +128,7 @@ def _timed(decoded: DataFrame, extracts: str | None, place: Place) -> DataFrame:
     )
 
 
-def _exploded(decoded: DataFrame, expression: str, place: Place) -> DataFrame:
+def _exploded(decoded: DataFrame, expression: str, place: ExpressionPlace) -> DataFrame:
     """Make a record of each member of an array, as ``flatMapValues`` does; a record without members remains, with a null value."""
     place.array(decoded, "explode", expression)
     others = [name for name in decoded.columns if name != "value"]
@@ -164,7 +164,7 @@ def _faust_keys(records: DataFrame, *, ascii_only: bool) -> str:
     return name
 
 
-def _value(decoded: DataFrame, store: Store, place: Place, member: Form | None) -> tuple[str, str]:
+def _value(decoded: DataFrame, store: Store, place: ExpressionPlace, member: Form | None) -> tuple[str, str]:
     aggregate = store.aggregate
     if aggregate.kind == "count":
         return "1" if store.type in TAKES_NULLS else "if(value is null, null, 1)", "int"
@@ -179,7 +179,7 @@ def _value(decoded: DataFrame, store: Store, place: Place, member: Form | None) 
     return place.typed(decoded, field, aggregate.expression, wanted), wanted
 
 
-def _member_form(decoded: DataFrame, store: Store, place: Place) -> Form | None:
+def _member_form(decoded: DataFrame, store: Store, place: ExpressionPlace) -> Form | None:
     if not store.explode or store.aggregate.kind != "reducer":
         return None
     kind = place.type_of(decoded, "explode", "value")
@@ -191,7 +191,7 @@ def _member_form(decoded: DataFrame, store: Store, place: Place) -> Form | None:
 
 
 @dataclass(frozen=True)
-class Place:
+class ExpressionPlace:
     """Where expressions appear, for error messages."""
 
     state_file: StateFile

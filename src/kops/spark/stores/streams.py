@@ -11,7 +11,7 @@ from kops.spark.columns.partial_aggregates import FATES as FATES_COUNTED
 from kops.spark.columns.partial_aggregates import SCHEMA, joined, partial_aggregate_of
 from kops.spark.driver.observing import Watch, sums, watched
 from kops.spark.frames import expression
-from kops.spark.job import FATES, Seen
+from kops.spark.job import FATES, ReadCounts
 from kops.spark.staging.difference import COLUMNS, SURE, TIMED
 from kops.spark.stores.aggregates import aggregated, depends_on_order
 from kops.spark.stores.base import adding_on, with_base
@@ -47,10 +47,10 @@ def partial_aggregates_view(batches: BatchSource, job: Job) -> View:
     counted, of_tasks = watched(batches.reduced(job.source, SCHEMA, partial_aggregate_of(job.store)), sums(FATES_COUNTED))
     rows, of_keys = observed_keys(joined(counted, job.store))
 
-    def seen() -> Seen:
+    def seen() -> ReadCounts:
         fates, keys = of_tasks.get, of_keys.get
         dropped = {name: fates.get(name, 0) for name in FATES.values()}
-        return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], void=fates["unfit"])
+        return ReadCounts(fates["read"], dropped, keys["keys"], keys["mixed"], void=fates["unfit"])
 
     return View(_timed(rows, job), seen)
 
@@ -97,11 +97,11 @@ def _unnumbered(rows: DataFrame) -> DataFrame:
     return rows.selectExpr(partition, "substring(key, 5) as key", "value", "timestamp", "doubt").select(*COLUMNS)
 
 
-def _seen_of_all(parts: list[tuple[Job, PreparedRecords, Watch]], of_keys: Watch) -> Seen:
+def _seen_of_all(parts: list[tuple[Job, PreparedRecords, Watch]], of_keys: Watch) -> ReadCounts:
     read, dropped, keys = 0, dict.fromkeys(FATES.values(), 0), of_keys.get
     for job, prepared, observation in parts:
         fates = observation.get
         refuse_undecodable(prepared, job, fates["undecodable"])
         read += fates["read"]
         dropped = {name: count + fates[name] for name, count in dropped.items()}
-    return Seen(read, dropped, keys["keys"], keys["mixed"])
+    return ReadCounts(read, dropped, keys["keys"], keys["mixed"])

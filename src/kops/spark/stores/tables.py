@@ -18,7 +18,7 @@ from kops.spark.driver.observing import Watch, sums, watched
 from kops.spark.frames import expression
 from kops.spark.job import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE
 from kops.spark.reading.codec import written_again
-from kops.spark.stores.prepare import Place, PreparedRecords, decoded_records
+from kops.spark.stores.prepare import ExpressionPlace, PreparedRecords, decoded_records
 from kops.spark.stores.views import observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SO_FAR = "over (partition by {by} order by offset rows between unbounded preced
 
 
 @dataclass
-class Topics:
+class StoreTopics:
     """The topics of a store as DataFrames of their records, each judged and counted once.
 
     :param clocks: compute a record's position among those of other topics, which costs a sort of every partition
@@ -153,7 +153,7 @@ def _columns(kept: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class Expressions(Place):
+class Expressions(ExpressionPlace):
     """Where the expressions of a table appear, for error messages."""
 
     table: Table

@@ -12,14 +12,14 @@ from kops.core.statefile.models import FLOATING, Table
 from kops.core.statefile.reducers import Aggregate, Subtractor, load_reducer
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.frames import expression
-from kops.spark.job import FATES, Seen
+from kops.spark.job import FATES, ReadCounts
 from kops.spark.reading.codec import encoding, sql_type
 from kops.spark.staging.difference import COLUMNS, EMPTIED, MIXED, SURE, TIMED
 from kops.spark.stores.aggregates import order_free
 from kops.spark.stores.folds import SCHEMA, folded_batches, rows_of
 from kops.spark.stores.joins import changes, last_rows
 from kops.spark.stores.partitions import placed
-from kops.spark.stores.tables import Expressions, Topics
+from kops.spark.stores.tables import Expressions, StoreTopics
 from kops.spark.stores.views import View
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def tables_view(kafka: KafkaSource, job: Job) -> View:
     table = job.store.table
     if table is None:
         raise TypeError(f"{job.store.name} is not a table")
-    topics = Topics(kafka, job, clocks=len(job.sources) > 1 and (table.needs_order or bool(job.store.key_by)))
+    topics = StoreTopics(kafka, job, clocks=len(job.sources) > 1 and (table.needs_order or bool(job.store.key_by)))
     place = Expressions(job.state_file, job.store, table)
     if job.store.key_by:
         rows = grouped(changes(topics, table), job.store, place, loose=job.loose)
@@ -66,10 +66,12 @@ def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
     ).select(*COLUMNS)
 
 
-def _seen(topics: Topics, of_keys: Watch) -> Seen:
+def _seen(topics: StoreTopics, of_keys: Watch) -> ReadCounts:
     fates, keys = topics.fates(), of_keys.get
     dropped = {name: fates[name] for name in FATES.values()}
-    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], topics.unfit, noted={"timed": keys["timed"], "late": topics.expired})
+    return ReadCounts(
+        fates["read"], dropped, keys["keys"], keys["mixed"], topics.unfit, noted={"timed": keys["timed"], "late": topics.expired}
+    )
 
 
 def reduced_groups(moves: DataFrame, store: Store, form: Form, *, loose: bool) -> DataFrame:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from kops.core.statefile.models import Table
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.frames import expression
-from kops.spark.job import FATES, Seen
+from kops.spark.job import FATES, ReadCounts
 from kops.spark.reading.snapshot import snapshot_view
 from kops.spark.staging.difference import SURE, all_added
 from kops.spark.staging.stage import StagedPartitions, write_stage
-from kops.spark.stores.tables import Topics, not_expired
+from kops.spark.stores.tables import StoreTopics, not_expired
 from kops.spark.stores.views import View
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ _OF_KEY = "over (partition by partition, key order by timestamp)"
 
 
 def versioned_view(kafka: KafkaSource, job: Job) -> View:
-    topics = Topics(kafka, job, clocks=False)
+    topics = StoreTopics(kafka, job, clocks=False)
     rows, of_keys = watched(as_rows(versions(topics, job)), {"keys": "count(*)"})
     history = _history(job)
     return View(rows, lambda: _seen(topics, of_keys), held=lambda: held_versions(kafka.read(replace(job.changelog, headers=True)), history))
 
 
-def versions(topics: Topics, job: Job) -> DataFrame:
+def versions(topics: StoreTopics, job: Job) -> DataFrame:
     """Return the versions that the store should have: partition, key, value (null: deleted), timestamp."""
     store = job.store
     table = Table(store.name, f"stores.{store.name}", store.key_form, store.aggregate.form, source=store.source)
@@ -86,7 +86,7 @@ def as_rows(found: DataFrame) -> DataFrame:
 
 def stage_versions(kafka: KafkaSource, job: Job, path: str) -> StagedPartitions:
     """Stage all versions of a store, to be written in the order of time."""
-    return write_stage(all_added(versions(Topics(kafka, job, clocks=False), job)), path)
+    return write_stage(all_added(versions(StoreTopics(kafka, job, clocks=False), job)), path)
 
 
 def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None, path: str) -> tuple[StagedPartitions, int]:
@@ -136,6 +136,6 @@ def _history(job: Job) -> int:
     return job.store.history_ms
 
 
-def _seen(topics: Topics, of_keys: Watch) -> Seen:
+def _seen(topics: StoreTopics, of_keys: Watch) -> ReadCounts:
     fates = topics.fates()
-    return Seen(fates["read"], {name: fates[name] for name in FATES.values()}, of_keys.get["keys"], 0, noted={"late": topics.expired})
+    return ReadCounts(fates["read"], {name: fates[name] for name in FATES.values()}, of_keys.get["keys"], 0, noted={"late": topics.expired})

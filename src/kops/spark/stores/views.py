@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.spark.driver.observing import Watch, watched
-from kops.spark.job import FATES, NEGATIVE_TIME, UNDECODABLE, Seen
+from kops.spark.job import FATES, NEGATIVE_TIME, UNDECODABLE, ReadCounts
 from kops.spark.staging.difference import MIXED
 from kops.spark.stores.prepare import PreparedRecords
 
@@ -33,7 +33,7 @@ class View:
     """
 
     rows: DataFrame
-    seen: Callable[[], Seen]
+    seen: Callable[[], ReadCounts]
     live: Callable[[DataFrame], DataFrame] = lambda current: current
     done: Callable[[], object] = lambda: None
     held: Callable[[], DataFrame] | None = None
@@ -53,7 +53,7 @@ def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
     return watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
 
 
-def seen_of(prepared: PreparedRecords, job: Job, of_records: Watch, of_keys: Watch) -> Seen:
+def seen_of(prepared: PreparedRecords, job: Job, of_records: Watch, of_keys: Watch) -> ReadCounts:
     """Return what two observations saw.
 
     :raises UndecodableInput: naming the first records that are not in the declared formats, unless they are to be skipped
@@ -61,7 +61,7 @@ def seen_of(prepared: PreparedRecords, job: Job, of_records: Watch, of_keys: Wat
     fates, keys = of_records.get, of_keys.get
     refuse_undecodable(prepared, job, fates["undecodable"])
     dropped = {name: fates[name] for name in FATES.values()}
-    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], latest=fates["latest"])
+    return ReadCounts(fates["read"], dropped, keys["keys"], keys["mixed"], latest=fates["latest"])
 
 
 class UndecodableInput(Refused):

@@ -11,7 +11,7 @@ from kops.spark.columns.partial_aggregates import joined
 from kops.spark.columns.partial_windows import WINDOW_FATES, partial_window_rows
 from kops.spark.driver.observing import Watch, sums, watched
 from kops.spark.frames import expression
-from kops.spark.job import FATES, NOTED, Seen
+from kops.spark.job import FATES, NOTED, ReadCounts
 from kops.spark.staging.difference import COLUMNS, MIXED, SURE, TIMED
 from kops.spark.stores.aggregates import aggregated, depends_on_order
 from kops.spark.stores.partitions import with_partitions
@@ -98,7 +98,7 @@ def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> 
 
 def _nothing_read(kafka: KafkaSource, job: Job) -> View:
     rows = kafka.read(job.source).selectExpr("partition", "key", "value", "timestamp_ms as timestamp", f"{SURE} as doubt")
-    return View(rows, lambda: Seen(0, dict.fromkeys(FATES.values(), 0), 0, 0, noted=dict.fromkeys(NOTED, 0)))
+    return View(rows, lambda: ReadCounts(0, dict.fromkeys(FATES.values(), 0), 0, 0, noted=dict.fromkeys(NOTED, 0)))
 
 
 def _with_one_row(frame: DataFrame) -> DataFrame:
@@ -228,7 +228,7 @@ class _ComputedWindows:
         )
         return self.horizon.live(rows.where("key is not null"))
 
-    def seen(self) -> Seen:
+    def seen(self) -> ReadCounts:
         records, times, keys = self.of_records.get, self.of_time.get, self.of_keys.get
         dropped = {name: records.get(name, 0) for name in FATES.values()}
         is_ahead = self.current is not None and self.of_changelog.get["ahead"] > 0
@@ -243,7 +243,7 @@ class _ComputedWindows:
             "unaligned": self.of_changelog.get["unaligned"] if self.current is not None else 0,
             **_uncovered(self.kafka, self.job, self.horizon, self.put),
         }
-        return Seen(records["read"], dropped, keys["keys"], keys["mixed"], noted=noted, latest=records.get("latest"))
+        return ReadCounts(records["read"], dropped, keys["keys"], keys["mixed"], noted=noted, latest=records.get("latest"))
 
     @property
     def _unaligned(self) -> str:

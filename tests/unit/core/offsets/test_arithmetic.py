@@ -8,8 +8,8 @@ from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, CommittedOffset
 from kops.core.offsets.arithmetic import (
     Landing,
+    NewOffset,
     ShiftBy,
-    Target,
     ToCurrent,
     ToEarliest,
     ToLatest,
@@ -35,31 +35,31 @@ strategies = st.one_of(
 @pytest.mark.parametrize(
     ("strategy", "committed", "landing", "target"),
     [
-        (ToEarliest(), 15, None, Target(10, "log start")),
-        (ToLatest(), 15, None, Target(20, "log end")),
-        (ToCurrent(), 15, None, Target(15, "as it is")),
-        (ToCurrent(), 99, None, Target(99, "as it is")),
-        (ToCurrent(), None, None, Target(20, "no commit yet: log end")),
-        (ToOffset(12), 15, None, Target(12)),
-        (ToOffset(9), 15, None, Target(10, "9 is below the log start: clamped")),
-        (ToOffset(21), 15, None, Target(20, "21 is past the log end: clamped")),
-        (ShiftBy(-3), 15, None, Target(12, "15 - 3")),
-        (ShiftBy(-30), 15, None, Target(10, "15 - 30 = -15 is below the log start: clamped")),
-        (ShiftBy(5), 15, None, Target(20, "15 + 5")),
-        (ShiftBy(0), 2, None, Target(10, "2 + 0 = 2 is below the log start: clamped")),
-        (ToTime(0), 15, Landing(13, 9), Target(13, "where Kafka finds 1970-01-01T00:00:00.000Z: of 1970-01-01T00:00:00.009Z")),
-        (ToTime(0), 15, Landing(13, 0, 1, 14, (13, 0)), Target(13, "first record at or after 1970-01-01T00:00:00.000Z")),
+        (ToEarliest(), 15, None, NewOffset(10, "log start")),
+        (ToLatest(), 15, None, NewOffset(20, "log end")),
+        (ToCurrent(), 15, None, NewOffset(15, "as it is")),
+        (ToCurrent(), 99, None, NewOffset(99, "as it is")),
+        (ToCurrent(), None, None, NewOffset(20, "no commit yet: log end")),
+        (ToOffset(12), 15, None, NewOffset(12)),
+        (ToOffset(9), 15, None, NewOffset(10, "9 is below the log start: clamped")),
+        (ToOffset(21), 15, None, NewOffset(20, "21 is past the log end: clamped")),
+        (ShiftBy(-3), 15, None, NewOffset(12, "15 - 3")),
+        (ShiftBy(-30), 15, None, NewOffset(10, "15 - 30 = -15 is below the log start: clamped")),
+        (ShiftBy(5), 15, None, NewOffset(20, "15 + 5")),
+        (ShiftBy(0), 2, None, NewOffset(10, "2 + 0 = 2 is below the log start: clamped")),
+        (ToTime(0), 15, Landing(13, 9), NewOffset(13, "where Kafka finds 1970-01-01T00:00:00.000Z: of 1970-01-01T00:00:00.009Z")),
+        (ToTime(0), 15, Landing(13, 0, 1, 14, (13, 0)), NewOffset(13, "first record at or after 1970-01-01T00:00:00.000Z")),
         (
             ToTime(0),
             15,
             Landing(13, 9, 1, 14, (13, 9)),
-            Target(13, "first record at or after 1970-01-01T00:00:00.000Z: of 1970-01-01T00:00:00.009Z"),
+            NewOffset(13, "first record at or after 1970-01-01T00:00:00.000Z: of 1970-01-01T00:00:00.009Z"),
         ),
         (
             ToTime(0),
             15,
             Landing(13, 9, 1, 16, (15, 1)),
-            Target(
+            NewOffset(
                 13,
                 "a transaction marker is there at or after 1970-01-01T00:00:00.000Z: the next record, 15, is of 1970-01-01T00:00:00.001Z",
             ),
@@ -68,10 +68,10 @@ strategies = st.one_of(
             ToTime(0),
             15,
             Landing(13, 9, 0, 20),
-            Target(13, "no record at or after 1970-01-01T00:00:00.000Z: a transaction marker, and no record up to 20"),
+            NewOffset(13, "no record at or after 1970-01-01T00:00:00.000Z: a transaction marker, and no record up to 20"),
         ),
-        (ToTime(0), 15, Landing(8, 9), Target(10, "the first record at or after 1970-01-01T00:00:00.000Z is deleted: log start")),
-        (ToTime(0), 15, None, Target(20, "no record at or after 1970-01-01T00:00:00.000Z: log end")),
+        (ToTime(0), 15, Landing(8, 9), NewOffset(10, "the first record at or after 1970-01-01T00:00:00.000Z is deleted: log start")),
+        (ToTime(0), 15, None, NewOffset(20, "no record at or after 1970-01-01T00:00:00.000Z: log end")),
     ],
 )
 def test_targets(strategy, committed, landing, target):
@@ -79,7 +79,7 @@ def test_targets(strategy, committed, landing, target):
 
 
 def test_the_end_of_an_empty_log():
-    assert resolve(ToTime(5), None, Bounds(7, 7), None) == Target(7, "empty: log end")
+    assert resolve(ToTime(5), None, Bounds(7, 7), None) == NewOffset(7, "empty: log end")
 
 
 @pytest.mark.parametrize("strategy", [ToOffset(9, exact=True), ToOffset(21, exact=True), ShiftBy(6, exact=True), ShiftBy(-6, exact=True)])

@@ -23,7 +23,7 @@ GROUPS = (GroupMoves("billing", "EMPTY", (MOVES,)), GroupMoves("audit", "STABLE"
 
 
 def plan_of(groups):
-    return Plan("offsets.move_many", "s", "c", "x", MoveItems(groups), arguments=Moves(groups))
+    return Plan("offsets.move", "s", "c", "x", MoveItems(groups), arguments=Moves(groups))
 
 
 def read(body):

@@ -11,7 +11,7 @@ from kops.formats.streams.suppression import BufferedChange, RecordContext
 from kops.operations.changelog.check import checker_named, ids_seen
 from kops.operations.changelog.detect import detect_by
 from kops.operations.changelog.layouts import LAYOUTS
-from kops.operations.changelog.target import Target
+from kops.operations.changelog.target import FrozenChangelog
 from kops.operations.changelog.view import RowFilter
 from support.streams_encoders import encode_suppressed, suppressed_headers
 
@@ -75,13 +75,13 @@ def suppressed(key, time, buffer_time, offset=0):
     ],
 )
 def test_what_suppress_holds_back_tells_its_keys(key, name, size):
-    target = Target("app-KTABLE-SUPPRESS-STATE-STORE-0000000001-changelog", 1, {}, {}, ())
+    target = FrozenChangelog("app-KTABLE-SUPPRESS-STATE-STORE-0000000001-changelog", 1, {}, {}, ())
     detected = detect_by(target, [suppressed(key, T + 5, T + 60_000, at) for at in range(3)], None)
     assert (detected.layout.name, detected.window_size) == (name, size)
 
 
 def test_a_named_type_is_taken_and_what_speaks_against_it_is_said():
-    target = Target("app-s-changelog", 1, {}, {}, ())
+    target = FrozenChangelog("app-s-changelog", 1, {}, {}, ())
     detected = detect_by(target, [Record("t", 0, 0, T, b"k", b"v")], "suppress-window")
     assert detected.layout.name == "suppress-window"
     assert detected.sentence.startswith("read as suppress-window, as named, although ")

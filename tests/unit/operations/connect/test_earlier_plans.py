@@ -1,4 +1,4 @@
-"""Plan files and journal entries of kops 0.1: still shown, applied and undone.
+"""Plan files and journal entries as kops writes them: still shown, applied and undone.
 
 Each file holds what ``--plan-out`` saved, the closed entry, and the connectors and loggers before and after; one also
 holds the declaring file and the key of its digests.

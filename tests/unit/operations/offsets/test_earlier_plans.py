@@ -1,4 +1,4 @@
-"""Plan files and journal entries of kops 0.1, written on a real cluster: still shown, carried out, undone and finished.
+"""Plan files and journal entries as kops writes them, written on a real cluster: still shown, carried out, undone and finished.
 
 Each file holds what ``--plan-out`` saved, the entry as it was opened and as it was closed, the entry of its undo, what ``journal show``
 printed, and what the groups had committed before, after and when it was undone.

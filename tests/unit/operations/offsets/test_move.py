@@ -7,6 +7,7 @@ import pytest
 
 from kops.core.errors import GroupActive, OperationFailed, TimedOut
 from kops.core.models import CommittedOffset, TopicPartition
+from kops.core.plan import Plan, plan_document
 from support.groups_in_memory import GroupsInMemory
 
 AT_FIVE = {"orders:0": [5, "", None], "orders:1": [5, "", None]}
@@ -163,3 +164,56 @@ def test_long_plan_says_what_it_skips_in_all(kops, cluster):
     assert "skips 600 unread offsets" in shown.err
     plan = kops("offsets", "reset", "many-*", "--all-topics", "--to-earliest", "--dry-run", "-o", "json").ok().json
     assert (len(plan["items"]), json.dumps(plan["arguments"]).count('"group"')) == (120, 60)
+
+
+@pytest.mark.parametrize("options", [("a",), ("a", "b"), ("[ab]",)])
+def test_plans_of_one_group_and_of_many_have_one_format(kops, cluster, options):
+    plan = kops("offsets", "reset", *options, "--topic", "orders", "--to-earliest", "-n", "-o", "json").ok().json
+    assert (plan["operation"], set(plan["arguments"]), set(plan["guard"])) == ("offsets.move", {"moves", "within_log"}, {"groups"})
+    topic = {"topic": "orders", "partitions": [0, 1], "before": {"offsets": [5, 5]}, "after": {"offsets": [0, 0]}, "reasons": ["log start"]}
+    assert {json.dumps(moves["topics"]) for moves in plan["arguments"]["moves"]} == {json.dumps([topic])}
+    named = options == ("a",)
+    assert plan["items"][0]["target"] == ("orders:0" if named else "a orders:0")
+    assert [moves.get("alone", False) for moves in plan["arguments"]["moves"]] == ([True] if named else [False, False])
+
+
+def test_several_strategies_of_one_group_are_a_plan_of_one_group(kops, cluster):
+    mixed = ("--topic", "orders:0", "--to-earliest", "--topic", "orders:1", "--to-latest")
+    plan = kops("offsets", "reset", "a", *mixed, "-n", "-o", "json").ok().json
+    assert plan["summary"] == "reset group a: orders:0,1"
+    assert [(item["target"], item["after"]) for item in plan["items"]] == [("orders:0", 0), ("orders:1", 10)]
+
+
+def test_plan_in_the_earlier_format_of_one_group_is_refused_in_a_line(kops, cluster, tmp_path):
+    plan = Plan("offsets.move", "s", "cluster-1", "x", (), arguments={"group": "a", "write": {}, "prior": {}, "new_group": False})
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan_document(plan)))
+    refused = kops("apply", file, "--yes")
+    assert (refused.code, refused.err) == (
+        2,
+        "kops: error: this kops cannot carry out offsets in the format of this plan\nhint: make the plan again\n",
+    )
+
+
+def test_undo_warns_of_offsets_that_the_log_no_longer_has_for_one_group_and_for_many(kops, cluster):
+    for groups in (("a",), ("a", "b")):
+        kops("offsets", "reset", *groups, "--topic", "orders", "--to-latest", "--yes").ok()
+        cluster.ends = dict.fromkeys(cluster.ends, (7, 10))
+        warned = kops("undo", "last", "--dry-run").ok().err
+        assert warned.count("the log has 7 to 10, not 5: consumers will follow auto.offset.reset") == 2
+        cluster.ends = dict.fromkeys(cluster.ends, (0, 10))
+        kops("undo", "last", "--yes").ok()
+
+
+def test_undo_of_many_groups_goes_on_without_a_partition_that_is_gone(kops, cluster):
+    kops("offsets", "reset", "a", "b", "--topic", "orders", "--to-latest", "--yes").ok()
+    del cluster.ends[TopicPartition("orders", 1)]
+    assert "there is no partition orders:1: its offsets cannot be committed" in kops("undo", "last", "--dry-run").ok().err
+
+
+def test_what_is_written_wrong_in_a_file_is_found_before_a_group_is_looked_at(kops, cluster, tmp_path):
+    file = tmp_path / "offsets.csv"
+    file.write_text("b,orders,0,1\n")
+    cluster.members.add("a")
+    refused = kops("offsets", "reset", "a", "--from-file", file, "--yes")
+    assert (refused.code, f"{file} has no offsets of group a" in refused.err) == (2, True)

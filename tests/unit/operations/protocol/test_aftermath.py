@@ -127,7 +127,7 @@ def test_last_is_of_this_cluster_and_an_entry_of_another_is_refused_first(undone
     assert entry_named(world.services, journal, "last").id == mine.id
     with pytest.raises(StateMoved, match="changed cluster cluster-2"):
         undone(other)
-    with pytest.raises(Exception, match="nothing of this cluster"):
+    with pytest.raises(Exception, match="no entries for this cluster"):
         entry_named(services("cluster-3"), journal, "last")
 
 

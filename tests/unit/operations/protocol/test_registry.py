@@ -11,7 +11,7 @@ OF_A_GROUP = ["offsets.move", "offsets.delete", "records.consume"]
 
 @pytest.mark.parametrize("name", [*OF_AN_APPLICATION, *OF_A_GROUP])
 def test_all_name_the_group(name):
-    offsets = {"write": {}, "prior": {}, "new_group": False, "within_log": True}
+    offsets = {"moves": [{"group": "prices-app", "state": "EMPTY", "topics": []}], "within_log": True}
     of_state = {
         "exactly_once": False,
         "master": "local",
@@ -22,8 +22,8 @@ def test_all_name_the_group(name):
         "repartitions": [],
     }
     of_state |= {"open": [], "takes_back": False, "state_file": "", "question": None}
-    of_reset = {"offsets": {"group": "prices-app", **offsets}, "topics": []}
-    of_reading = {"topic": "prices", "isolation": "read_committed", "ends": None}
+    of_reset = {"offsets": offsets, "topics": []}
+    of_reading = {"prior": {}, "new_group": False, "topic": "prices", "isolation": "read_committed", "ends": None}
     arguments = {"application": "prices-app", "group": "prices-app", **offsets, **of_state, **of_reset, **of_reading}
     plan = Plan(name, "", "cluster-1", "test", (), arguments=arguments)
     mutation = mutation_named(name)

@@ -1,4 +1,4 @@
-"""Plan files and journal entries of kops 0.1, written on a real cluster: read with typed arguments, and shown as they were.
+"""Plan files and journal entries as kops writes them, written on a real cluster: read with typed arguments, and shown as they were.
 
 ``tests/replay/test_earlier.py`` carries them out, resumes and undoes them.
 """

@@ -8,7 +8,7 @@ from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, Partition, Topic, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.operations.archive.manifest import Archive, Run
-from kops.operations.archive.place import Place
+from kops.operations.archive.place import ArchivePlace
 from kops.operations.state import archived_input
 from kops.operations.state.archived_input import archived_findings, cleanup_policy, open_archives, with_archives
 from kops.operations.state.from_archive import with_shares
@@ -40,7 +40,7 @@ def opened(monkeypatch):
     """Open archives as they are given, of a topic with these bounds."""
 
     def run_it(given, logs, paths=("/archive",), cluster_id="here"):
-        monkeypatch.setattr(archived_input, "open_archive", lambda _engine, path: (Place(path), given))
+        monkeypatch.setattr(archived_input, "open_archive", lambda _engine, path: (ArchivePlace(path), given))
         topic = Topic("orders", tuple(Partition(number, 1, (1,), (1,)) for number in logs), "id")
         bounds = {TopicPartition("orders", number): bound for number, bound in logs.items()}
         kafka = SimpleNamespace(

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.statefile import parse_state_file
-from kops.spark.columns.whole_partitions import Left
-from kops.spark.job import Job, Seen
+from kops.spark.columns.whole_partitions import FallBack
+from kops.spark.job import Job, ReadCounts
 from kops.spark.reading.ranges import SPLIT_RECORDS, TopicRange
 from kops.spark.reading.source import KafkaSource
 from kops.spark.stores import jobs
@@ -65,11 +65,11 @@ def test_spark_computes_where_tasks_run_elsewhere():
 @pytest.fixture
 def ways(monkeypatch):
     """Let tasks leave every store to Spark; return what Spark then computed, and what it is to find in what tasks reduced."""
-    tried, found = [], {"left": Left.LARGE, "unfit": 0}
+    tried, found = [], {"left": FallBack.LARGE, "unfit": 0}
 
     def computed(_kafka, _job, _path, view):
         tried.append(view)
-        return Seen(10, {}, 1, 0, void=found["unfit"] if view == "reduced" else 0)
+        return ReadCounts(10, {}, 1, 0, void=found["unfit"] if view == "reduced" else 0)
 
     monkeypatch.setattr(jobs, "stage_whole_partitions", lambda *_: found["left"])
     monkeypatch.setattr(jobs, "partial_aggregates_view", lambda *_: "reduced")
@@ -83,7 +83,7 @@ def ways(monkeypatch):
     [
         ("plain", {}, ["reduced"]),
         ("plain", {"unfit": 1}, ["reduced", "records"]),
-        ("plain", {"left": Left.UNFIT}, ["records"]),
+        ("plain", {"left": FallBack.UNFIT}, ["records"]),
         ("filtered", {}, ["records"]),
     ],
     ids=["large", "unfit-after-all", "unfit", "expression"],

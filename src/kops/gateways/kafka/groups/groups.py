@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import BrokerDown, KopsError, NotFound, answer_or_error
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, NotFound, TimedOut, answer_or_error
 from kops.core.groups.lag import Place
 from kops.core.models import Group, ShareOffset, TopicPartition
 from kops.gateways.kafka.admin import can_express
@@ -19,6 +19,7 @@ from kops.gateways.kafka.translate import all_good, group_not_found
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
+    from kops.gateways.kafka.client import Client
     from kops.gateways.kafka.groups.first_records import Answer
 
 
@@ -69,9 +70,7 @@ class Groups(CommittedOffsets):
         """
         answers = self._ask_for(sorted(set(group_ids)))
         if missing := [name for name, answer in answers.items() if isinstance(answer, NotFound)]:
-            from kops.gateways.kafka.groups.taking_over import unsure
-
-            doubts = unsure(self._client, missing)
+            doubts = _not_yet_known(self._client, missing)
             answers |= self._ask_for(missing)
             answers |= {name: doubt for name, doubt in doubts.items() if isinstance(answers[name], NotFound)}
         return answers
@@ -145,6 +144,29 @@ class Groups(CommittedOffsets):
         known = {group.group_id: Group(group.group_id, kafka_words(group.state.name), group.type.name.lower()) for group in visible.valid}
         every = self._client.list_groups(timeout=self._client.timeout)
         return [known.get(group.id) or Group(group.id, "UNKNOWN", group.protocol_type or "unknown") for group in every]
+
+
+def _not_yet_known(client: Client, group_ids: Collection[str]) -> dict[str, KopsError]:
+    """Wait until coordinators know the groups that others have left to them; return those of which that is not known, and why.
+
+    Until then a coordinator reports them as DEAD. It knows what is below the high watermark of its partition, and that partition's leader
+    answers ListOffsets once the watermark has passed all that earlier leaders have written (KIP-207). Empty where ``__consumer_offsets``
+    does not exist, or may not be described.
+    """
+    from kops.formats.groups.consumer_offsets import TOPIC, partition_of_group
+    from kops.gateways.kafka.offsets import Offsets
+
+    topic = client.describe_topics([TOPIC])[TOPIC]
+    if isinstance(topic, KopsError):
+        return {}
+    places = {name: TopicPartition(TOPIC, partition_of_group(name, len(topic.partitions))) for name in group_ids}
+    ends = Offsets(client).bounds_or_errors(places.values())
+    late = {name: ends[place] for name, place in places.items()}
+    return {
+        name: TimedOut(f"whether there is a group {name} is not known: {why.message}", hint="run the command again in a moment", group=name)
+        for name, why in late.items()
+        if isinstance(why, KopsError) and not isinstance(why, AuthorizationFailed)
+    }
 
 
 def _described(answer: Any, listed: Group | None) -> Group | KopsError:

@@ -16,7 +16,7 @@ from kops.core.offsets.moves import GroupMoves
 from kops.core.plan import Plan
 from kops.core.statefile import Store
 from kops.core.streams.verdict import ALL_KEYS, doubt
-from kops.operations.offsets.arguments import Moves, OneMove
+from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.delete_groups import NAME as DELETE_GROUPS
 from kops.operations.offsets.delete_groups import Deletion
 from kops.operations.offsets.items import offset_of
@@ -212,8 +212,6 @@ def _steps(plan: Plan, application: str) -> Steps:
     if plan.operation == RESET:
         groups = ResetArguments.of_json(plan.arguments).offsets.groups
     elif plan.operation in _MOVES:
-        groups = OneMove.of_json(plan.arguments).groups
-    elif plan.operation == "offsets.move_many":
         groups = Moves.of_json(plan.arguments).groups
     elif plan.operation == DELETE_GROUPS:
         groups = Deletion.of_json(plan.arguments).prior

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.models import CommittedOffset, TopicPartition
+from kops.core.offsets.moves import group_moves
 from kops.core.plan import Plan
 from kops.core.statefile import parse_state_file
+from kops.operations.offsets.arguments import Moves
 from kops.operations.protocol.journal import EntryStatus, Journal
 from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.judge.journal import read_past
@@ -40,8 +42,9 @@ def offset(number):
 
 
 def move(before, after, group="app", operation="offsets.move"):
-    kept = {"new_group": False, "within_log": True}
-    return operation, {"group": group, "write": {str(AT): offset(after)}, "prior": {str(AT): offset(before)}, **kept}
+    commits = (None if each is None else CommittedOffset(each) for each in (before, after))
+    prior, write = ({AT: each} for each in commits)
+    return operation, Moves((group_moves(group, "EMPTY", {at: (each, "") for at, each in write.items()}, prior),)).as_json()
 
 
 def reset(before, after):

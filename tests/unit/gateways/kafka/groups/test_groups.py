@@ -4,7 +4,8 @@ import pytest
 
 from kops.core.errors import AuthorizationFailed, NotFound, OperationFailed, TimedOut
 from kops.core.models import Bounds, Group
-from kops.gateways.kafka.groups import groups, taking_over
+from kops.gateways.kafka.groups import groups
+from kops.gateways.kafka.offsets import Offsets
 
 KNOWN = {"billing": Group("billing", "EMPTY", "classic")}
 DEAD = {"billing": NotFound("there is no group billing")}
@@ -22,8 +23,8 @@ def described(monkeypatch):
     def run(*answers, end, topic=Topic):
         left, client = list(answers), type("Client", (), {"describe_topics": lambda _, names: dict.fromkeys(names, topic)})()
         monkeypatch.setattr(groups.Groups, "_ask_for", lambda _, _names: dict(left.pop(0)))
-        monkeypatch.setattr(taking_over.Offsets, "__init__", lambda *_: None)
-        monkeypatch.setattr(taking_over.Offsets, "bounds_or_errors", lambda _, places: dict.fromkeys(places, end))
+        monkeypatch.setattr(Offsets, "__init__", lambda *_: None)
+        monkeypatch.setattr(Offsets, "bounds_or_errors", lambda _, places: dict.fromkeys(places, end))
         one = groups.Groups.__new__(groups.Groups)
         one._client = client
         found = one.describe_or_errors(["billing"])["billing"]
