@@ -55,6 +55,23 @@ def test_a_task_writes_what_the_driver_says(host, program, memory):
     assert facts["without_key"] == facts["unknown_partitions"] == facts["kept"] == ""
 
 
+@pytest.mark.parametrize("program", sorted(INPUTS.keys() - {"processor", "outer_join", "stream_join"}))
+def test_a_program_that_keeps_all_in_its_stores_may_begin_afresh_after_each_record(host, program):
+    """Its stores are then what their changelogs restore, and hold the same.
+
+    Left out are punctuators on stream time, which begin to count afresh, and stores of joined streams, whose keys have a number that does.
+    """
+    given = shuffled(*(records(topic, 60) for topic in INPUTS[program]))
+    found = []
+    for restarts in (False, True):
+        host.start(program, ONE_EACH, NO_CACHE, restarts="true")
+        written, facts = host.task(0, 0, given, 1, changelogs="last", restarts=restarts)
+        assert facts["processed"] == str(len(given))
+        found.append({(row.topic, row.key): row.value for row in written if row.topic.endswith("-changelog")})
+    assert found[0]
+    assert found[1] == found[0]
+
+
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [

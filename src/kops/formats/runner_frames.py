@@ -43,6 +43,8 @@ Kind   Body      Meaning
 ``R``  batch     records of its input partitions, each partition's in the order of its offsets; with the order "time" those that came
                  ahead of another partition's are held in memory
 ``E``  map       ``topic``: it has no more records (needed with the order "time" only)
+``N``  empty     commits and closes the task, begins the program afresh (``C``, ``G`` and what was written to changelogs are given to it
+                 again), and continues. ``C`` has ``restarts``, and ``T`` has ``restarted``, where this may follow (false)
 ``F``  empty     processes what is left, commits, closes. Answered with what happened
 ``Q``  empty     ends the conversation; so does the end of the stream
 ``H``  map       ``format``, ``kafka``, ``java``, ``application``, ``commit.ms``; ``subtopology.N.sources``, ``.repartition``,
@@ -79,7 +81,7 @@ if TYPE_CHECKING:
 
     Numbers = numpy.ndarray[Any, numpy.dtype[Any]]
 
-CONFIGURE, GLOBAL, TASK, RESTORE, RECORDS, END, FINISH, QUIT = b"CGTBREFQ"
+CONFIGURE, GLOBAL, TASK, RESTORE, RECORDS, END, RESTART, FINISH, QUIT = b"CGTBRENFQ"
 HELLO, OUTPUT, DONE, FAILED = b"HOKX"
 
 HEAD = struct.Struct("<iB")

@@ -224,6 +224,7 @@ def launched(
         "runner.jar": str(require_runner()),
         "runner.class": "kops.runner.Runner",
         "processes": f"{start.process},{os.getpid()}",
+        "seconds": str(round(start.seconds)),
         **more,
     }
     words = [*start.alone, *(proxies.words if proxies else ()), *with_settings(start.command, start.properties, folder)]

@@ -18,12 +18,17 @@ public final class Hook {
     private Hook() {}
 
     /** Called before the next one, where a constructor is also given the program's KafkaClientSupplier. */
-    public static synchronized void supplied(final Object supplier) {
+    public static void supplied(final Object supplier) {
         session.supplied(supplier);
     }
 
     /** Called with the first two arguments of a constructor that is given a Topology; never returns. */
-    public static synchronized void constructed(final Object topology, final Object config) {
+    public static void constructed(final Object topology, final Object config) {
+        Afresh.take(topology, config);
+        first(topology, config);
+    }
+
+    private static synchronized void first(final Object topology, final Object config) {
         session.constructed(topology, config);
     }
 
