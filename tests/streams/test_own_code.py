@@ -52,7 +52,7 @@ def test_a_task_writes_what_the_driver_says(host, program, memory):
     assert any(topic.endswith("-changelog") for topic in expected)
     assert facts["processed"] == facts["records"] == str(len(given))
     assert facts["wall_clock_schedules"] == facts["stream_time_schedules"] == ("1" if program == "processor" else "0")
-    assert facts["without_key"] == facts["unknown_partitions"] == facts["kept"] == ""
+    assert facts["without_key"] == facts["unknown_partitions"] == ""
 
 
 @pytest.mark.parametrize("program", sorted(INPUTS.keys() - {"processor", "outer_join", "stream_join"}))
@@ -70,27 +70,6 @@ def test_a_program_that_keeps_all_in_its_stores_may_begin_afresh_after_each_reco
         found.append({(row.topic, row.key): row.value for row in written if row.topic.endswith("-changelog")})
     assert found[0]
     assert found[1] == found[0]
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields"),
-    [
-        ("number", "Numbered.count"),
-        ("text", "Latest.last"),
-        ("first", "First.first"),
-        ("list", "Listed.values"),
-        ("nested", "Totals.perHundred"),
-        ("captured", "Keeping.arg$1"),
-        ("static", "Keeping.TOTALS"),
-        ("collected", "Collecting.collected"),
-        ("nothing", ""),
-    ],
-)
-def test_what_a_program_keeps_in_fields_is_named(host, kind, fields):
-    host.start(f"keeps_{kind}", ONE_EACH, NO_CACHE)
-    _, facts = host.task(0, 0, records("in", 60))
-    found = {field.removeprefix("com.acme.").removeprefix("Keeping$") for field in facts["kept"].splitlines()}
-    assert found == ({fields} if fields else set())
 
 
 def test_an_outer_join_that_need_not_wait_for_the_clock(host):

@@ -187,7 +187,8 @@ final class Output extends MockProducer<byte[], byte[]> {
         restore.accept(versions);
     }
 
-    private void take(ByteBuffer body) {
+    /** Takes rows of changelogs that are there before its own. */
+    void take(ByteBuffer body) {
         try {
             for (Batch.Reader past = new Batch.Reader(body); past.hasNext(); ) {
                 ConsumerRecord<byte[], byte[]> record = past.next();

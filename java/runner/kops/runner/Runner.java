@@ -20,7 +20,7 @@ import java.util.concurrent.Callable;
  * <p>It finds Kafka Streams through its own class loader, which is to be the one of the program's Topology or one below it. What differs
  * from a thread of KafkaStreams: the clock stands still, punctuators on wall-clock time are not called, interceptors of the program's
  * clients neither, and the configuration that a processor can ask for has another state.dir, max.task.idle.ms,
- * buffered.records.per.partition, and at_least_once. What System.currentTimeMillis() and the like return to a program is not changed.
+ * buffered.records.per.partition, and at_least_once.
  */
 public final class Runner {
     private Runner() {}
@@ -46,15 +46,14 @@ public final class Runner {
                     switch (frame.kind) {
                         case Frames.CONFIGURE:
                             settings = frame.map();
+                            global.clear();
                             application = Application.of(topology, config, settings);
                             answer = application.facts();
                             kind = Frames.HELLO;
                             break;
                         case Frames.GLOBAL:
                             needed(application, "an application");
-                            if (Boolean.parseBoolean(settings.get("restarts"))) {
-                                global.add(copy(frame.body));
-                            }
+                            global.add(copy(frame.body));
                             application.readGlobal(new Batch.Reader(frame.body));
                             break;
                         case Frames.TASK:
@@ -66,7 +65,7 @@ public final class Runner {
                             break;
                         case Frames.RESTORE:
                             needed(task, "a task");
-                            task.restore(new Batch.Reader(frame.body));
+                            task.begin(frame.body);
                             break;
                         case Frames.RECORDS:
                             needed(task, "a task");
@@ -77,10 +76,12 @@ public final class Runner {
                             task.end(frame.map().get("topic"));
                             break;
                         case Frames.RESTART:
-                            needed(task, "a task");
-                            task.stop();
+                            needed(application, "an application");
+                            if (task != null) {
+                                task.stop();
+                            }
                             Application next = restarted(again, application, settings, global);
-                            task = task.continued(next);
+                            task = task == null ? null : task.continued(next);
                             application.close();
                             application = next;
                             break;

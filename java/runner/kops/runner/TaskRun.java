@@ -3,6 +3,7 @@ package kops.runner;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -15,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
@@ -78,12 +78,8 @@ final class TaskRun {
     private long committedAt = Long.MIN_VALUE;
     private long latest = Long.MIN_VALUE;
     private boolean ended;
-    private final Collection<?> nodes;
-    private KeptFields fields;
-    private final Set<String> kept = new TreeSet<>();
 
     TaskRun(Application application, Frames frames, Map<String, String> request) {
-        Calls.watch();
         this.application = application;
         this.frames = frames;
         this.request = request;
@@ -96,7 +92,6 @@ final class TaskRun {
         int partition = Integer.parseInt(request.get("partition"));
         TaskId id = new TaskId(subtopology, partition);
         Object topology = application.buildSubtopology(subtopology);
-        this.nodes = (Collection<?>) Versions.call(topology, "processors");
         Set<TopicPartition> partitions = partitions(topology, partition, ranks(request.getOrDefault("after", "")));
         commit(request, partitions);
         boolean restarts = Boolean.parseBoolean(request.get("restarted"));
@@ -146,8 +141,16 @@ final class TaskRun {
         }
     }
 
+    /** Begins with these rows of changelogs in its stores. */
+    void begin(ByteBuffer body) throws IOException {
+        if (Boolean.parseBoolean(request.get("restarted"))) {
+            output.take(body.duplicate().order(body.order()));
+        }
+        restore(new Batch.Reader(body));
+    }
+
     /** Puts rows of changelogs into their stores, as the library does when it restores them; before the first record. */
-    void restore(Batch.Reader batch) throws IOException {
+    private void restore(Batch.Reader batch) throws IOException {
         if (started) {
             throw new IllegalStateException("the task has started, so nothing can be restored");
         }
@@ -237,14 +240,6 @@ final class TaskRun {
             throw failure(problem);
         }
         countSchedules();
-        fields = KeptFields.of(nodes);
-    }
-
-    /** Notes which fields have changed since this was asked last. */
-    private void noteKept() {
-        KeptFields now = KeptFields.of(nodes);
-        kept.addAll(now.since(fields));
-        fields = now;
     }
 
     /** Lets the task find what the application had committed: the metadata have the time up to which it had read each partition. */
@@ -444,9 +439,6 @@ final class TaskRun {
             punctuate();
         }
         countSchedules();
-        if (processed == 1) { // what is made when it is first needed is there now
-            noteKept();
-        }
         phase = "commit";
         latest = Math.max(latest, inHand.timestamp());
         if (committedAt == Long.MIN_VALUE) {
@@ -506,7 +498,6 @@ final class TaskRun {
         start();
         inputs.values().forEach(input -> input.ended = true);
         advance();
-        noteKept();
         Map<String, String> facts = new LinkedHashMap<>();
         try {
             if (sincePunctuation > 0) {
@@ -518,9 +509,6 @@ final class TaskRun {
             throw failure(problem);
         }
         countSchedules();
-        facts.put("calls", Calls.seen());
-        facts.put("initial_calls", Calls.initial());
-        facts.put("kept", String.join("\n", kept));
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
         facts.put("skipped", Long.toString(Math.max(0, skipped() - limits.count()))); // the library counts these too
         limits.refused().forEach((topic, count) -> facts.put("refused." + topic, Long.toString(count)));

@@ -68,6 +68,13 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from `kops state snapshot`; compute what came since.")
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
     @no_network_option
+    @click.option(
+        "--disturb",
+        type=click.Choice(["sample", "all"]),
+        default="sample",
+        show_default=True,
+        help="How much of its input a program is given twice, to see on what else its result depends.",
+    )
     @spark_option()
     @wraps(command)
     def wrapped(
@@ -80,9 +87,12 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         snapshot: str | None,
         on_error: str,
         no_network: bool,
+        disturb: str,
         master: str | None,
         **rest: Any,
     ) -> Any:
+        from dataclasses import replace
+
         from kops.operations.state.computation import ComputeOptions
         from kops.operations.state.evidence import parse_damaged
         from kops.operations.state.input_offsets import parse_cut
@@ -90,6 +100,8 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         session: Session = click.get_current_context().obj
         if source.captured and on_error == "skip":
             raise click.UsageError(PROGRAM_DECIDES)
+        if disturb == "all" and not source.captured:
+            raise click.UsageError("--disturb is for a program: with a state file none is run")
         moves = "--into" if rest.get("into") else "--at" if at != "committed" and "way" in rest else ""
         state_file, program = chosen_stores(session, source, stores, moves=moves, no_network=no_network)
         compute_options = ComputeOptions(
@@ -99,7 +111,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
             snapshot=snapshot,
             master=master,
             damaged=parse_damaged(damaged, state_file),
-            program=program,
+            program=program and replace(program, all_disturbed=disturb == "all"),
         )
         return command(session, state_file, compute_options, **rest)
 

@@ -56,6 +56,11 @@ final class Session {
         return "run".equals(setting("mode"));
     }
 
+    /** By how many milliseconds the time of day is to be another. */
+    long shift() {
+        return Long.parseLong(settings.getProperty("clock.shift", "0"));
+    }
+
     void supplied(final Object given) {
         supplier = given;
     }

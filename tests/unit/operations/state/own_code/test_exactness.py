@@ -3,8 +3,11 @@
 import pytest
 
 from kops.core.streams.program_doubts import Doubts
+from kops.gateways.machine.program import OTHER_SURROUNDINGS
 from kops.operations.state.exactness import worst
-from kops.operations.state.own_code.exactness import of_runs
+from kops.operations.state.own_code.exactness import DEPENDS_ON, of_runs
+from kops.spark.programs.disturbed import CHANCE, OFFSETS, RESTARTS, TOGETHER
+from kops.spark.programs.disturbed import ORDER as BY_ORDER
 from kops.spark.programs.jobs import Ran, StoreCounts
 from kops.spark.staging.stage import StagedPartitions
 
@@ -14,13 +17,13 @@ ORDER = Doubts(of_order=("each task reads a and b",))
 @pytest.fixture
 def judged():
     def judge(
-        doubts=ORDER, *, windows=False, anywhere=(), unsure=0, unsure_times=0, elsewhere=0, examples=(), schedules=0, timed=0, **seen
+        doubts=ORDER, *, windows=False, anywhere=(), unsure=0, unsure_times=0, elsewhere=0, examples=(), by=(), schedules=0, timed=0, **seen
     ):
-        here = StoreCounts(StagedPartitions({}, {}), 40, {}, 0, unsure, unsure_times, elsewhere, examples)
+        here = StoreCounts(StagedPartitions({}, {}), 40, {}, 0, unsure, unsure_times, elsewhere, examples, by)
         ran = Ran(
             {"s": here},
             100,
-            **{"skipped": 0, "without_key": (), "orders": 3, **seen},
+            **{"skipped": 0, "without_key": (), "orders": 2, **seen},
             wall_clock_schedules=schedules,
             stream_time_schedules=timed,
         )
@@ -42,18 +45,25 @@ def test_an_order_that_was_not_tried_is_open(judged):
 def test_agreement_is_called_evidence_and_not_proof(judged):
     found = judged()
     assert found.grade == "A"
-    assert found.reasons == ("all keys agreed in 3 legal orders of records, which is evidence and not proof", *ORDER.of_order)
+    assert found.reasons == ("all keys agreed in 2 legal orders of records, which is evidence and not proof", *ORDER.of_order)
 
 
-def test_keys_that_depend_on_the_order_are_counted_and_named(judged):
-    found = judged(unsure=2, unsure_times=1, examples=(b"k1", b"\xff\x00"))
+def test_keys_that_differ_are_counted_and_named_with_what_they_depend_on(judged):
+    found = judged(unsure=2, unsure_times=1, examples=(b"k1", b"\xff\x00"), by=("order", "zone"))
     assert found.grade == "C"
-    agreed = "the others agreed in 3 legal orders, which is evidence and not proof"
-    assert found.reasons == (f"2 of 40 keys depend on the order of records, such as k1, base64:/wA=; {agreed}", *ORDER.of_order)
-    assert judged(unsure=60, elsewhere=30, examples=(b"k1",)).reasons[0].startswith("60 of 70 keys depend"), "some are in other orders only"
-    times = judged(unsure_times=1, examples=(b"k1",))
+    on = "the order of records and the time zone of the process"
+    assert found.reasons == (f"2 of 40 keys depend on {on}, such as k1, base64:/wA=", *ORDER.of_order)
+    assert judged(unsure=60, elsewhere=30).reasons[0].startswith("60 of 70 keys differ when it is run once more"), "some only then"
+    times = judged(Doubts(), unsure_times=1, examples=(b"k1",), by=("restarts",))
     assert times.grade == "B"
-    assert times.reasons[0].startswith("the timestamps of 1 of 40 keys depend on the order of records, such as k1")
+    assert times.reasons[0].startswith("the timestamps of 1 of 40 keys depend on when the application was restarted")
+    passed = judged(Doubts(), passed_differing=3, passed_depends_on=("clock",))
+    assert (passed.grade, passed.reasons) == ("C", ("3 records that are passed on depend on the date",))
+
+
+def test_each_disturbance_has_words():
+    singles = {RESTARTS, BY_ORDER, OFFSETS, CHANCE, TOGETHER, *OTHER_SURROUNDINGS}
+    assert singles == DEPENDS_ON.keys()
 
 
 def test_records_that_were_refused_are_counted_and_those_of_a_changelog_are_a_doubt(judged):
@@ -66,18 +76,14 @@ def test_records_that_were_refused_are_counted_and_those_of_a_changelog_are_a_do
     assert any(reason.startswith("1 records for a-s-changelog") and "until a restart" in reason for reason in kept.reasons)
 
 
-def test_a_program_that_fails_in_another_order(judged):
+def test_a_program_that_fails_when_it_is_disturbed(judged):
     found = judged(thrown="the program threw X")
     assert found.grade == "C"
-    assert found.reasons[0] == "in another legal order of its records it fails: the program threw X"
+    assert found.reasons[0] == "run once more, disturbed, it fails: the program threw X"
 
 
 def test_what_is_seen_of_a_run_lowers_the_class_whatever_the_orders_gave(judged):
     for seen, said in (
-        (
-            {"calls": ("App.f: Instant.now",)},
-            "was seen to call what gives another answer each time, or on another machine: App.f: Instant.now",
-        ),
         ({"schedules": 2}, "schedules 2 punctuators by wall-clock time"),
         ({"timed": 1}, "schedules 1 punctuator by stream time, which its capture does not show"),
         ({"without_key": ("x", "y"), "anywhere": {"y"}}, "records without a key go to any partition of x"),
@@ -92,46 +98,6 @@ def test_what_is_seen_of_a_run_lowers_the_class_whatever_the_orders_gave(judged)
 
 def test_stream_time_that_the_capture_shows_is_a_matter_of_order(judged):
     assert judged(Doubts(shows_stream_time=True), timed=1).grade == "A"
-
-
-def test_offsets_are_known_where_no_repartition_topic_lies_between(judged):
-    calls = ("Seen.process: RecordMetadata.offset",)
-    assert judged(Doubts(), calls=calls).grade == "A"
-    found = judged(Doubts(numbers_anew=True), calls=calls)
-    assert found.grade == "C"
-    assert found.reasons == (
-        f"the program was seen to ask for offsets of records, and those of repartition topics are others here: {calls[0]}",
-    )
-
-
-def test_who_schedules_by_the_clock_is_named_where_it_is_not_counted(judged):
-    calls = ("Timers.each: PunctuationType.WALL_CLOCK_TIME",)
-    assert judged(Doubts(), calls=calls).reasons == (f"punctuators by wall-clock time are scheduled: {calls[0]}",)
-    assert judged(Doubts(), calls=calls, schedules=1).reasons == ("the program schedules 1 punctuator by wall-clock time, not called here",)
-
-
-def test_what_the_classes_of_a_store_were_given_when_they_were_loaded(judged):
-    initial = (
-        "com.acme.App.<clinit>: Instant.now",
-        "com.acme.App$Helper.<init>: UUID.randomUUID",
-        "org.spring.Context.<init>: System.nanoTime",
-    )
-    found = judged(Doubts(classes=frozenset({"com.acme.App$$Lambda"})), initial_calls=initial)
-    assert found.grade == "C"
-    assert found.reasons[0].endswith("com.acme.App$Helper.<init>: UUID.randomUUID, com.acme.App.<clinit>: Instant.now")
-    assert judged(Doubts(classes=frozenset({"com.acme.Other"})), initial_calls=initial).grade == "A"
-
-
-def test_what_a_program_keeps_in_fields_is_lost_at_a_restart(judged):
-    found = judged(Doubts(), kept=("com.acme.Sum.total",))
-    assert found.grade == "C"
-    forgets = "the program keeps something between records in fields, which a restart forgets, and when it was restarted is not known"
-    assert found.reasons == (f"{forgets}: com.acme.Sum.total",)
-
-
-def test_many_calls_are_named_in_part(judged):
-    (reason,) = judged(Doubts(), calls=tuple("abcdefg")).reasons
-    assert reason.endswith("a, b, c, d, e and 2 more")
 
 
 def test_own_processors_are_named_and_what_lasts_stays(judged):
