@@ -49,8 +49,8 @@ SURROUNDINGS: Mapping[str, Sequence[str]] = {
 }
 """What surrounds a program and may be otherwise, and the options of a JVM in which it is; the agent shifts the clock.
 
-A zone that is off the others by a part of an hour; a language with letters of its own (i, dotted and not); a charset that has each byte; identity
-hashes from another generator than ``-XX:hashCode=5``, the default. What the program's own command sets comes after these, and stays: a run
+A zone that is off the others by a part of an hour; a language with letters of its own (i, dotted and not); a charset that has each byte;
+identity hashes from another generator than ``-XX:hashCode=5``, the default. What the program's own command sets comes after these, and stays: a run
 of the program cannot have it otherwise.
 """
 OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
