@@ -15,7 +15,7 @@ import pytest
 from kops.core.errors import MissingRequirement, OperationFailed, Refused
 from kops.core.streams.capture_file import read_capture
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import Program, ProgramStart, launched
+from kops.gateways.machine.program import CannotBeginAfresh, Program, ProgramStart, launched
 from kops.gateways.machine.program_ahead import ProgramPool, TakenProcess
 from kops.gateways.machine.program_connection import no_network_command
 from kops.operations.state.own_code.stores import launch_settings
@@ -164,7 +164,9 @@ def test_a_method_in_place_of_a_main(app, tmp_path):
     program = Program(start)
     try:
         assert configured(program, tmp_path)["application"] == "app"
-        assert run(program, b"a1")["app-texts-changelog"].value.endswith(b",a1")
+        for _ in range(2):
+            assert run(program, b"a1")["app-texts-changelog"].value.endswith(b",a1")
+            program.ask(frames.RESTART)
     finally:
         program.close()
 
@@ -179,20 +181,24 @@ def test_a_program_that_a_launchers_class_loader_loads(app, start, tmp_path):
     try:
         hello = program.ask(frames.CONFIGURE, frames.encoded_map({"partitions.clicks": "1", "state.dir": str(tmp_path)}))
         assert (hello["application"], hello["kafka"]) == ("many", NEWEST)
+        with pytest.raises(CannotBeginAfresh, match="the program has Kafka Streams of another class loader"):
+            program.ask(frames.RESTART)
     finally:
         program.close()
 
 
 @pytest.mark.long
-def test_classes_that_are_loaded_while_a_task_runs_call_nothing(app, start, tmp_path):
-    """From jars in a jar: by its launcher, which opens addresses of its own, and whose classes are watched as those of the program."""
+def test_a_program_in_a_jar_of_jars_begins_afresh(app, start, tmp_path):
+    """By its launcher, whose class loader finds Kafka Streams where it was."""
     made = app()
     jar = spring_jar(tmp_path / "app.jar", made.classes, jars_of_streams(NEWEST), "Apps")
     made.words = java("-jar", jar, *made.command[made.command.index("Apps") + 1 :])
     program = Program(start(made))
     try:
         configured(program, tmp_path)
-        assert run(program, b"a1", b"b2")["app-texts-changelog"].value.endswith(b",a1,b2")
+        for _ in range(3):
+            assert run(program, b"a1", b"b2")["app-texts-changelog"].value.endswith(b",a1,b2")
+            program.ask(frames.RESTART)
     finally:
         program.close()
 

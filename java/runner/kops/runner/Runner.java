@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import org.apache.kafka.streams.Topology;
 
 /**
  * Runs a program's tasks again, over records that come in frames; see Frames.
@@ -115,22 +116,24 @@ public final class Runner {
 
     /** The program begun afresh, with its global stores. */
     private static Application restarted(
-            Callable<Object[]> again, Application before, Map<String, String> settings, List<ByteBuffer> global) throws IOException {
-        Object[] begun;
+            Callable<Object[]> again, Application before, Map<String, String> settings, List<ByteBuffer> global) {
         try {
-            begun = again.call();
+            Object[] begun = again.call();
+            Thread.currentThread().setContextClassLoader((ClassLoader) begun[2]);
+            if (!(begun[0] instanceof Topology)) {
+                throw new IllegalStateException("begun afresh, the program has Kafka Streams of another class loader");
+            }
+            Application next = Application.of(begun[0], begun[1], settings);
+            if (!next.facts().equals(before.facts())) {
+                throw new IllegalStateException("begun afresh, the program has another topology");
+            }
+            for (ByteBuffer body : global) {
+                next.readGlobal(new Batch.Reader(copy(body)));
+            }
+            return next;
         } catch (Exception | Error problem) {
             throw new Application.Failure(problem, "restart", null);
         }
-        Thread.currentThread().setContextClassLoader((ClassLoader) begun[2]);
-        Application next = Application.of(begun[0], begun[1], settings);
-        if (!next.facts().equals(before.facts())) {
-            throw new IllegalStateException("begun afresh, the program has another topology");
-        }
-        for (ByteBuffer body : global) {
-            next.readGlobal(new Batch.Reader(copy(body)));
-        }
-        return next;
     }
 
     private static ByteBuffer copy(ByteBuffer body) {

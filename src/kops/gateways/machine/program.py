@@ -50,8 +50,8 @@ SURROUNDINGS: Mapping[str, Sequence[str]] = {
 """What surrounds a program and may be otherwise, and the options of a JVM in which it is; the agent shifts the clock.
 
 A zone that is off the others by a part of an hour; a language with letters of its own (i, dotted and not); a charset that has each byte;
-identity hashes from another generator than ``-XX:hashCode=5``, the default. What the program's own command sets comes after these, and stays: a run
-of the program cannot have it otherwise.
+identity hashes from another generator than ``-XX:hashCode=5``, the default. What the program's own command sets comes after these, and
+stays: a run of the program cannot have it otherwise.
 """
 OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
 SHIFT_MS = ((400 * 24 + 7) * 60 + 13) * 60_000
@@ -110,6 +110,10 @@ class ProgramStart:
     surroundings: tuple[str, ...] = ()
 
 
+class CannotBeginAfresh(OperationFailed):
+    """A program that does not begin a second time within its JVM."""
+
+
 class Program:
     """A program that waits for requests.
 
@@ -152,6 +156,7 @@ class Program:
 
         :param take: is given what was written, some megabytes at a time, also before the program throws; None: it is dropped
         :raises OperationFailed: when the program throws, naming what and the record; or when its JVM ends
+        :raises CannotBeginAfresh: at a ``RESTART``
         """
         if self._connection is None:
             raise self._ended()
@@ -360,6 +365,8 @@ def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> Opera
         return _out_of_memory(f"the program{at}", what, failure.get("heap", ""))
     if name in _UNLIKE and _is_of_runner(message, trace):
         return _unlike(what, trace)
+    if failure.get("phase") == "restart":
+        return CannotBeginAfresh(f"the program could not be begun afresh in its JVM: {what}", trace=trace)
     if failure.get("by") != "program":
         return OperationFailed(f"the runner of the program failed{at}: {what}", trace=trace)
     during = {"start": "when its task was made", "global": "while a global store was read", "close": "while it was closed"}

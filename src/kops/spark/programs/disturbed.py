@@ -12,12 +12,12 @@ records that decide about lost keys, with those before each, and the program beg
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import OperationFailed
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME
-from kops.gateways.machine.program import OTHER_SURROUNDINGS
+from kops.gateways.machine.program import OTHER_SURROUNDINGS, CannotBeginAfresh
 from kops.spark.programs.models import SAMPLE
 from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.spill import zip_parts
@@ -76,6 +76,7 @@ class _Given:
 class Shown:
     """What disturbing a task has shown.
 
+    :param not_restarted: why the program did not begin afresh
     :param depends_on: of each store, and under None of what is passed on
     """
 
@@ -83,6 +84,7 @@ class Shown:
     records: int = 0
     restarts: int = 0
     thrown: str | None = None
+    not_restarted: str | None = None
     depends_on: dict[str | None, set[str]] = field(default_factory=dict)
 
     def facts(self, stores: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -91,6 +93,7 @@ class Shown:
             "disturbed": self.records,
             "restarts": self.restarts,
             "thrown": self.thrown,
+            "not_restarted": self.not_restarted,
             "passed_differing": self.compared.passed,
             "passed_depends_on": sorted(self.depends_on.get(None, ())),
         }
@@ -134,7 +137,7 @@ def disturb(runs: Runs, written: TaskOutput, facts: Mapping[str, Any], lost: Map
         given = _Given(None, _spread(facts["records"], small=True))
     shown.records = facts["records"]
     try:
-        other, more = runs.once(Way(BACKWARD, OTHER_SURROUNDINGS, given.restarts, offsets=True), given, apart=sampled)
+        other, more = _once_disturbed(runs, given, shown, apart=sampled)
     except OperationFailed as error:
         shown.thrown = error.message
     else:
@@ -144,6 +147,15 @@ def disturb(runs: Runs, written: TaskOutput, facts: Mapping[str, Any], lost: Map
     if shown.thrown or shown.compared.differs:
         _explain(runs, given, written, shown)
     return shown
+
+
+def _once_disturbed(runs: Runs, given: _Given, shown: Shown, *, apart: bool) -> tuple[TaskOutput, dict[str, Any]]:
+    way = Way(BACKWARD, OTHER_SURROUNDINGS, given.restarts, offsets=True)
+    try:
+        return runs.once(way, given, apart=apart)
+    except CannotBeginAfresh as error:
+        shown.not_restarted, given.restarts = error.message, ()
+        return runs.once(replace(way, restarts=()), given, apart=apart)
 
 
 def _compared(task: ProgramTask, one: TaskOutput, other: TaskOutput) -> Compared:
@@ -242,7 +254,8 @@ def _single(given: _Given, *, ordered: bool) -> Iterator[tuple[str, Way]]:
     yield CHANCE, Way(surroundings=("same",))
     if ordered:
         yield ORDER, Way(BACKWARD)
-    yield RESTARTS, Way(restarts=given.restarts)
+    if given.restarts:
+        yield RESTARTS, Way(restarts=given.restarts)
     yield OFFSETS, Way(offsets=True)
     for name in OTHER_SURROUNDINGS:
         yield name, Way(surroundings=(name,))

@@ -68,6 +68,7 @@ class Ran:
     :param disturbed: how many records were given to its tasks once more, disturbed
     :param restarts: at how many points the program began afresh then
     :param thrown: what it threw then
+    :param not_restarted: why the program of one of them did not begin afresh
     :param passed_differing: how many records it passed on otherwise then
     :param passed_depends_on: by what those differ
     :param heap: the most that the heap of one of its JVMs could be, in bytes
@@ -84,6 +85,7 @@ class Ran:
     disturbed: int = 0
     restarts: int = 0
     thrown: str | None = None
+    not_restarted: str | None = None
     passed_differing: int = 0
     passed_depends_on: tuple[str, ...] = ()
     heap: int = 0
@@ -118,6 +120,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         passed_differing=sum(facts["passed_differing"] for _, facts in found),
         passed_depends_on=tuple(sorted({each for _, facts in found for each in facts["passed_depends_on"]})),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
+        not_restarted=next((facts["not_restarted"] for _, facts in found if facts["not_restarted"]), None),
         heap=max(facts["heap"] for _, facts in found),
         refused=dict(sum((Counter(facts["refused"]) for _, facts in found), Counter[str]())),
     )

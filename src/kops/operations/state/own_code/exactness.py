@@ -57,6 +57,7 @@ def _of_disturbed(of_order: Sequence[str], here: StoreCounts, ran: Sequence[Ran]
     """
     orders, thrown = ran[0].orders, next((each.thrown for each in ran if each.thrown), None)
     lasting = [f"run once more, disturbed, it fails: {thrown}"] if thrown else []
+    lasting += [f"what it keeps between records is not known: {each.not_restarted}" for each in ran if each.not_restarted][:1]
     passed = {code for each in ran for code in each.passed_depends_on}
     if count := sum(each.passed_differing for each in ran):
         lasting.append(f"{count:,} records that are passed on {_dependent(sorted(passed))}")
