@@ -1,6 +1,6 @@
 """Memory of one task that compares what an application's own program wrote with what its changelog holds, in Spark's worker.
 
-    .venv/bin/python tests/benchmarks/own_code_rows.py [--rows 5000000] [--orders 1]
+    .venv/bin/python tests/benchmarks/own_code_rows.py [--rows 5000000] [--disturbed]
 
 Rows of 200 bytes, a tenth of which differ, without a JVM and without Spark: what is measured is the comparison, and the stage that it
 writes below ``--folder``. Prints the peak of memory, and the seconds of processor time.
@@ -21,12 +21,11 @@ import pyarrow
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
 from kops.formats import runner_frames as frames
 from kops.formats.batches.columns import RecordColumns
 from kops.gateways.machine.program import ProgramStart
-from kops.spark.programs import tasks
-from kops.spark.programs.models import ProgramTask, Run, StoreTask
+from kops.spark.programs import task_run, tasks
+from kops.spark.programs.models import WHOLE, ProgramTask, Run, StoreTask
 from kops.spark.reading.batch_source import Piece
 
 AT_ONCE, KEY, VALUE = 20_000, 20, 180
@@ -77,7 +76,7 @@ def held(piece: Piece) -> Iterator[RecordColumns]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--orders", type=int, default=1, choices=(1, 2, 3))
+    parser.add_argument("--disturbed", action="store_true", help="compare also with what a second run gives")
     parser.add_argument("--folder", default="build", help="on a disk")
     options = parser.parse_args()
     Path(options.folder).mkdir(exist_ok=True)
@@ -85,14 +84,14 @@ def main() -> None:
         (stage := Path(name, "stage")).mkdir()
         run = Run(ProgramStart(("java",), "/", name, 1, (), "digest", 60), {"wall_clock": "7"}, "app", {})
         store = StoreTask("counts", "changelog", Piece("changelog", 0, 0, options.rows), str(stage))
-        task = ProgramTask(0, 0, (), stores=(store,), orders=(BY_TIME, FORWARD, BACKWARD)[: options.orders])
-        tasks.program_of = lambda _run, _read: Program(options.rows)
+        task = ProgramTask(0, 0, (), stores=(store,), disturbed=WHOLE if options.disturbed else "")
+        task_run.program_of = lambda _run, _read, _surroundings: Program(options.rows)
         before = resource.getrusage(resource.RUSAGE_SELF)
         facts = json.loads(tasks.run_task(run, task, held)["facts"][0].as_py())
         after = resource.getrusage(resource.RUSAGE_SELF)
     (sums,) = facts["stores"]["counts"]["sums"]
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(f"{options.rows:,} rows, {options.orders} orders: {after.ru_maxrss / 1024:.0f} MB, {used:.1f} s of processor time")
+    print(f"{options.rows:,} rows{', disturbed too' * options.disturbed}: {after.ru_maxrss / 1024:.0f} MB, {used:.1f} s of processor time")
     assert sums["records"] == -(-options.rows // 10) * DIFFER_OF_TEN, sums
 
 

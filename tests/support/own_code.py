@@ -132,13 +132,22 @@ class Host:
         self.ask(frames.GLOBAL, frames.encoded_batch(batch_of(records)))
 
     def task(
-        self, subtopology: int, partition: int, records: Sequence[Row], size: int = 1000, *, restored: Sequence[Row] = (), **more: str
+        self,
+        subtopology: int,
+        partition: int,
+        records: Sequence[Row],
+        size: int = 1000,
+        *,
+        restored: Sequence[Row] = (),
+        restarts: bool = False,
+        **more: str,
     ) -> tuple[list[Row], dict[str, str]]:
         """Run a task over its records, in this order; return all that it wrote, and what happened.
 
         :param restored: rows of changelogs that its stores start from
+        :param restarts: the program begins afresh after each ``size`` records
         """
-        request = {"subtopology": str(subtopology), "partition": str(partition)}
+        request = {"subtopology": str(subtopology), "partition": str(partition), "restarted": str(restarts).lower()}
         request |= {name.replace("_", "."): value for name, value in more.items()}
         request |= {"restores": "true"} if restored else {}
         written, _ = self.ask(frames.TASK, frames.encoded_map(request))
@@ -146,6 +155,7 @@ class Host:
             self.ask(frames.RESTORE, frames.encoded_batch(batch_of(restored)))
         for start in range(0, len(records), size):
             written += self.ask(frames.RECORDS, frames.encoded_batch(batch_of(records[start : start + size])))[0]
+            written += self.ask(frames.RESTART)[0] if restarts else []
         rest, facts = self.ask(frames.FINISH)
         return written + rest, facts
 

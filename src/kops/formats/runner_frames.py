@@ -43,6 +43,8 @@ Kind   Body      Meaning
 ``R``  batch     records of its input partitions, each partition's in the order of its offsets; with the order "time" those that came
                  ahead of another partition's are held in memory
 ``E``  map       ``topic``: it has no more records (needed with the order "time" only)
+``N``  empty     commits and closes the task, begins the program afresh (``C``, ``G`` and what was written to changelogs are given to it
+                 again), and continues; without a task it only begins. ``T`` has ``restarted`` where this may follow (false)
 ``F``  empty     processes what is left, commits, closes. Answered with what happened
 ``Q``  empty     ends the conversation; so does the end of the stream
 ``H``  map       ``format``, ``kafka``, ``java``, ``application``, ``commit.ms``; ``subtopology.N.sources``, ``.repartition``,
@@ -50,19 +52,15 @@ Kind   Body      Meaning
 ``O``  batch     what the task wrote
 ``K``  map       done; after ``F``: ``records``, ``processed`` (in 3.0 and newer with those that cannot be read and are let go),
                  ``skipped`` (the library's count of dropped records), ``commits``, ``stream_time``, ``wall_clock_schedules``,
-                 ``stream_time_schedules``, ``calls`` (with line feeds between them: what the agent saw the program call of clocks, random
-                 numbers, the network and the environment, and where it asked for a record's offset), ``initial_calls`` (those of
-                 constructors and static initializers outside of tasks), ``kept`` (in the same way: fields of the program's functions and
-                 processors that changed between its records),
-                 ``dropped.TOPIC`` (records to topics that are not kept), ``refused.TOPIC`` (records that its producer refused as too large,
-                 and its handler passed over; not among ``skipped``), ``heap`` (the most that the JVM's can be, in bytes), ``on_disk``
-                 (stores, and changelogs whose last rows, outgrew the memory, with commas between), ``without_key`` (topics with records
-                 whose partition is any), ``unknown_partitions`` (topics that were written with an unknown number of partitions),
-                 ``close`` (what closing threw)
+                 ``stream_time_schedules``, ``dropped.TOPIC`` (records to topics that are not kept), ``refused.TOPIC`` (records that its
+                 producer refused as too large, and its handler passed over; not among ``skipped``), ``heap`` (the most that the JVM's
+                 can be, in bytes), ``on_disk`` (stores, and changelogs whose last rows, outgrew the memory, with commas between),
+                 ``without_key`` (topics with records whose partition is any), ``unknown_partitions`` (topics that were written with an
+                 unknown number of partitions), ``close`` (what closing threw)
 ``X``  map       failed, and the task is gone; what it wrote counts no longer: ``by`` "program" or "runner", ``class`` and ``message``
                  of the first cause, ``heap``, ``outer_class``, ``outer_message``, ``trace``; of a program's also ``phase`` ("start",
-                 "global", "read", "process", "punctuate", "commit"), and ``topic``, ``partition`` and ``offset`` of the record in hand, if
-                 there was one: with "punctuate" and "commit" the last that was processed
+                 "global", "read", "process", "punctuate", "commit", "restart"), and ``topic``, ``partition`` and ``offset`` of the record
+                 in hand, if there was one: with "punctuate" and "commit" the last that was processed
 ====== ========= ======================================================================================================================
 """
 
@@ -79,7 +77,7 @@ if TYPE_CHECKING:
 
     Numbers = numpy.ndarray[Any, numpy.dtype[Any]]
 
-CONFIGURE, GLOBAL, TASK, RESTORE, RECORDS, END, FINISH, QUIT = b"CGTBREFQ"
+CONFIGURE, GLOBAL, TASK, RESTORE, RECORDS, END, RESTART, FINISH, QUIT = b"CGTBRENFQ"
 HELLO, OUTPUT, DONE, FAILED = b"HOKX"
 
 HEAD = struct.Struct("<iB")

@@ -1,33 +1,18 @@
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.sql.Timestamp;
-import java.text.SimpleDateFormat;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.InstantSource;
-import java.time.ZoneId;
 import java.util.ArrayList;
-import java.util.Date;
-import java.util.GregorianCalendar;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.Random;
-import java.util.TimeZone;
-import java.util.UUID;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
-import java.util.random.RandomGenerator;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.Serdes;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
@@ -144,30 +129,9 @@ public final class Apps {
 
     /** What no state file says: the last characters of all values; "delete" deletes. */
     private static String joined(final String held, final String value) {
-        if (value.equals("!ask")) return ask() + Zoned.hour();
         if (value.startsWith("!")) misbehave(value.split(":", 2)[0], Path.of(value.split(":", 2)[1]));
         final String whole = held + "," + value;
         return value.equals("delete") ? null : whole.substring(Math.max(0, whole.length() - 24));
-    }
-
-    /** Asks for what differs each time. */
-    private static String ask() {
-        final Supplier<Long> clock = System::nanoTime;
-        final double one = Math.random() + new Random().nextInt() + clock.get() + ThreadLocalRandom.current().nextInt();
-        final String elsewhere = System.getenv("HOSTNAME") + InetAddress.getLoopbackAddress() + ZoneId.systemDefault() + TimeZone.getDefault();
-        final String newer = "" + RandomGenerator.getDefault().nextInt() + InstantSource.system().millis();
-        final String ofKafka = "" + Time.SYSTEM.milliseconds() + Uuid.randomUuid();
-        final String local = new SimpleDateFormat("HH").format(new Date(7)) + Timestamp.valueOf("2026-01-01 00:00:00") + new GregorianCalendar(2026, 0, 1);
-        return one + " " + elsewhere + newer + ofKafka + local + Instant.now() + new Date() + UUID.randomUUID() + new Random(7).nextInt() + new Date(7) + Math.abs(-7);
-    }
-
-    /** Has a time zone of its own. */
-    private static final class Zoned {
-        static String hour() {
-            final SimpleDateFormat format = new SimpleDateFormat("HH");
-            format.setTimeZone(TimeZone.getTimeZone("UTC"));
-            return format.format(new Date(7));
-        }
     }
 
     /** Does what a record says, as long as its file is there; so the same record may be processed well before. */

@@ -23,8 +23,10 @@ import org.apache.kafka.clients.producer.Partitioner;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
 
@@ -179,7 +181,8 @@ final class Application {
         if (named == null) {
             return Optional.empty();
         }
-        Partitioner partitioner = (Partitioner) Versions.make(named instanceof Class ? ((Class<?>) named).getName() : named.toString());
+        Class<?> type = (Class<?>) ConfigDef.parseType(ProducerConfig.PARTITIONER_CLASS_CONFIG, named, ConfigDef.Type.CLASS);
+        Partitioner partitioner = (Partitioner) Utils.newInstance(type);
         partitioner.configure(settings);
         return Optional.of(partitioner);
     }

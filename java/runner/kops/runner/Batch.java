@@ -1,7 +1,11 @@
 package kops.runner;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -166,9 +170,25 @@ final class Batch {
         }
 
         void write(Frames frames) throws IOException {
-            if (rows == 0) {
-                return;
+            if (rows > 0) {
+                frames.head(Frames.OUTPUT, begin());
+                writeTo(frames.body());
             }
+        }
+
+        /** The rows as the body of a frame; none are left here. */
+        ByteBuffer body() {
+            try {
+                ByteArrayOutputStream body = new ByteArrayOutputStream(begin());
+                writeTo(body);
+                return ByteBuffer.wrap(body.toByteArray()).order(ByteOrder.LITTLE_ENDIAN);
+            } catch (IOException problem) {
+                throw new UncheckedIOException(problem);
+            }
+        }
+
+        /** Puts what comes before the columns in front of them, and returns how long all is. */
+        private int begin() {
             numbers.number(rows);
             numbers.number(topics.size());
             for (String name : topics.keySet()) {
@@ -180,10 +200,13 @@ final class Batch {
             for (Column column : columns) {
                 length += column.size;
             }
-            frames.head(Frames.OUTPUT, length);
-            numbers.write(frames);
+            return length;
+        }
+
+        private void writeTo(OutputStream out) throws IOException {
+            numbers.write(out);
             for (Column column : columns) {
-                column.write(frames);
+                column.write(out);
             }
             topics.clear();
             rows = 0;
@@ -233,8 +256,8 @@ final class Batch {
             return bytes.length;
         }
 
-        void write(Frames frames) throws IOException {
-            frames.body().write(data, 0, size);
+        void write(OutputStream out) throws IOException {
+            out.write(data, 0, size);
             size = 0;
         }
     }

@@ -22,6 +22,7 @@ final class Frames {
     static final int RESTORE = 'B';
     static final int RECORDS = 'R';
     static final int END = 'E';
+    static final int RESTART = 'N';
     static final int FINISH = 'F';
     static final int QUIT = 'Q';
     static final int HELLO = 'H';

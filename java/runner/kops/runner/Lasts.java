@@ -3,7 +3,6 @@ package kops.runner;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
-import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.state.KeyValueIterator;
@@ -33,14 +32,13 @@ final class Lasts implements Memory.Holder {
     }
 
     /** @param written counts records of all topics */
-    void put(long written, int partition, long offset, long timestamp, ProducerRecord<byte[], byte[]> record) {
-        byte[] headers = Batch.encoded(record.headers());
+    void put(long written, int partition, long offset, long timestamp, byte[] key, byte[] value, byte[] headers) {
         if (disk != null) {
             long[] numbers = {written, partition, offset, timestamp, headers.length};
-            disk.put(place(record.key()), new Row(numbers, record.key(), record.value(), headers).coded());
+            disk.put(place(key), new Row(numbers, key, value, headers).coded());
             return;
         }
-        long place = table.put(record.key(), record.value(), headers);
+        long place = table.put(key, value, headers);
         table.number(place, WRITTEN, written);
         table.number(place, PARTITION, partition);
         table.number(place, OFFSET, offset);

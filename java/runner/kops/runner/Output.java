@@ -2,6 +2,7 @@ package kops.runner;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -14,7 +15,9 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.Future;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.Partitioner;
@@ -25,7 +28,6 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RecordTooLargeException;
-import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.utils.Utils;
 
 /**
@@ -40,6 +42,9 @@ final class Output extends MockProducer<byte[], byte[]> {
     private final Memory memory;
     private final Set<String> kept;
     private final Set<String> compacted;
+    private final Set<String> replayed;
+    private final Batch.Writer replay = new Batch.Writer();
+    private final Map<String, Lasts> tables = new HashMap<>();
     private final Batch.Writer rows = new Batch.Writer();
     private final Map<String, Writer> writers = new HashMap<>();
     private final Map<String, Long> dropped = new TreeMap<>();
@@ -52,6 +57,7 @@ final class Output extends MockProducer<byte[], byte[]> {
     /**
      * @param kept the topics whose records are rows of the output; null for all
      * @param compacted those of them of which only the last row of each key is one, at the end
+     * @param replayed those of them of which a restart needs all rows
      * @param partitioner of the program's producer, where it is not Kafka's default
      * @param limits of what is accepted; the program's handler of errors gets the rest
      */
@@ -61,6 +67,7 @@ final class Output extends MockProducer<byte[], byte[]> {
             Memory memory,
             Set<String> kept,
             Set<String> compacted,
+            Set<String> replayed,
             Optional<Partitioner> partitioner,
             Limits limits) {
         this.frames = frames;
@@ -68,6 +75,7 @@ final class Output extends MockProducer<byte[], byte[]> {
         this.memory = memory;
         this.kept = kept == null ? null : new HashSet<>(kept);
         this.compacted = new HashSet<>(compacted);
+        this.replayed = replayed;
         this.partitioner = partitioner;
         this.limits = limits;
     }
@@ -88,10 +96,11 @@ final class Output extends MockProducer<byte[], byte[]> {
         if (open) {
             if (writer.kept) {
                 long timestamp = record.timestamp() == null ? -1 : record.timestamp();
+                byte[] headers = Batch.encoded(record.headers());
                 if (writer.compacted) {
-                    writer.lasts.put(written++, to, writer.next(to), timestamp, record);
+                    writer.lasts.put(written++, to, writer.next(to), timestamp, record.key(), record.value(), headers);
                 } else {
-                    add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), record.headers());
+                    add(record.topic(), to, writer.next(to), timestamp, record.key(), record.value(), headers);
                 }
             } else {
                 dropped.merge(record.topic(), 1L, Long::sum);
@@ -108,8 +117,11 @@ final class Output extends MockProducer<byte[], byte[]> {
         return partitions.infos(topic);
     }
 
-    private void add(String topic, int partition, long offset, long timestamp, byte[] key, byte[] value, Iterable<Header> headers) {
-        rows.add(topic, partition, offset, timestamp, key, value, Batch.encoded(headers));
+    private void add(String topic, int partition, long offset, long timestamp, byte[] key, byte[] value, byte[] headers) {
+        if (replayed.contains(topic)) {
+            replay.add(topic, partition, offset, timestamp, key, value, headers);
+        }
+        rows.add(topic, partition, offset, timestamp, key, value, headers);
         if (rows.full()) {
             write();
         }
@@ -135,6 +147,65 @@ final class Output extends MockProducer<byte[], byte[]> {
             }
         });
         writers.clear();
+    }
+
+    /** Notes a record of a topic that is itself the changelog of a table. */
+    void read(ConsumerRecord<byte[], byte[]> record) {
+        byte[] headers = Batch.encoded(record.headers());
+        tables.computeIfAbsent(record.topic(), topic -> new Lasts(topic, memory))
+                .put(written++, record.partition(), record.offset(), record.timestamp(), record.key(), record.value(), headers);
+    }
+
+    /** Ends the output; what came to changelogs until now is what a restart reads of them. */
+    void stop() {
+        write();
+        open = false;
+    }
+
+    /**
+     * Gives what came to changelogs to the output of the task that continues this one, and to that task's stores.
+     *
+     * @param restore is given bodies of frames, in the order of writing
+     */
+    void handOver(Output next, Consumer<ByteBuffer> restore) {
+        List<Lasts> all = new ArrayList<>(tables.values());
+        writers.values().stream().filter(writer -> writer.lasts != null).forEach(writer -> all.add(writer.lasts));
+        Batch.Writer past = new Batch.Writer();
+        Runnable give = () -> {
+            ByteBuffer body = past.body();
+            next.take(body.duplicate().order(body.order()));
+            restore.accept(body);
+        };
+        Lasts.addInOrder(all, memory, past, () -> {
+            if (past.full()) {
+                give.run();
+            }
+        });
+        give.run();
+        ByteBuffer versions = replay.body();
+        next.take(versions.duplicate().order(versions.order()));
+        restore.accept(versions);
+    }
+
+    /** Takes rows of changelogs that are there before its own. */
+    void take(ByteBuffer body) {
+        try {
+            for (Batch.Reader past = new Batch.Reader(body); past.hasNext(); ) {
+                ConsumerRecord<byte[], byte[]> record = past.next();
+                Writer writer = writers.computeIfAbsent(record.topic(), Writer::new);
+                byte[] headers = Batch.encoded(record.headers());
+                if (replayed.contains(record.topic())) {
+                    replay.add(record.topic(), record.partition(), record.offset(), record.timestamp(), record.key(), record.value(), headers);
+                } else if (writer.lasts == null) {
+                    read(record);
+                } else {
+                    long offset = writer.next(record.partition());
+                    writer.lasts.put(written++, record.partition(), offset, record.timestamp(), record.key(), record.value(), headers);
+                }
+            }
+        } catch (IOException problem) {
+            throw new UncheckedIOException(problem);
+        }
     }
 
     /** Forgets rows that were not written. */

@@ -7,8 +7,13 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
+import org.apache.kafka.streams.Topology;
 
 /**
  * Runs a program's tasks again, over records that come in frames; see Frames.
@@ -16,7 +21,7 @@ import java.util.Map;
  * <p>It finds Kafka Streams through its own class loader, which is to be the one of the program's Topology or one below it. What differs
  * from a thread of KafkaStreams: the clock stands still, punctuators on wall-clock time are not called, interceptors of the program's
  * clients neither, and the configuration that a processor can ask for has another state.dir, max.task.idle.ms,
- * buffered.records.per.partition, and at_least_once. What System.currentTimeMillis() and the like return to a program is not changed.
+ * buffered.records.per.partition, and at_least_once.
  */
 public final class Runner {
     private Runner() {}
@@ -26,10 +31,13 @@ public final class Runner {
      *
      * @param topology the program's org.apache.kafka.streams.Topology
      * @param config what it gave to KafkaStreams beside: Properties, a Map or a StreamsConfig
+     * @param again begins the program afresh, and returns these two of it, and the class loader of its context
      */
-    public static void run(Object topology, Object config, InputStream in, OutputStream out) throws IOException {
+    public static void run(Object topology, Object config, Callable<Object[]> again, InputStream in, OutputStream out) throws IOException {
         Frames frames = new Frames(new BufferedInputStream(in, 1 << 16), new BufferedOutputStream(out, 1 << 16));
         Application application = null;
+        Map<String, String> settings = Map.of();
+        List<ByteBuffer> global = new ArrayList<>();
         TaskRun task = null;
         try {
             for (Frames.Frame frame = frames.read(); frame != null && frame.kind != Frames.QUIT; frame = frames.read()) {
@@ -38,12 +46,15 @@ public final class Runner {
                     int kind = Frames.DONE;
                     switch (frame.kind) {
                         case Frames.CONFIGURE:
-                            application = Application.of(topology, config, frame.map());
+                            settings = frame.map();
+                            global.clear();
+                            application = Application.of(topology, config, settings);
                             answer = application.facts();
                             kind = Frames.HELLO;
                             break;
                         case Frames.GLOBAL:
                             needed(application, "an application");
+                            global.add(copy(frame.body));
                             application.readGlobal(new Batch.Reader(frame.body));
                             break;
                         case Frames.TASK:
@@ -55,7 +66,7 @@ public final class Runner {
                             break;
                         case Frames.RESTORE:
                             needed(task, "a task");
-                            task.restore(new Batch.Reader(frame.body));
+                            task.begin(frame.body);
                             break;
                         case Frames.RECORDS:
                             needed(task, "a task");
@@ -64,6 +75,16 @@ public final class Runner {
                         case Frames.END:
                             needed(task, "a task");
                             task.end(frame.map().get("topic"));
+                            break;
+                        case Frames.RESTART:
+                            needed(application, "an application");
+                            if (task != null) {
+                                task.stop();
+                            }
+                            Application next = restarted(again, application, settings, global);
+                            task = task == null ? null : task.continued(next);
+                            application.close();
+                            application = next;
                             break;
                         case Frames.FINISH:
                             needed(task, "a task");
@@ -91,6 +112,32 @@ public final class Runner {
                 application.close();
             }
         }
+    }
+
+    /** The program begun afresh, with its global stores. */
+    private static Application restarted(
+            Callable<Object[]> again, Application before, Map<String, String> settings, List<ByteBuffer> global) {
+        try {
+            Object[] begun = again.call();
+            Thread.currentThread().setContextClassLoader((ClassLoader) begun[2]);
+            if (!(begun[0] instanceof Topology)) {
+                throw new IllegalStateException("begun afresh, the program has Kafka Streams of another class loader");
+            }
+            Application next = Application.of(begun[0], begun[1], settings);
+            if (!next.facts().equals(before.facts())) {
+                throw new IllegalStateException("begun afresh, the program has another topology");
+            }
+            for (ByteBuffer body : global) {
+                next.readGlobal(new Batch.Reader(copy(body)));
+            }
+            return next;
+        } catch (Exception | Error problem) {
+            throw new Application.Failure(problem, "restart", null);
+        }
+    }
+
+    private static ByteBuffer copy(ByteBuffer body) {
+        return body.duplicate().order(body.order());
     }
 
     private static void needed(Object there, String what) {

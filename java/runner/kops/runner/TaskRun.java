@@ -1,7 +1,9 @@
 package kops.runner;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -14,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
@@ -39,6 +40,10 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
  */
 final class TaskRun {
     private final Application application;
+    private final Frames frames;
+    private final Map<String, String> request;
+    private final Map<TopicPartition, OffsetAndMetadata> committed = new HashMap<>();
+    private final Set<String> tables = new HashSet<>();
     private final Memory memory;
     private final Output output;
     private final Limits limits;
@@ -73,13 +78,11 @@ final class TaskRun {
     private long committedAt = Long.MIN_VALUE;
     private long latest = Long.MIN_VALUE;
     private boolean ended;
-    private final Collection<?> nodes;
-    private KeptFields fields;
-    private final Set<String> kept = new TreeSet<>();
 
     TaskRun(Application application, Frames frames, Map<String, String> request) {
-        Calls.watch();
         this.application = application;
+        this.frames = frames;
+        this.request = request;
         this.now = application.time.milliseconds();
         this.givenOrder = !"time".equals(request.get("order"));
         this.commitMs = Long.parseLong(request.getOrDefault("commit.ms", Long.toString(application.commitInterval)));
@@ -89,19 +92,32 @@ final class TaskRun {
         int partition = Integer.parseInt(request.get("partition"));
         TaskId id = new TaskId(subtopology, partition);
         Object topology = application.buildSubtopology(subtopology);
-        this.nodes = (Collection<?>) Versions.call(topology, "processors");
         Set<TopicPartition> partitions = partitions(topology, partition, ranks(request.getOrDefault("after", "")));
         commit(request, partitions);
+        boolean restarts = Boolean.parseBoolean(request.get("restarted"));
         Set<String> kept = "all".equals(request.get("keep")) ? null : application.internalTopics();
         Set<String> compacted = "last".equals(request.get("changelogs")) ? application.changelogs() : Set.of();
         boolean isCompacted = compacted.equals(application.changelogs());
         compacted = new HashSet<>(compacted);
-        compacted.removeAll(Set.of(request.getOrDefault("versions", "").split(",")));
+        Set<String> versions = Set.of(request.getOrDefault("versions", "").split(","));
+        compacted.removeAll(versions);
+        if (restarts) {
+            ((Map<?, ?>) Versions.call(topology, "storeToChangelogTopic")).values().forEach(topic -> tables.add((String) topic));
+            tables.retainAll(inputs.keySet());
+        }
         this.metrics = application.metrics();
         long cache = request.containsKey("cache.bytes") ? Long.parseLong(request.get("cache.bytes")) : application.cacheBytes();
         this.memory = application.memory(metrics, id, cache);
         this.limits = application.limits();
-        this.output = new Output(frames, application.partitions, memory, kept, compacted, application.partitioner(), limits);
+        this.output = new Output(
+                frames,
+                application.partitions,
+                memory,
+                kept,
+                compacted,
+                restarts ? versions : Set.of(),
+                application.partitioner(),
+                limits);
         if (kept != null && isCompacted && !application.passesOn(subtopology)) {
             Caches.leaveOut(topology);
         }
@@ -125,8 +141,16 @@ final class TaskRun {
         }
     }
 
+    /** Begins with these rows of changelogs in its stores. */
+    void begin(ByteBuffer body) throws IOException {
+        if (Boolean.parseBoolean(request.get("restarted"))) {
+            output.take(body.duplicate().order(body.order()));
+        }
+        restore(new Batch.Reader(body));
+    }
+
     /** Puts rows of changelogs into their stores, as the library does when it restores them; before the first record. */
-    void restore(Batch.Reader batch) throws IOException {
+    private void restore(Batch.Reader batch) throws IOException {
         if (started) {
             throw new IllegalStateException("the task has started, so nothing can be restored");
         }
@@ -152,6 +176,58 @@ final class TaskRun {
         });
     }
 
+    /** Commits and closes the task, as a program that is stopped in good order; what it has written stays. */
+    void stop() {
+        start();
+        try {
+            phase = "commit";
+            commit();
+        } catch (RuntimeException | Error problem) {
+            throw failure(problem);
+        }
+        output.stop();
+        try {
+            task.suspend();
+            task.closeClean();
+        } catch (RuntimeException problem) { // the program's close(), as at the end
+            task.closeDirty();
+        }
+    }
+
+    /**
+     * The task as it continues after a restart: its stores as their changelogs have them, its input from where this one, which is stopped,
+     * committed.
+     *
+     * @param next the program, begun afresh
+     */
+    TaskRun continued(Application next) {
+        Map<String, String> then = new HashMap<>(request);
+        then.put("restores", "true");
+        committed.forEach((at, offset) -> {
+            then.put("committed." + at.topic(), Long.toString(offset.offset()));
+            then.put("metadata." + at.topic(), offset.metadata());
+        });
+        TaskRun run = new TaskRun(next, frames, then);
+        try {
+            output.handOver(run.output, body -> {
+                try {
+                    run.restore(new Batch.Reader(body));
+                } catch (IOException problem) {
+                    throw new UncheckedIOException(problem);
+                }
+            });
+        } catch (RuntimeException | Error problem) {
+            run.abandon();
+            throw problem;
+        }
+        run.records = records;
+        run.processed = processed;
+        inputs.forEach((topic, input) -> run.inputs.get(topic).continueFrom(input));
+        ended = true;
+        cleanUp();
+        return run;
+    }
+
     private void start() {
         if (started) {
             return;
@@ -164,14 +240,6 @@ final class TaskRun {
             throw failure(problem);
         }
         countSchedules();
-        fields = KeptFields.of(nodes);
-    }
-
-    /** Notes which fields have changed since this was asked last. */
-    private void noteKept() {
-        KeptFields now = KeptFields.of(nodes);
-        kept.addAll(now.since(fields));
-        fields = now;
     }
 
     /** Lets the task find what the application had committed: the metadata have the time up to which it had read each partition. */
@@ -363,14 +431,14 @@ final class TaskRun {
         }
         processed++;
         sinceCommit++;
+        if (tables.contains(inHand.topic())) {
+            output.read(inHand);
+        }
         countSchedules(); // also those that are cancelled when they are called first
         if (++sincePunctuation >= punctuateRecords) {
             punctuate();
         }
         countSchedules();
-        if (processed == 1) { // what is made when it is first needed is there now
-            noteKept();
-        }
         phase = "commit";
         latest = Math.max(latest, inHand.timestamp());
         if (committedAt == Long.MIN_VALUE) {
@@ -417,11 +485,8 @@ final class TaskRun {
                 Versions.call(task, "updateNextOffsets", input.partition, new OffsetAndMetadata(Math.max(input.position, 0)));
             }
         }
-        if (cleanCommits) {
-            Versions.call(task, "prepareCommit", true);
-        } else {
-            Versions.call(task, "prepareCommit");
-        }
+        Object offsets = cleanCommits ? Versions.call(task, "prepareCommit", true) : Versions.call(task, "prepareCommit");
+        ((Map<?, ?>) offsets).forEach((at, offset) -> committed.put((TopicPartition) at, (OffsetAndMetadata) offset));
         task.postCommit(false);
         commits++;
         sinceCommit = 0;
@@ -433,7 +498,6 @@ final class TaskRun {
         start();
         inputs.values().forEach(input -> input.ended = true);
         advance();
-        noteKept();
         Map<String, String> facts = new LinkedHashMap<>();
         try {
             if (sincePunctuation > 0) {
@@ -445,9 +509,6 @@ final class TaskRun {
             throw failure(problem);
         }
         countSchedules();
-        facts.put("calls", Calls.seen());
-        facts.put("initial_calls", Calls.initial());
-        facts.put("kept", String.join("\n", kept));
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
         facts.put("skipped", Long.toString(Math.max(0, skipped() - limits.count()))); // the library counts these too
         limits.refused().forEach((topic, count) -> facts.put("refused." + topic, Long.toString(count)));
@@ -535,6 +596,16 @@ final class TaskRun {
         Input(TopicPartition partition, int after) {
             this.partition = partition;
             this.after = after;
+        }
+
+        /** Takes what has been given to the task before, and not processed. */
+        void continueFrom(Input before) {
+            if (before.head != null) {
+                waiting.add(before.head);
+            }
+            waiting.addAll(before.waiting);
+            position = before.position;
+            ended = before.ended;
         }
 
         boolean isThrough() {

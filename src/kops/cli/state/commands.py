@@ -70,6 +70,13 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="What to do with records that cannot be decoded.",
     )
     @no_network_option
+    @click.option(
+        "--disturb",
+        type=click.Choice(["sample", "all"]),
+        default="sample",
+        show_default=True,
+        help="Input to run a program over twice, once disturbed.",
+    )
     @spark_option()
     @wraps(command)
     def wrapped(
@@ -82,6 +89,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         snapshot: str | None,
         on_error: str,
         no_network: bool,
+        disturb: str,
         master: str | None,
         **rest: Any,
     ) -> Any:
@@ -94,7 +102,9 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if no_network and rest.get("against"):
             raise click.UsageError("--against compares changelogs: no program is run, and --no-network is for one")
         skip = on_error == "skip"
-        state_file, recipe = chosen_stores(session, source, stores, moves=moves, no_network=no_network, skip_undecodable=skip)
+        state_file, recipe = chosen_stores(
+            session, source, stores, moves=moves, no_network=no_network, skip_undecodable=skip, all_disturbed=disturb == "all"
+        )
         compute_options = ComputeOptions(
             recipe=recipe,
             at=parse_cut(at, session.now()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,6 +89,7 @@ def chosen_stores(
     moves: str = "",
     no_network: bool = False,
     skip_undecodable: bool = False,
+    all_disturbed: bool = False,
     reused: bool = False,
     runs: bool = True,
 ) -> tuple[StateFile, Recipe]:
@@ -96,6 +98,8 @@ def chosen_stores(
     :param stores: all when empty; of a program all that can be rebuilt, and a note names the others
     :param moves: the option that moves the application, or makes another one; empty when none does
     :param no_network: the program gets none
+    :param skip_undecodable: skip records that are not in the formats of a state file
+    :param all_disturbed: a program's second run, which is disturbed, is over all of its input
     :param reused: of a program those are among them whose changelog is a topic that it reads
     :param runs: the program is run, and its changelogs are not only read
     """
@@ -105,6 +109,8 @@ def chosen_stores(
 
         if no_network:
             raise click.UsageError("--no-network is for a program: with a state file none is run")
+        if all_disturbed:
+            raise click.UsageError("--disturb is for a program: with a state file none is run")
         return read_state_file(source.path, stores), FileRecipe(skip_undecodable)
     from kops.operations.state.own_code.program_recipe import ProgramRecipe
     from kops.operations.state.own_code.registries import program_run
@@ -122,7 +128,7 @@ def chosen_stores(
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, ProgramRecipe(program_run(session, capture, no_network=no_network))
+    return state_file, ProgramRecipe(replace(program_run(session, capture, no_network=no_network), all_disturbed=all_disturbed))
 
 
 def movable_stores(

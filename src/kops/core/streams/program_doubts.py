@@ -62,16 +62,12 @@ class Doubts:
     :param own_processors: of the program, by name and class: what they read besides their records is not known
     :param findings: what no run settles
     :param shows_stream_time: the capture shows who acts on stream time, so ``of_order`` names them
-    :param classes: of the program, which the nodes are made of that the store comes from
-    :param numbers_anew: some of its records came through a repartition topic, whose offsets are not known
     """
 
     of_order: tuple[str, ...] = ()
     own_processors: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     shows_stream_time: bool = False
-    classes: frozenset[str] = frozenset()
-    numbers_anew: bool = False
 
 
 def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) -> Doubts:
@@ -114,8 +110,6 @@ def doubts_about(capture: Capture, store: Store, partitions: Mapping[str, int]) 
             *_version(capture),
         ),
         shows_stream_time=bool(timed),
-        classes=_classes(capture, concerned),
-        numbers_anew=any(tasks_of(capture)[number].repartition_topics for number in concerned),
     )
 
 
@@ -363,17 +357,6 @@ def _hidden(capture: Capture, own: Sequence[Processor]) -> Iterator[Finding]:
         yield doubt("wrapped_processors", f"{wrapper} wraps the program's processors ({_WRAPPER}), and what is inside cannot be seen")
     if guessing:
         yield doubt("estimates", f"these ask stores for {_ESTIMATE}, which is another estimate here: {', '.join(guessing)}")
-
-
-def _classes(capture: Capture, concerned: Collection[int]) -> frozenset[str]:
-    """Return the classes of the program that nodes are made of: processors, suppliers, functions, and extractors of timestamps."""
-    found = set[str | None]()
-    for node in nodes_of(capture, concerned):
-        if isinstance(node, Processor):
-            found |= {node.processor, node.supplier, *node.functions.values()}
-        elif isinstance(node, Source):
-            found.add(node.timestamp_extractor)
-    return frozenset(name for name in found if name and not name.startswith(LIBRARY))
 
 
 def line_of_library(capture: Capture) -> tuple[int, ...]:

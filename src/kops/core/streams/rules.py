@@ -65,11 +65,10 @@ def record_order(keys: int, of: int, why: Sequence[str], examples: str = "") -> 
     return doubt("record_order", f"{keys:,} of {counted(of, 'key')} {verb} on the order of records{such}: {'; '.join(why)}")
 
 
-def late_records(count: int, *, versions: bool = False) -> Finding:
+def late_records(records: str) -> Finding:
     """Say that records came late: an application that was restarted just before one has forgotten its stream time.
 
-    :param versions: for a versioned store, and not for a window
+    :param records: how many, and what they came too late for
     """
-    which = "came later than the history of a versioned table lasts" if versions else "came late for windows that the store may still hold"
     why = "an application that was restarted just before one of them had forgotten its stream time, and has counted it"
-    return doubt("late_records", f"{count:,} records {which}: {why}", records=count)
+    return doubt("late_records", f"{records}: {why}")

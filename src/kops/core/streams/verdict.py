@@ -24,6 +24,10 @@ partition only keys of that partition show; and what may have happened to any ke
 """
 
 
+LIMITED_TO = "limited_to"
+"""The fact of a doubt that is about so many keys, and no others."""
+
+
 def doubt(check: str, summary: str, *, subject: str = "", settled_by: str = "", **facts: Any) -> Finding:
     """Return why keys without a witness may be otherwise.
 
@@ -131,12 +135,21 @@ def counted(
             everything.append(finding)
     left = max(0, keys - proven - contradicted)
     of_keys = [finding.severity for finding in everything if not finding.subject]
-    is_impossible, is_doubtful = Severity.CRITICAL in of_keys, Severity.WARNING in of_keys
+    is_impossible, doubtful = Severity.CRITICAL in of_keys, _doubtful(everything, left)
     return Verdict(
         tuple(everything),
         proven=min(proven, keys),
-        computed=0 if is_impossible or is_doubtful else left,
-        doubtful=unexpected + (0 if is_impossible else contradicted + (left if is_doubtful else 0)),
+        computed=0 if is_impossible else left - doubtful,
+        doubtful=unexpected + (0 if is_impossible else contradicted + doubtful),
         impossible=contradicted + left if is_impossible else 0,
         is_clear=not is_open(findings),
     )
+
+
+def _doubtful(findings: Iterable[Finding], left: int) -> int:
+    """Return how many of the keys without a witness are in doubt: all, or at most as many as doubts about single keys name."""
+    doubts = [finding for finding in findings if finding.severity is Severity.WARNING and not finding.subject]
+    if any(LIMITED_TO not in finding.facts for finding in doubts):
+        return left
+    limit: int = sum(finding.facts[LIMITED_TO] for finding in doubts)
+    return min(left, limit)

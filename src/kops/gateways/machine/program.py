@@ -39,6 +39,23 @@ from kops.gateways.machine.program_connection import Connection, Listener, Loopb
 from kops.gateways.machine.program_registries import Registries, RegistryProxies
 
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
+CLOCK, ZONE, LOCALE, CHARSET, HASH_ORDER = "clock", "zone", "locale", "charset", "hash-order"
+SURROUNDINGS: Mapping[str, Sequence[str]] = {
+    CLOCK: (),
+    ZONE: ("-Duser.timezone=Pacific/Chatham",),
+    LOCALE: ("-Duser.language=tr", "-Duser.country=TR"),
+    CHARSET: ("-Dfile.encoding=ISO-8859-1",),
+    HASH_ORDER: ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=0"),
+}
+"""What surrounds a program and may be otherwise, and the options of a JVM in which it is; the agent shifts the clock.
+
+A zone that is off the others by a part of an hour; a language with letters of its own (i, dotted and not); a charset that has each byte;
+identity hashes from another generator than ``-XX:hashCode=5``, the default. What the program's own command sets comes after these, and
+stays: a run of the program cannot have it otherwise.
+"""
+OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
+SHIFT_MS = ((400 * 24 + 7) * 60 + 13) * 60_000
+"""By how much the clock goes before: years, months, days of the week, hours and minutes are others."""
 _NAMED = 5
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
 _LIBRARY = "org.apache.kafka."
@@ -76,6 +93,7 @@ class ProgramStart:
     :param alone: words before the command with which it has no network; none: it has that of this machine
     :param heap: the most that the heap of its JVM can be, in bytes, unless the command or its variables say so; 0: as much as Java thinks
     :param registries: that it asks through kops
+    :param surroundings: which of ``SURROUNDINGS`` are other ones; another name stands for another JVM of the same
     """
 
     command: tuple[str, ...]
@@ -89,6 +107,11 @@ class ProgramStart:
     alone: tuple[str, ...] = ()
     heap: int = 0
     registries: Registries = field(default_factory=Registries)
+    surroundings: tuple[str, ...] = ()
+
+
+class CannotBeginAfresh(OperationFailed):
+    """A program that does not begin a second time within its JVM."""
 
 
 class Program:
@@ -101,7 +124,8 @@ class Program:
         self.start = start
         self._connection: Connection | None = None
         self._process: subprocess.Popen[bytes] | TakenProcess
-        ahead = None if start.alone else claimed(start.folder)
+        is_ahead = not start.alone and start.surroundings in ((), OTHER_SURROUNDINGS)
+        ahead = claimed(start.folder, disturbed=bool(start.surroundings)) if is_ahead else None
         self._folder = ahead or Path(tempfile.mkdtemp(dir=start.folder))
         token = secrets.token_hex(16)
         self._proxies = RegistryProxies(start.registries, alone=bool(start.alone), folder=self._folder)
@@ -132,6 +156,7 @@ class Program:
 
         :param take: is given what was written, some megabytes at a time, also before the program throws; None: it is dropped
         :raises OperationFailed: when the program throws, naming what and the record; or when its JVM ends
+        :raises CannotBeginAfresh: at a ``RESTART``
         """
         if self._connection is None:
             raise self._ended()
@@ -224,11 +249,14 @@ def launched(
         "runner.jar": str(require_runner()),
         "runner.class": "kops.runner.Runner",
         "processes": f"{start.process},{os.getpid()}",
+        "seconds": str(round(start.seconds)),
+        **({"clock.shift": str(SHIFT_MS)} if CLOCK in start.surroundings else {}),
         **more,
     }
     words = [*start.alone, *(proxies.words if proxies else ()), *with_settings(start.command, start.properties, folder)]
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
     options += map(quoted, proxies.java_options if proxies else ())
+    options += [option for name in start.surroundings for option in SURROUNDINGS.get(name, ())]
     if options:  # in front of the user's own, of which the last one counts
         environment = {**environment, "JAVA_TOOL_OPTIONS": f"{' '.join(options)} {environment.get('JAVA_TOOL_OPTIONS', '')}"}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
@@ -337,6 +365,8 @@ def program_failure(failure: Mapping[str, str], *, alone: bool = False) -> Opera
         return _out_of_memory(f"the program{at}", what, failure.get("heap", ""))
     if name in _UNLIKE and _is_of_runner(message, trace):
         return _unlike(what, trace)
+    if failure.get("phase") == "restart":
+        return CannotBeginAfresh(f"the program could not be begun afresh in its JVM: {what}", trace=trace)
     if failure.get("by") != "program":
         return OperationFailed(f"the runner of the program failed{at}: {what}", trace=trace)
     during = {"start": "when its task was made", "global": "while a global store was read", "close": "while it was closed"}

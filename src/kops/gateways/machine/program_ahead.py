@@ -20,7 +20,7 @@ from kops.gateways.machine.agent import end_session, properties_text
 
 TAKEN = "taken.properties"
 """What the agent waits for: ``port``, ``token`` and ``process``, the taker's id."""
-_AHEAD = "ahead-"
+_AHEAD, _DISTURBED = "ahead-", "disturbed-"
 _CLAIM, _PID, _ENDED = "claimed", "pid", "ended"
 _LOOK_SECONDS = 0.02
 _NOTED_SECONDS = 5.0
@@ -33,13 +33,14 @@ class ProgramPool:
     """Programs that wait to be taken.
 
     :param folder: of the run
+    :param disturbed: in other surroundings
     """
 
-    def __init__(self, folder: str, count: int, launch: Launch) -> None:
+    def __init__(self, folder: str, count: int, launch: Launch, *, disturbed: bool = False) -> None:
         self._started = []
         with contextlib.suppress(KopsError):  # who needs one starts it, and says why it cannot be
             for _ in range(count):
-                own = Path(tempfile.mkdtemp(prefix=_AHEAD, dir=folder))
+                own = Path(tempfile.mkdtemp(prefix=_DISTURBED if disturbed else _AHEAD, dir=folder))
                 process = launch(own, {"taken.file": TAKEN})
                 Thread(target=_note_the_end, args=(own, process), daemon=True).start()
                 _write(own / _PID, str(process.pid))
@@ -86,9 +87,9 @@ class TakenProcess:
         return self.returncode
 
 
-def claimed(folder: str) -> Path | None:
+def claimed(folder: str, *, disturbed: bool = False) -> Path | None:
     """Return the folder of a program that was started ahead, and claim it; None: there is none left."""
-    for file in sorted(Path(folder).glob(f"{_AHEAD}*/{_PID}")):
+    for file in sorted(Path(folder).glob(f"{_DISTURBED if disturbed else _AHEAD}*/{_PID}")):
         try:
             os.close(os.open(file.with_name(_CLAIM), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         except OSError:

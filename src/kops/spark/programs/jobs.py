@@ -33,10 +33,11 @@ class StoreCounts:
 
     :param live: live keys of its changelog by partition
     :param expired: windows that are neither expected nor written
-    :param unsure: keys of which another order of records gives another value, or none
+    :param unsure: keys of which the program gives another value, or none, when it is disturbed
     :param unsure_times: those of which it gives another timestamp only
-    :param elsewhere: keys that only another order gives
+    :param elsewhere: keys that it only gives then
     :param examples: a few of the former, or else of the latter
+    :param depends_on: by what they differ, as ``kops.spark.programs.disturbed`` says it
     :param headers: records that it should have, or has, have headers
     :param on_disk: tasks in which it outgrew the memory of the program's JVM
     """
@@ -49,6 +50,7 @@ class StoreCounts:
     unsure_times: int = 0
     elsewhere: int = 0
     examples: tuple[bytes, ...] = ()
+    depends_on: tuple[str, ...] = ()
     headers: bool = False
     on_disk: int = 0
 
@@ -62,11 +64,13 @@ class Ran:
     :param wall_clock_schedules: how many punctuators wait for wall-clock time
     :param stream_time_schedules: how many wait for stream time
     :param without_key: repartition topics with records whose partition is any
-    :param calls: of clocks, random numbers, the network and the environment that the program made, and where it asked for offsets
-    :param initial_calls: those of constructors and static initializers outside of tasks, whatever they are of
-    :param kept: fields of the program's functions and processors that changed between records
     :param orders: in how many it was run
-    :param thrown: what it threw in another order than by time
+    :param disturbed: how many records were given to its tasks once more, disturbed
+    :param restarts: at how many points the program began afresh then
+    :param thrown: what it threw then
+    :param not_restarted: why the program of one of them did not begin afresh
+    :param passed_differing: how many records it passed on otherwise then
+    :param passed_depends_on: by what those differ
     :param heap: the most that the heap of one of its JVMs could be, in bytes
     :param refused: how many records for each topic its producer refused as too large, and its handler of that passed over
     """
@@ -77,11 +81,13 @@ class Ran:
     wall_clock_schedules: int
     stream_time_schedules: int
     without_key: tuple[str, ...]
-    calls: tuple[str, ...] = ()
-    initial_calls: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
     orders: int = 1
+    disturbed: int = 0
+    restarts: int = 0
     thrown: str | None = None
+    not_restarted: str | None = None
+    passed_differing: int = 0
+    passed_depends_on: tuple[str, ...] = ()
     heap: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
 
@@ -108,11 +114,13 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         wall_clock_schedules=sum(facts["wall_clock_schedules"] for _, facts in found),
         stream_time_schedules=sum(facts["stream_time_schedules"] for _, facts in found),
         without_key=tuple(sorted({name for _, facts in found for name in facts["without_key"]})),
-        calls=tuple(sorted({call for _, facts in found for call in facts["calls"]})),
-        initial_calls=tuple(sorted({call for _, facts in found for call in facts["initial_calls"]})),
-        kept=tuple(sorted({field for _, facts in found for field in facts["kept"]})),
         orders=min(len(task.orders) for task in tasks),
+        disturbed=sum(facts["disturbed"] for _, facts in found),
+        restarts=sum(facts["restarts"] for _, facts in found),
+        passed_differing=sum(facts["passed_differing"] for _, facts in found),
+        passed_depends_on=tuple(sorted({each for _, facts in found for each in facts["passed_depends_on"]})),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
+        not_restarted=next((facts["not_restarted"] for _, facts in found if facts["not_restarted"]), None),
         heap=max(facts["heap"] for _, facts in found),
         refused=dict(sum((Counter(facts["refused"]) for _, facts in found), Counter[str]())),
     )
@@ -190,10 +198,11 @@ def counts_of(found: Sequence[tuple[int, Mapping[str, Any]]]) -> StoreCounts:
     keys, expired, unsure, times, elsewhere = (sum(facts[name] for _, facts in found) for name in names)
     # Only of keys whose values differ, where there are any: in each task its examples are.
     examples = [bytes.fromhex(key) for _, facts in found if facts["unsure"] or not unsure for key in facts["examples"]]
+    depends_on = tuple(sorted({each for _, facts in found for each in facts["depends_on"]}))
     headers = any(facts["headers"] for _, facts in found)
     live = {partition: facts["held"] for partition, facts in found}
     on_disk = sum(facts.get("on_disk", False) for _, facts in found)
-    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, elsewhere, tuple(examples), headers, on_disk)
+    return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, elsewhere, tuple(examples), depends_on, headers, on_disk)
 
 
 def _as_error(failure: Mapping[str, Any]) -> KopsError:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FAILURE = "failure.json"
 """A file in the folder of a run: the first error that a task met."""
 
+WHOLE, SAMPLE = "whole", "sample"
+
 Key = tuple["bytes | None", "bytes | None", int]
 """Key, value and timestamp."""
 
@@ -97,6 +99,7 @@ class ProgramTask:
     :param waiting: records of those that the application has yet to process, in their order; they must not count
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
+    :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, a ``SAMPLE``, or nothing
     :param archived: topics of which an archive has what comes before their pieces
     :param answers: topics with answers of foreign-key joins, or with questions of its own: read after all else, in the order of these
         numbers, or not at all
@@ -112,6 +115,7 @@ class ProgramTask:
     stores: tuple[StoreTask, ...] = ()
     passes_on: tuple[str, ...] = ()
     orders: tuple[str, ...] = (BY_TIME,)
+    disturbed: str = ""
     archived: tuple[str, ...] = ()
     answers: Mapping[str, int] = field(default_factory=dict)
     restored: Mapping[str, str] = field(default_factory=dict)

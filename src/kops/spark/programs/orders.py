@@ -22,17 +22,20 @@ HOW: Mapping[str, Mapping[str, str]] = {
     BACKWARD: {"cache.bytes": "0"},
 }
 """What differs between orders besides: caches are flushed as configured, at the end, and at once; punctuators are called as often."""
+_MOST_KEYS = 100_000
 EXAMPLES = 5
 """Keys that are shown of many."""
 
 
-def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Mapping[str, int]) -> Iterator[tuple[int, bytes]]:
+def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Mapping[str, int]) -> Iterator[frames.Batch | str]:
     """Yield what is sent: batches of the topic that lags behind in time, so that the runner holds few records of the others.
+
+    A topic that has ended is yielded by its name.
 
     :param answers: topics with answers of foreign-key joins, which come last, in the order of these numbers
     """
     for name in answers.keys() - {*names}:
-        yield frames.END, frames.encoded_map({"topic": name})
+        yield name
     left = dict(zip(names, inputs, strict=True))
     at = dict.fromkeys(names, -1)
     while left:
@@ -40,25 +43,28 @@ def by_time(names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answ
         batch = next(left[name], None)
         if batch is not None:
             at[name] = int(batch.timestamp.max())
-            yield frames.RECORDS, frames.encoded_batch(batch)
+            yield batch
             continue
         del left[name]
-        yield frames.END, frames.encoded_map({"topic": name})
+        yield name
 
 
 def one_by_one(
     names: Sequence[str], inputs: Sequence[Iterator[frames.Batch]], answers: Mapping[str, int], *, backward: bool
-) -> Iterator[tuple[int, bytes]]:
+) -> Iterator[frames.Batch | str]:
     given = list(zip(names, inputs, strict=True))
     for _, each in sorted(reversed(given) if backward else given, key=lambda one: answers.get(one[0], 0)):
-        for batch in each:
-            yield frames.RECORDS, frames.encoded_batch(batch)
+        yield from each
 
 
 class DifferingKeys:
-    """Keys that a task wrote otherwise in another order: how many, and the first of them."""
+    """Keys that a task wrote otherwise when it was run in another way: how many, and the first of them.
+
+    :param keys: of values, or times, that differ; of very many the first
+    """
 
     def __init__(self) -> None:
+        self.keys = set[bytes]()
         self._values, self._times, self._elsewhere = 0, 0, 0
         self._of_values: list[bytes] = []
         self._of_times: list[bytes] = []
@@ -74,6 +80,8 @@ class DifferingKeys:
         times -= values
         self._values, self._times, self._elsewhere = self._values + len(values), self._times + len(times), self._elsewhere + len(elsewhere)
         self._of_values, self._of_times = first_keys(self._of_values, values), first_keys(self._of_times, times)
+        if len(self.keys) < _MOST_KEYS:
+            self.keys |= values | times
         return values | times
 
     @property

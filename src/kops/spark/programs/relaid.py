@@ -20,7 +20,8 @@ from kops.spark.programs.rows import snapshot_rows, staged_rows
 from kops.spark.programs.spill import Rows, Spill, zip_parts
 from kops.spark.programs.stores import latest_window, rows_wanted, unexpired_rows, without_expired
 from kops.spark.programs.task_output import PartitionFiles, TaskOutput
-from kops.spark.programs.tasks import row_of, run_in_order
+from kops.spark.programs.task_run import Way, run_once
+from kops.spark.programs.tasks import row_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -128,7 +129,7 @@ def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     runs, heap = list[TaskOutput](), 0
     for order in task.orders:
         try:
-            written, facts = run_in_order(run, task, order, read)
+            written, facts = run_once(run, task, Way(order), read)
         except OperationFailed:
             if not runs:
                 raise

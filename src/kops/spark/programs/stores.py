@@ -11,6 +11,7 @@ from kops.spark.programs.inputs import headers_of
 from kops.spark.programs.rows import rows_schema, snapshot_rows
 from kops.spark.programs.spill import Rows, zip_parts
 from kops.spark.programs.versions import as_records
+from kops.spark.staging.difference import ADDED
 from kops.spark.staging.stage_files import write_file
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import Read
 
 _TIME_BYTES = 8
+LOST = 200
 
 
 def staged(run: Run, store: StoreTask, partition: int, written: TaskOutput, read: Read) -> dict[str, Any]:
@@ -48,13 +50,16 @@ def _at_time(rows: pyarrow.Table, time: int) -> pyarrow.Table:
 
 
 def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:
-    """Stage what the changelog lacks of some rows; return the counts.
+    """Stage what the changelog lacks of some rows; return the counts, and as ``lost`` some of the keys that it lacks.
 
     :param wanted: the last row of each key, or its versions
     :param timed: timestamps are compared too
     """
+    from pyarrow import compute
+
     held = _newest(store, _rows_held(store, partition, read))
     counts = {"headers": False, "keys": 0, "held": 0, "expired": 0}
+    lost: list[bytes] = []
 
     def rows() -> Iterator[pyarrow.RecordBatch]:
         """Yield the rows to be staged; the writer of versioned stores puts records into the order of time, whatever the order here."""
@@ -66,10 +71,13 @@ def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, tim
             counts["held"] += found.num_rows - found["value"].null_count
             counts["expired"] += expired
             counts["headers"] |= _any_headers(records) or _any_headers(found)
-            yield from stage_rows(records, found, partition, timed=timed)
+            for batch in stage_rows(records, found, partition, timed=timed):
+                if len(lost) < LOST:
+                    lost.extend(batch.filter(compute.equal(batch["action"], ADDED))["key"].to_pylist())
+                yield batch
 
     sums = [each for batch in write_file(rows(), store.stage) for each in batch.to_pylist()]
-    return {"sums": sums, **counts}
+    return {"sums": sums, "lost": sorted(lost)[:LOST], **counts}
 
 
 def _any_headers(rows: pyarrow.Table) -> bool:

@@ -56,11 +56,17 @@ class PartitionFiles:
 
 
 class TaskOutput:
-    def __init__(self, run: Run, task: ProgramTask, order: str) -> None:
+    """What a task writes.
+
+    :param order: in which it is run; None: what it passes on is kept in ``passed``, since no other task reads it
+    """
+
+    def __init__(self, run: Run, task: ProgramTask, order: str | None) -> None:
+        self.passed: dict[str, list[pyarrow.Table]] = {}
         bases = {store.changelog: store.base for store in task.stores if store.base is not None}
         self._kept, self._changelogs = {store.changelog for store in task.stores}, Changelogs(run.folder, task.stores, repeating=bases)
         self._passes_on = task.passes_on
-        self._files = PartitionFiles(run, order, task.subtopology, task.partition)
+        self._files = None if order is None else PartitionFiles(run, order, task.subtopology, task.partition)
         for changelog, base in bases.items():
             for table in snapshot_rows(base, task.partition):
                 self._changelogs.add(changelog, table)
@@ -81,10 +87,14 @@ class TaskOutput:
             rows = table.select(rows_schema().names)
             self._changelogs.add(topic, rows.set_column(3, "headers", compute.fill_null(rows["headers"], b"")))
             return
-        self._files.add(topic, table["partition"].to_numpy(), table.drop_columns(["partition"]))
+        if self._files is None:
+            self.passed.setdefault(topic, []).append(table)
+        else:
+            self._files.add(topic, table["partition"].to_numpy(), table.drop_columns(["partition"]))
 
     def close(self) -> None:
-        self._files.close()
+        if self._files is not None:
+            self._files.close()
 
     def of(self, store: StoreTask) -> Rows:
         """Return the last row of each key, with what the store started from; of versioned stores the versions."""

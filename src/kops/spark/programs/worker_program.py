@@ -1,11 +1,13 @@
-"""The program of a Python worker: a JVM takes longer to start than a task to run, so each worker keeps one between tasks."""
+"""The programs of a Python worker: a JVM takes longer to start than a task to run, so each worker keeps some between tasks."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from kops.core.errors import OperationFailed
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import Program, refuse_another_application, refuse_another_topology
+from kops.gateways.machine.program import CLOCK, SHIFT_MS, Program, refuse_another_application, refuse_another_topology
 from kops.spark.programs.inputs import of_columns
 
 if TYPE_CHECKING:
@@ -14,17 +16,38 @@ if TYPE_CHECKING:
 
 
 class _Worker:
-    program: ClassVar[Program | None] = None
+    """The programs by their surroundings, and those that have run a task."""
+
+    programs: ClassVar[dict[tuple[str, ...], Program]] = {}
+    used: ClassVar[set[tuple[str, ...]]] = set()
 
 
-def program_of(run: Run, read: Read) -> Program:
-    """Return the program of a run, started unless the worker has it already; one of another run is ended."""
-    if _Worker.program is not None and _Worker.program.start.folder == run.start.folder:
-        return _Worker.program
-    end_program()
-    program = Program(run.start)
+def program_of(run: Run, read: Read, surroundings: tuple[str, ...] = ()) -> Program:
+    """Return the program of a run, begun afresh: what it keeps in fields is not that of another task.
+
+    Those of another run are ended. One that cannot begin afresh in its JVM, as with a class loader that finds Kafka itself, gets a new one.
+    """
+    if any(each.start.folder != run.start.folder for each in _Worker.programs.values()):
+        end_programs()
+    program = _Worker.programs.get(surroundings)
+    if program is not None and surroundings in _Worker.used:
+        try:
+            program.ask(frames.RESTART)
+        except OperationFailed:
+            end_program(surroundings)
+            program = None
+    if program is None:
+        program = _Worker.programs[surroundings] = _started(run, read, surroundings)
+    _Worker.used.add(surroundings)
+    return program
+
+
+def _started(run: Run, read: Read, surroundings: tuple[str, ...]) -> Program:
+    program = Program(replace(run.start, surroundings=surroundings))
     try:
         given = {f"config.{name}": value for name, value in program.settings.items()}
+        if CLOCK in surroundings:
+            given["wall_clock"] = str(int(run.settings["wall_clock"]) + SHIFT_MS)
         hello = program.ask(frames.CONFIGURE, frames.encoded_map({**run.settings, **given}))
         refuse_another_application(hello["application"], run.application)
         refuse_another_topology(hello, run.topology, run.application)
@@ -34,11 +57,16 @@ def program_of(run: Run, read: Read) -> Program:
     except BaseException:
         program.close()
         raise
-    _Worker.program = program
     return program
 
 
-def end_program() -> None:
-    program, _Worker.program = _Worker.program, None
+def end_program(surroundings: tuple[str, ...]) -> None:
+    program = _Worker.programs.pop(surroundings, None)
+    _Worker.used.discard(surroundings)
     if program is not None:
         program.close()
+
+
+def end_programs() -> None:
+    for surroundings in list(_Worker.programs):
+        end_program(surroundings)

@@ -17,7 +17,8 @@ SURE, MIXED, TIMED, EMPTIED = range(4)
 topics would change; a group of a table that is empty, and may never have been filled."""
 COLUMNS = ("partition", "key", "value", "timestamp", "doubt")
 """The columns of what a store should hold."""
-APPENDED = ("added", "changed", "removed", "erased")
+ADDED = "added"
+APPENDED = (ADDED, "changed", "removed", "erased")
 """The action of a row of a stage. Erased: a key that should not be there, and of which the log has no record at all; the tombstone is for
 local stores that still have the key from before the log was emptied."""
 STAGE_COLUMNS = (

@@ -79,6 +79,7 @@ def test_what_a_program_does_not_do_is_refused(said, capture, arguments):
 def test_a_state_file_calls_nobody(said, home):
     (home / "state.yaml").write_text("application: a\nstores: {}\n")
     assert said(2, "rebuild", "state.yaml", "--no-network") == "--no-network is for a program: with a state file none is run"
+    assert said(2, "verify", "state.yaml", "--disturb", "all") == "--disturb is for a program: with a state file none is run"
 
 
 def test_a_system_without_namespaces_runs_no_program_alone(said, capture, monkeypatch):

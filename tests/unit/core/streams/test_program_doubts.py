@@ -262,13 +262,6 @@ def test_estimates_of_stores_are_others_here(sure):
     assert doubts(guessing, "counts") == []
 
 
-def test_the_classes_that_a_store_comes_from(sure):
-    found = doubts_about(sure, store(sure, "seen"), OF_ONE)
-    assert found.classes == {"ManyStores$Dedup", "ManyStores$$Lambda"}
-    assert not found.numbers_anew
-    assert doubts_about(sure, store(sure, "windows"), OF_ONE).numbers_anew
-
-
 @pytest.mark.parametrize("changed", [{"kind": None}, {"layers": ("com.acme.OwnStore",)}])
 def test_stores_of_the_programs_own_classes(sure, changed):
     assert doubts(altered(sure, "counts", **changed), "counts") == ["these stores are of the program's own classes: counts"]

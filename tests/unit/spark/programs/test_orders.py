@@ -19,16 +19,9 @@ def inputs():
     return [iter([batch("left", 1, 5), batch("left", 6)]), iter([batch("right", 2, 3)])]
 
 
-def sent(requests):
-    """Return which topics were sent, with the times of the records, and which ended."""
-    found = []
-    for kind, body in requests:
-        if kind == frames.END:
-            found.append(frames.decoded_map(body)["topic"])
-        else:
-            given = frames.decoded_batch(body)
-            found.append((given.topics[0], given.timestamp.tolist()))
-    return found
+def sent(items):
+    """Return which topics are sent, with the times of the records, and which have ended."""
+    return [item if isinstance(item, str) else (item.topics[0], item.timestamp.tolist()) for item in items]
 
 
 def test_by_time_the_topic_that_lags_behind_comes_next():

@@ -113,14 +113,14 @@ def checked(request, run, tmp_path, monkeypatch):
         parquet.write_table(pyarrow.table(columns, names=["partition", "key", "after_value", "after_timestamp"]), stage / "part-0.parquet")
         by_order = dict(zip(ORDERS, given, strict=False))
 
-        def ran(_run, _task, order, _read):
-            if by_order[order] is None:
+        def ran(_run, _task, way, _read):
+            if by_order[way.order] is None:
                 raise OperationFailed("the program threw")
             written = Spill(tmp_path, {"counts": None})
-            written.add("counts", rows(**by_order[order]))
+            written.add("counts", rows(**by_order[way.order]))
             return SimpleNamespace(of=lambda _store: written.rows("counts"), timed=lambda _store: True), {"heap": 0}
 
-        monkeypatch.setattr(relaid, "run_in_order", ran)
+        monkeypatch.setattr(relaid, "run_once", ran)
         store = StoreTask("counts", "app-counts-changelog", None, str(stage))
         task = ProgramTask(0, 1, (), stores=(store,), orders=ORDERS[: len(given)])
         return check_subtopology(Here(), run, [task])["counts"]

@@ -4,8 +4,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
 import java.nio.file.Paths;
 import java.security.ProtectionDomain;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
@@ -19,13 +21,8 @@ import java.util.function.UnaryOperator;
 public final class Agent {
     static final String KAFKA_STREAMS = "org/apache/kafka/streams/KafkaStreams";
 
-    /** What keeps time for itself, and not for what it computes: logs, metrics, the JDK; and clients of registries, whose answers do not change. */
-    private static final List<String> UNWATCHED = List.of("java/", "javax/", "jdk/", "sun/", "com/sun/", "kops/", "org/apache/kafka/",
-        "org/rocksdb/", "org/slf4j/", "ch/qos/logback/", "org/apache/logging/", "org/apache/log4j/", "org/apache/commons/logging/",
-        "org/jboss/logging/", "org/jboss/logmanager/", "io/micrometer/", "io/opentelemetry/", "io/prometheus/", "com/codahale/metrics/",
-        "io/dropwizard/metrics/", "io/confluent/kafka/schemaregistry/", "io/confluent/kafka/serializers/", "io/apicurio/");
-    private static final String EXAMPLES = "org/apache/kafka/streams/examples/";
-
+    /** Packages of the JDK with classes that may be loaded before this one. */
+    private static final List<String> OF_TIME = List.of("java.lang.", "java.time.", "java.util.");
     /** Ports that the JVM itself opens for its management, which the application that runs beside, or another start of this one, may have. */
     private static final List<String> MANAGEMENT = List.of("com.sun.management.jmxremote.port", "com.sun.management.jmxremote.rmi.port");
     /** The agent that serves metrics at a port of its own. */
@@ -40,14 +37,13 @@ public final class Agent {
         MANAGEMENT.forEach(System::clearProperty); // the JVM looks at them after this
         final ClassLoader own = own();
         final UnaryOperator<byte[]> rewriter = made(own, "kops.rewrite.Rewriter");
-        final UnaryOperator<byte[]> watcher = made(own, "kops.rewrite.Watcher");
         final UnaryOperator<byte[]> silencer = made(own, "kops.rewrite.Silencer");
         instrumentation.addTransformer(new ClassFileTransformer() {
             @Override
             public byte[] transform(
                     final ClassLoader loader, final String name, final Class<?> before, final ProtectionDomain domain, final byte[] bytes) {
                 if (METRICS.equals(name)) return silencer.apply(bytes);
-                if (!KAFKA_STREAMS.equals(name)) return session.runs() && loader != null && isWatched(name) ? watched(watcher, name, bytes) : null;
+                if (!KAFKA_STREAMS.equals(name)) return null;
                 try {
                     return rewriter.apply(bytes);
                 } catch (final Throwable error) { // an exception here would be swallowed, and the program would run
@@ -56,20 +52,23 @@ public final class Agent {
                 }
             }
         });
+        Hook.shift = session.shift();
+        if (Hook.shift != 0) shift(made(own, "kops.rewrite.Clock"), instrumentation);
         session.started();
     }
 
-    private static boolean isWatched(final String name) {
-        return name != null && (name.startsWith(EXAMPLES) || UNWATCHED.stream().noneMatch(name::startsWith));
-    }
-
-    private static byte[] watched(final UnaryOperator<byte[]> watcher, final String name, final byte[] bytes) {
-        try {
-            return watcher.apply(bytes);
-        } catch (final Throwable error) {
-            Hook.referred(name.replace('/', '.') + ": what it calls could not be seen");
-            return null;
-        }
+    /** Lets all classes read the time of day as it will be, or was, then: also those that are loaded already. */
+    private static void shift(final UnaryOperator<byte[]> clock, final Instrumentation instrumentation) throws UnmodifiableClassException {
+        instrumentation.addTransformer(new ClassFileTransformer() {
+            @Override
+            public byte[] transform(
+                    final ClassLoader loader, final String name, final Class<?> before, final ProtectionDomain domain, final byte[] bytes) {
+                return name == null || name.startsWith("kops/") ? null : clock.apply(bytes);
+            }
+        }, true);
+        instrumentation.retransformClasses(Arrays.stream(instrumentation.getAllLoadedClasses())
+            .filter(each -> OF_TIME.stream().anyMatch(each.getName()::startsWith) && instrumentation.isModifiableClass(each))
+            .toArray(Class<?>[]::new));
     }
 
     @SuppressWarnings("unchecked")

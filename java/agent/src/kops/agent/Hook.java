@@ -1,29 +1,28 @@
 package kops.agent;
 
-import java.util.Set;
-import java.util.TreeSet;
-import java.util.concurrent.ConcurrentHashMap;
-
-/** What rewritten classes call: the constructors of KafkaStreams first of all, and a program's methods before what differs from run to run. */
+/** What rewritten classes call: the constructors of KafkaStreams, and all that read the time of day where it is shifted. */
 public final class Hook {
     static volatile Session session;
 
-    private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
-    private static final Set<String> REFERRED = ConcurrentHashMap.newKeySet();
-    private static final Set<String> INITIAL = ConcurrentHashMap.newKeySet();
-    private static final int MOST_INITIAL = 10_000;
-    private static final String ENVIRONMENT = ": System.getenv";
-    private static volatile Thread watched;
+    /** By how many milliseconds the time of day is another for the program. */
+    static volatile long shift;
+
+    private static final long NANOS_OF_MILLI = 1_000_000;
 
     private Hook() {}
 
     /** Called before the next one, where a constructor is also given the program's KafkaClientSupplier. */
-    public static synchronized void supplied(final Object supplier) {
+    public static void supplied(final Object supplier) {
         session.supplied(supplier);
     }
 
     /** Called with the first two arguments of a constructor that is given a Topology; never returns. */
-    public static synchronized void constructed(final Object topology, final Object config) {
+    public static void constructed(final Object topology, final Object config) {
+        Afresh.take(topology, config);
+        first(topology, config);
+    }
+
+    private static synchronized void first(final Object topology, final Object config) {
         session.constructed(topology, config);
     }
 
@@ -32,58 +31,18 @@ public final class Hook {
         session.fail("this library constructs KafkaStreams in a way that kops does not know: KafkaStreams" + descriptor, null);
     }
 
-    /** Called before a call of a clock and the like; counts where a task runs, but not where that only loads a class, as from a jar in a jar. */
-    public static void seen(final String call) {
-        final boolean counts = Thread.currentThread() == watched;
-        if (counts && !SEEN.contains(call) && !loads()) SEEN.add(call);
-        if (!counts && isInitial(call)) initial(call);
+    /** Called in place of a reference to System.currentTimeMillis. */
+    public static long millis() {
+        return shiftedMillis(System.currentTimeMillis());
     }
 
-    private static void initial(final String call) {
-        if (INITIAL.size() < MOST_INITIAL) INITIAL.add(call);
+    /** Called with what System.currentTimeMillis() has returned. */
+    public static long shiftedMillis(final long now) {
+        return now + shift;
     }
 
-    /** Whether it is a constructor or static initializer that calls: what that gets may be kept, and used in a task. */
-    private static boolean isInitial(final String call) {
-        return call.contains(".<clinit>: ") || call.contains(".<init>: ");
-    }
-
-    /** Whether a class loader is at work, in what the task calls. */
-    private static boolean loads() {
-        return StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE).walk(frames -> frames
-            .takeWhile(frame -> !frame.getClassName().startsWith("kops.runner."))
-            .anyMatch(frame -> ClassLoader.class.isAssignableFrom(frame.getDeclaringClass())));
-    }
-
-    /**
-     * Called before a reference to such a method is made, whoever calls it later; or instead, where a class could not be rewritten.
-     *
-     * <p>Launchers, such as Spring Boot's, refer to the environment while the program starts, which says nothing of what a task does: outside
-     * of tasks such a reference is an initial call.
-     */
-    public static void referred(final String call) {
-        if (call.endsWith(ENVIRONMENT) && Thread.currentThread() != watched) {
-            initial(call);
-        } else {
-            REFERRED.add(call);
-        }
-    }
-
-    /** Called by the runner before a task, which this thread runs. */
-    public static void watch(final Thread thread) {
-        SEEN.clear();
-        watched = thread;
-    }
-
-    /** What constructors and static initializers called outside of tasks, as while the program started, and references to the environment. */
-    public static Set<String> initialCalls() {
-        return new TreeSet<>(INITIAL);
-    }
-
-    /** What was seen of the task, and all references. */
-    public static Set<String> calls() {
-        final Set<String> found = new TreeSet<>(SEEN);
-        found.addAll(REFERRED);
-        return found;
+    /** Called with nanoseconds since some time, or with -1: they are too many to count. */
+    public static long shiftedNanos(final long since) {
+        return since == -1 ? since : since + shift * NANOS_OF_MILLI;
     }
 }

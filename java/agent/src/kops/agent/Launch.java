@@ -28,7 +28,7 @@ public final class Launch {
 
     private static Object topology(final String place, final Properties config) throws ReflectiveOperationException {
         final String[] names = place.split("::");
-        final Class<?> type = Class.forName(names[0], true, ClassLoader.getSystemClassLoader());
+        final Class<?> type = Class.forName(names[0], true, Thread.currentThread().getContextClassLoader());
         for (final Method method : type.getDeclaredMethods()) {
             final Class<?>[] given = method.getParameterTypes();
             final boolean configured = given.length == 1 && given[0] == Properties.class;

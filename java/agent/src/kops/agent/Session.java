@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 
 /** A folder that kops and the JVM share: settings in, what was found out. */
@@ -35,13 +36,16 @@ final class Session {
 
     private final Path folder;
     private final Properties settings = new Properties();
-    private Object supplier;
+    private final Properties properties;
+    private volatile Object supplier;
+    private Afresh again;
 
     Session(final Path folder) throws IOException {
         this.folder = folder;
         try (BufferedReader reader = Files.newBufferedReader(folder.resolve("agent.properties"))) {
             settings.load(reader);
         }
+        properties = (Properties) System.getProperties().clone();
     }
 
     String setting(final String name) {
@@ -50,6 +54,11 @@ final class Session {
 
     boolean runs() {
         return "run".equals(setting("mode"));
+    }
+
+    /** By how many milliseconds the time of day is to be another. */
+    long shift() {
+        return Long.parseLong(settings.getProperty("clock.shift", "0"));
     }
 
     void supplied(final Object given) {
@@ -85,7 +94,9 @@ final class Session {
      */
     private void run(final Object topology, final Object config) throws Exception {
         final Class<?> runner = runner(topology);
-        final Method method = runner.getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class);
+        final Method method =
+            runner.getMethod("run", Object.class, Object.class, Callable.class, InputStream.class, OutputStream.class);
+        again = new Afresh(topology.getClass().getClassLoader(), properties, Long.parseLong(setting("seconds")));
         final Properties taker = taker();
         if (setting("pipe.in") != null) { // there is no network, not even a loopback address
             try (InputStream in = new FileInputStream(setting("pipe.in")); OutputStream out = new FileOutputStream(setting("pipe.out"))) {
@@ -102,7 +113,7 @@ final class Session {
     private void serve(final Properties taker, final Method method, final Object topology, final Object config, final InputStream in,
             final OutputStream out) throws Exception {
         out.write(taker.getProperty("token").getBytes(StandardCharsets.US_ASCII)); // by which kops knows it: any process may connect
-        method.invoke(null, topology, config, in, out);
+        method.invoke(null, topology, config, again, in, out);
     }
 
     /** Who is to speak with the runner: known from the start, or when somebody takes this program, which was started ahead. */

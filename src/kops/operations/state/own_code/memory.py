@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
 
 _LEAST_HEAP = 256 << 20
+_WAYS = 2
+"""Each task has a JVM for the program as it is, and one in which it is disturbed."""
 _IN_JVM, _IN_WORKER = (2, 80), (2, 120)
 """How often a task holds the bytes of a row, and how many more it needs for it: in its JVM in the store, and as a changelog's last row; in
 Spark's worker as what is to be written, and what the changelog holds."""
@@ -80,7 +82,7 @@ def memory_for(engine: Engine, facts: Sequence[StoreFacts], tasks: int | None = 
     :param tasks: as in ``estimate``
     """
     free, jvms = free_memory(), tasks_at_a_time(engine.master, tasks or max((found.partitions for found in facts), default=0))
-    return Memory(free, jvms, max(_LEAST_HEAP, (free - _of_spark(engine)) // 2 // max(1, jvms)))
+    return Memory(free, jvms, max(_LEAST_HEAP, (free - _of_spark(engine)) // 2 // _WAYS // max(1, jvms)))
 
 
 def _of_spark(engine: Engine) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kops.core.streams.capture import Capture
-from kops.gateways.machine.program import ProgramStart, launched
+from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart, launched
 from kops.gateways.machine.program_ahead import ProgramPool
 from kops.gateways.machine.program_registries import Registries
 from kops.operations.engine.spark import Engine, spark_folder
@@ -35,6 +35,7 @@ class ProgramRun:
     :param folder: of the run, where it was started ahead
     :param memory: what its tasks may take; None: it is not looked at yet
     :param registries: that it asks through kops
+    :param all_disturbed: all of the input is given to it once more, disturbed, and no sample
     """
 
     capture: Capture
@@ -45,6 +46,7 @@ class ProgramRun:
     folder: str | None = None
     memory: Memory | None = None
     registries: Registries = field(default_factory=Registries)
+    all_disturbed: bool = False
 
     @property
     def directory(self) -> str:
@@ -96,8 +98,13 @@ def started_ahead(engine: Engine, program: ProgramRun) -> Iterator[ProgramRun]:
         return
     with folder_for(engine, program) as folder:
         start = program_start(program, folder)
-        ahead = ProgramPool(folder, count, lambda own, more: launched(start, os.environ, own, more))
+        other = replace(start, surroundings=OTHER_SURROUNDINGS)
+        ahead = [
+            ProgramPool(folder, count, lambda own, more: launched(start, os.environ, own, more)),
+            ProgramPool(folder, count, lambda own, more: launched(other, os.environ, own, more), disturbed=True),
+        ]
         try:
             yield replace(program, folder=folder)
         finally:
-            ahead.close()
+            for pool in ahead:
+                pool.close()

@@ -17,7 +17,7 @@ from kops.core.streams.capture import Capture, Subtopology
 from kops.core.streams.local_state import CATCH_UP
 from kops.core.streams.lost_topics import partitions_of_repartition, repartition_gone
 from kops.core.streams.program import Step, answers_of, count_of, global_topics, steps_for, tasks_of, topology_facts
-from kops.core.streams.program_doubts import BY_TIME, ORDERS, open_to_order
+from kops.core.streams.program_doubts import BACKWARD, BY_TIME, ORDERS, open_to_order
 from kops.operations.engine.spark import Engine, new_stage
 from kops.operations.services import Services
 from kops.operations.state.compute import changelog_range
@@ -81,6 +81,7 @@ class ProgramTasks:
     ) -> None:
         self._services, self._state_file, self._capture, self._cut = services, state_file, program.capture, cut
         capture, self._base, self._as_records = program.capture, program.base, program.as_records
+        self._all_disturbed = program.all_disturbed
         self.stages = {found.store.name: new_stage(services, state_file.application) for found in facts}
         self._facts = {found.store.name: found for found in facts}
         self._written = {store.name: store.changelog or "" for store in capture.stores}
@@ -89,7 +90,7 @@ class ProgramTasks:
         self.needed = list(dict.fromkeys(step.number for step in self.steps))
         self._tasks = tasks_of(capture)
         self.partitions = {**self._partitions(), **(layout.counts if layout else {})}
-        self._relaid = layout.relaid if layout else {}
+        self._relaid, self._moves = layout.relaid if layout else {}, layout is not None
         stores = [store for store in capture.stores if store.name in self._facts]
         self.varied = open_to_order(capture, stores, self.needed, self.partitions)
         if layout is not None and layout.mixes:
@@ -197,7 +198,8 @@ class ProgramTasks:
                 {topic: self._waiting[topic, partition] for topic in step.topics if (topic, partition) in self._waiting},
                 tuple(self._store_tasks(here, partition)) if is_last else (),
                 tuple(sorted(needed & set(here.sink_topics or ()) - set(step.topics))),  # what it reads is whole already
-                ORDERS if number in self.varied else (BY_TIME,),
+                self._orders(number),
+                self._disturbed(number, is_last=is_last),
                 tuple(each.topic for each in inputs if TopicPartition(each.topic, partition) in self._archived),
                 {topic: rank for topic, rank in answers.items() if partition < self.partitions[topic]},
                 restored,
@@ -205,6 +207,18 @@ class ProgramTasks:
             )
             for partition in range(count_of(self._capture, number, self.partitions))
         ]
+
+    def _orders(self, number: int) -> tuple[str, ...]:
+        if number not in self.varied:
+            return (BY_TIME,)
+        return ORDERS if self._moves else (BY_TIME, BACKWARD)
+
+    def _disturbed(self, number: int, *, is_last: bool) -> str:
+        from kops.spark.programs.models import SAMPLE, WHOLE
+
+        if self._moves:
+            return ""
+        return WHOLE if number in self.varied or (is_last and self._all_disturbed) else SAMPLE if is_last else ""
 
     def _committed(self, topics: Sequence[str], partition: int) -> dict[str, tuple[int, str]]:
         """Return what the application had committed of a task's topics when the snapshot was taken."""

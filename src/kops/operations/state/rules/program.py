@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kops.core.findings import Finding, counted, names_text
+from kops.core.findings import Finding, counted
 from kops.core.streams.capture import Capture
 from kops.core.streams.program import has_windows, topics_of
 from kops.core.streams.program_doubts import Doubts, topics_in_any_partition
-from kops.core.streams.rules import late_records, record_order
+from kops.core.streams.rules import late_records
 from kops.core.streams.topics import CHANGELOG
-from kops.core.streams.verdict import doubt, remark
+from kops.core.streams.verdict import LIMITED_TO, doubt, remark
 from kops.formats.base import as_text_or_base64
 from kops.output.records import as_line
 
@@ -21,9 +21,19 @@ if TYPE_CHECKING:
     from kops.spark.programs.jobs import Ran, StoreCounts
 
 _NAMED = 5
-_BY_CLOCK = "PunctuationType.WALL_CLOCK_TIME"
-_OFFSET = ".offset"
-"""With what a call ends that asks for a record's offset."""
+DEPENDS_ON: Mapping[str, str] = {
+    "restarts": "when the application was restarted, since the program keeps something in fields or variables",
+    "order": "the order of records",
+    "offsets": "offsets of records in repartition topics",
+    "chance": "chance, such as random numbers or the time of day",
+    "clock": "the date",
+    "zone": "the time zone of the process",
+    "locale": "the language of the process",
+    "charset": "the default charset of the process",
+    "hash-order": "the order in which hash tables hold objects",
+    "several": "several of restarts, order, clock, zone, locale and charset together",
+}
+"""What ``kops.spark.programs.disturbed`` calls it, in words."""
 
 
 @dataclass(frozen=True)
@@ -67,37 +77,52 @@ class ProgramRuns:
 
     def findings(self) -> Iterator[Finding]:
         yield from self.doubts.findings
-        yield from _calls(self)
         yield from _seen(self)
-        yield from _orders(self)
+        yield from _disturbed(self)
         if self.doubts.own_processors:
-            beside = "what they keep in other classes, which a restart forgets, or read from elsewhere is not known"
-            said = f"the program's own processors fill it, and {beside}: {', '.join(self.doubts.own_processors)}"
-            yield remark("own_processors", said)
+            said = "the program's own processors fill it, and what they read from elsewhere is not known"
+            yield remark("own_processors", f"{said}: {', '.join(self.doubts.own_processors)}")
         yield from _refused(self.ran)
         if self.dropped:
             why = "without a network that may be since serdes could not ask a schema registry, or another call failed"
             yield doubt("no_network", f"the library dropped {self.dropped:,} records, and {why}")
 
 
-def _orders(runs: ProgramRuns) -> Iterator[Finding]:
-    """Judge a store by what runs in other orders gave."""
-    of_order, here = runs.doubts.of_order, runs.here
-    if not of_order:
-        return
-    orders, thrown = runs.ran[0].orders, next((each.thrown for each in runs.ran if each.thrown), None)
-    examples = keys_text(here.examples)
+def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
+    """Judge a store by what came of its tasks when they were run once more, disturbed.
+
+    Where all of the input was disturbed, the keys that agreed are in no doubt; where a sample was, one that differs stands for others.
+    """
+    of_order, here, ran = runs.doubts.of_order, runs.here, runs.ran
+    orders, why = ran[0].orders, f": {'; '.join(of_order)}" if of_order else ""
+    yield from (doubt("disturbed_run_failed", f"run once more, disturbed, it fails: {each.thrown}{why}") for each in ran if each.thrown)
+    for each in ran:
+        if each.not_restarted:
+            yield doubt("not_restarted", f"what it keeps between records is not known: {each.not_restarted}")
     if orders == 1:
         yield from (doubt("record_order", reason) for reason in of_order)
-    elif thrown:
-        yield doubt("record_order", f"in another legal order of its records it fails: {thrown}; {'; '.join(of_order)}")
-    elif here.unsure:
-        yield record_order(here.unsure, here.keys + here.elsewhere, of_order, examples)
+    passed = {code for each in ran for code in each.passed_depends_on}
+    if count := sum(each.passed_differing for each in ran):
+        yield doubt("depends_on", f"{count:,} records that are passed on {_dependent(sorted(passed))}{why}", on=sorted(passed))
+    whole = all(each.disturbed >= each.records for each in ran)
+    examples, keys, on = keys_text(here.examples), f"{here.keys + here.elsewhere:,} keys", list(here.depends_on)
+    if here.unsure:
+        said = f"{here.unsure:,} of {keys} {_dependent(on)}, such as {examples}{why}"
+        limited: dict[str, Any] = {LIMITED_TO: here.unsure} if whole and not here.elsewhere else {}
+        yield doubt("depends_on", said, on=on, **limited)
     elif here.unsure_times:
-        which = f"the timestamps of {here.unsure_times:,} of {here.keys:,} keys depend on the order of records, such as {examples}"
-        yield remark("times_by_order", f"{which}: {'; '.join(of_order)}")
-    else:
+        said = f"the timestamps of {here.unsure_times:,} of {keys} {_dependent(on)}, such as {examples}{why}"
+        yield remark("times_depend_on", said, on=on)
+    elif orders > 1 and of_order:
         yield remark("record_order", f"all keys agreed in {orders} legal orders of records, though {'; '.join(of_order)}")
+    if not whole:
+        given, of = sum(each.disturbed for each in ran), sum(each.records for each in ran)
+        yield remark("disturbed_sample", f"{given:,} of {of:,} records were given to the program once more, disturbed (--disturb all: all)")
+
+
+def _dependent(codes: Sequence[str]) -> str:
+    """Say on what something depends, as ``kops.spark.programs.disturbed`` found it."""
+    return f"depend on {' and '.join(DEPENDS_ON.get(code, code) for code in codes)}" if codes else "differ when it is run once more"
 
 
 def keys_text(keys: Sequence[bytes]) -> str:
@@ -128,10 +153,6 @@ def _seen(runs: ProgramRuns) -> Iterator[Finding]:
     schedules, skipped = sum(each.wall_clock_schedules for each in ran), sum(each.skipped for each in ran)
     unshown = 0 if doubts.shows_stream_time else sum(each.stream_time_schedules for each in ran)
     any_partition = sorted({topic for each in ran for topic in each.without_key if topic not in runs.anywhere})
-    kept = sorted({field for each in ran for field in each.kept})
-    if kept:
-        forgets = "the program keeps something between records in fields, which a restart forgets, and when it was restarted is not known"
-        yield doubt("kept_fields", f"{forgets}: {_some(kept)}")
     if unshown:
         between = "its tasks ran in no other order, and between which records these acted is not known"
         said = f"the program schedules {counted(unshown, 'punctuator')} by stream time, which its capture does not show: {between}"
@@ -139,36 +160,6 @@ def _seen(runs: ProgramRuns) -> Iterator[Finding]:
     if schedules:
         yield doubt("punctuators", f"the program schedules {counted(schedules, 'punctuator')} by wall-clock time, not called here")
     if skipped and runs.windows:
-        yield late_records(skipped)
+        yield late_records(f"the library dropped {skipped:,} records, such as late ones")
     if any_partition:
         yield doubt("no_key", f"records without a key go to any partition of {', '.join(any_partition)}")
-
-
-def _calls(runs: ProgramRuns) -> Iterator[Finding]:
-    """Name calls whose answer differs from run to run or from machine to machine, and those that ask for offsets that are not known."""
-    doubts, ran = runs.doubts, runs.ran
-    seen = {call for each in ran for call in each.calls}
-    clocked = {call for call in seen if call.endswith(_BY_CLOCK)}
-    calls = seen - clocked
-    offsets = {call for call in calls if call.endswith(_OFFSET)}
-    own = {name.partition("$")[0] for name in doubts.classes}
-    initial = {call for each in ran for call in each.initial_calls if not call.endswith((_OFFSET, _BY_CLOCK)) and _class_of(call) in own}
-    differs = "what gives another answer each time, or on another machine"
-    if calls - offsets:
-        yield doubt("calls", f"the program was seen to call {differs}: {_some(calls - offsets)}")
-    if initial:
-        yield doubt("calls", f"a class of its nodes was seen to call, outside of tasks, {differs}: {_some(initial)}")
-    if offsets and doubts.numbers_anew:
-        asked = "the program was seen to ask for offsets of records, and those of repartition topics are others here"
-        yield doubt("offsets", f"{asked}: {_some(offsets)}")
-    if clocked and not any(each.wall_clock_schedules for each in ran):
-        yield doubt("punctuators", f"punctuators by wall-clock time are scheduled: {_some(clocked)}")
-
-
-def _class_of(call: str) -> str:
-    """Return the outermost class whose method made a call, such as ``com.acme.App.<clinit>: Instant.now``."""
-    return call.partition(": ")[0].rpartition(".")[0].partition("$")[0]
-
-
-def _some(calls: Collection[str]) -> str:
-    return names_text(sorted(calls), _NAMED)

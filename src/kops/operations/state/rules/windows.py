@@ -37,9 +37,9 @@ def lateness(store: Store, noted: Mapping[str, int]) -> Iterator[Finding]:
     :param noted: what was counted of windows (``kops.spark.job.NOTED``)
     """
     if store.window is None and (count := noted.get("late", 0)):
-        yield late_records(count, versions=True)
+        yield late_records(f"{count:,} records came later than the history of a versioned table lasts")
     if is_late(store, noted):
-        yield late_records(noted["late"])
+        yield late_records(f"{noted['late']:,} records came late for windows that the store may still hold")
 
 
 def is_late(store: Store, noted: Mapping[str, int]) -> bool:

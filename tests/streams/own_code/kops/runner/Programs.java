@@ -1,6 +1,5 @@
 package kops.runner;
 
-import com.acme.Keeping;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.Optional;
@@ -45,7 +44,6 @@ final class Programs {
             Set.of(
                     "processor",
                     "iterates",
-                    "keeps_collected",
                     "once",
                     "throws_punctuating",
                     "throws_starting",
@@ -174,20 +172,6 @@ final class Programs {
                 return processor(Keep::new);
             case "iterates":
                 return processor(Iterates::new);
-            case "keeps_collected":
-                return processor(Keeping.Collecting::new);
-            case "keeps_captured":
-                in.filter(Keeping.everyOther()).groupByKey().aggregate(Keeping.initializer(7), (key, value, sum) -> sum + 1, longs("sums"));
-                break;
-            case "keeps_first":
-            case "keeps_list":
-            case "keeps_nested":
-            case "keeps_nothing":
-            case "keeps_number":
-            case "keeps_static":
-            case "keeps_text":
-                in.groupByKey().aggregate(() -> 0L, Keeping.aggregator(name.substring("keeps_".length())), longs("sums"));
-                break;
             default:
                 throw new IllegalArgumentException(name);
         }

@@ -36,13 +36,18 @@ public final class RunnerHost {
             Topology topology = Programs.build(request.get("program"));
             Properties settings = Programs.settings(request.get("program"));
             if (request.get("how").equals("run")) {
-                Runner.run(topology, settings, System.in, out);
+                Runner.run(topology, settings, () -> again(request.get("program")), System.in, out);
             } else {
                 drive(topology, settings, frames);
             }
             frames.write(Frames.DONE, Map.of());
             frames.flush();
         }
+    }
+
+    /** Classes stay, captured variables do not. */
+    private static Object[] again(String program) throws Exception {
+        return new Object[] {Programs.build(program), Programs.settings(program), RunnerHost.class.getClassLoader()};
     }
 
     /** Records in, and at FINISH all that was written. */

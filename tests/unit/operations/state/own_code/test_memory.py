@@ -46,9 +46,9 @@ def estimated(monkeypatch):
 def test_of_what_is_free_the_jvms_get_half_after_spark(monkeypatch):
     monkeypatch.setattr(own_code_memory, "free_memory", lambda: 8 * GB)
     many = [store([Bounds(0, 9)] * 6)]
-    assert memory_for(engine(), many) == Memory(8 * GB, 2, 3 * GB // 2)
-    assert memory_for(engine(**{"spark.driver.memory": "4096m"}), many).heap == GB
-    assert memory_for(engine(), [store([Bounds(0, 9)])]) == Memory(8 * GB, 1, 3 * GB)
+    assert memory_for(engine(), many) == Memory(8 * GB, 2, 3 * GB // 4)
+    assert memory_for(engine(**{"spark.driver.memory": "4096m"}), many).heap == GB // 2
+    assert memory_for(engine(), [store([Bounds(0, 9)])]) == Memory(8 * GB, 1, 3 * GB // 2)
     assert memory_for(engine(**{"spark.driver.memory": "16G"}), many).heap == GB // 4, "less is not worth a start"
 
 

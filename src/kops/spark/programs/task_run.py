@@ -1,0 +1,148 @@
+"""One run of a task: as it is, or in a way that is another."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kops.core.streams.program_doubts import BACKWARD, BY_TIME
+from kops.formats import runner_frames as frames
+from kops.spark.programs.inputs import of_files, of_topic
+from kops.spark.programs.orders import HOW, by_time, one_by_one
+from kops.spark.programs.rows import restored
+from kops.spark.programs.task_output import TaskOutput
+from kops.spark.programs.worker_program import end_program, program_of
+
+if TYPE_CHECKING:
+    from kops.spark.programs.models import ProgramTask, Run
+    from kops.spark.reading.batch_source import Read
+
+_SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
+_REFUSED = "refused."
+_SLOW_SECONDS, _FEW = 1.0, 4
+"""A program that takes longer to begin afresh does so a few times only."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a task is run.
+
+    :param surroundings: of ``kops.gateways.machine.program.SURROUNDINGS``, those that are others; another name: another JVM
+    :param restarts: after how many records the program begins afresh, ascending
+    :param offsets: records of repartition topics have other ones, as with transactions between them
+    """
+
+    order: str = BY_TIME
+    surroundings: tuple[str, ...] = ()
+    restarts: Sequence[int] = ()
+    offsets: bool = False
+
+
+def run_once(
+    run: Run, task: ProgramTask, way: Way, read: Read, *, sample: Sequence[frames.Batch] | None = None, apart: bool = False
+) -> tuple[TaskOutput, dict[str, Any]]:
+    """Run a task; return what it wrote, and what happened.
+
+    :param sample: of what it reads, which is one partition; None: all
+    :param apart: what it passes on is for no other task
+    """
+    program = program_of(run, read, way.surroundings)
+    written = TaskOutput(run, task, None if apart else way.order)
+    pieces = {piece.topic: piece for piece in task.pieces}
+    names = list(dict.fromkeys((*task.archived, *pieces, *task.repartition)))
+    timed = way.order == BY_TIME and len({*names, *task.answers}) > 1
+    request = {
+        "subtopology": str(task.subtopology),
+        "partition": str(task.partition),
+        "order": "time" if timed else "given",
+        "after": ",".join(f"{topic}:{rank}" for topic, rank in task.answers.items()),
+        "changelogs": "last",
+        "versions": ",".join(store.changelog for store in task.stores if store.history_ms is not None),
+        "restores": str(bool(task.restored)).lower(),
+        "restarted": str(bool(way.restarts)).lower(),
+        **{f"committed.{topic}": str(offset) for topic, (offset, _) in task.committed.items()},
+        **{f"metadata.{topic}": metadata for topic, (_, metadata) in task.committed.items()},
+        **HOW[way.order],
+    }
+    restarts = 0
+    try:
+        program.ask(frames.TASK, frames.encoded_map(request), written.take)
+        for changelog, path in task.restored.items():
+            for batch in restored(changelog, path, task.partition):
+                program.ask(frames.RESTORE, frames.encoded_batch(batch))
+        named = inputs_of(run, task, read, way.order) if sample is None else {names[0]: iter(sample)}
+        if way.offsets:
+            named = {name: _renumbered(each) if name in task.repartition else each for name, each in named.items()}
+        given = list(named), list(named.values()), task.answers
+        items = by_time(*given) if timed else one_by_one(*given, backward=way.order == BACKWARD)
+        for item in _with_restarts(items, way.restarts):
+            if item is None:
+                program.ask(frames.RESTART, take=written.take)
+                restarts += 1
+            elif isinstance(item, str):
+                program.ask(frames.END, frames.encoded_map({"topic": item}), written.take)
+            else:
+                program.ask(frames.RECORDS, frames.encoded_batch(item), written.take)
+        facts = program.ask(frames.FINISH, take=written.take)
+    except BaseException:
+        end_program(way.surroundings)
+        raise
+    written.close()
+    return written, {**_numbers(task, facts), "restarts": restarts}
+
+
+def inputs_of(run: Run, task: ProgramTask, read: Read, order: str = BY_TIME) -> dict[str, Iterator[frames.Batch]]:
+    """Return the records of each topic that a task reads."""
+    pieces = {piece.topic: piece for piece in task.pieces}
+    named = {name: of_topic(run, task, name, pieces.get(name), read) for name in (*task.archived, *pieces)}
+    return {**named, **{topic: of_files(run, topic, task, order) for topic in task.repartition}}
+
+
+def _renumbered(batches: Iterable[frames.Batch]) -> Iterator[frames.Batch]:
+    for batch in batches:
+        yield replace(batch, offset=batch.offset * 3 + 1000)
+
+
+def _with_restarts(items: Iterable[frames.Batch | str], restarts: Sequence[int]) -> Iterator[frames.Batch | str | None]:
+    """Yield what is sent, and None where the program begins afresh."""
+    left, count, done = deque(restarts), 0, 0
+    for item in items:
+        if isinstance(item, str):
+            yield item
+            continue
+        rest, here = item, len(item.offset)
+        while left and left[0] <= count + here:
+            size = left.popleft() - count
+            yield sliced(rest, slice(size))
+            began = time.monotonic()
+            yield None
+            done += 1
+            if done == 1 and time.monotonic() - began > _SLOW_SECONDS:
+                left = deque(list(left)[:: max(1, len(left) // (_FEW - 1))])
+            rest, here, count = sliced(rest, slice(size, None)), here - size, count + size
+        if here:
+            yield rest
+        count += here
+
+
+def sliced(batch: frames.Batch, rows: Any) -> frames.Batch:
+    """Return some rows of a batch.
+
+    :param rows: a slice, or their numbers as numpy has them
+    """
+    numbers = {name: getattr(batch, name)[rows] for name in ("topic", "partition", "offset", "timestamp")}
+    texts = {name: getattr(batch, name) for name in ("key", "value", "headers")}
+    if isinstance(rows, slice):
+        return replace(batch, **numbers, **{name: column[rows] for name, column in texts.items()})
+    return replace(batch, **numbers, **{name: column.take(rows) for name, column in texts.items()})
+
+
+def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
+    counts = {name: int(facts.get(name, 0)) for name in ("records", "skipped", "heap", *_SCHEDULES)}
+    without_key = [name for name in facts.get("without_key", "").split(",") if name]
+    on_disk = facts.get("on_disk", "").split(",")
+    refused = {name.removeprefix(_REFUSED): int(count) for name, count in facts.items() if name.startswith(_REFUSED)}
+    return {"task": task.name, **counts, "without_key": without_key, "on_disk": on_disk, "refused": refused}
