@@ -16,7 +16,7 @@ from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_en
 from kops.operations.engine.stable import bounds_of_application
 from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
-from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.computation import ComputeOptions, compute_all, started_engine
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, ComputedStore
 from kops.operations.state.evidence_doubts import counted
 from kops.operations.state.input_offsets import application_group
@@ -92,7 +92,7 @@ def _computed(
     services: Services, state_file: StateFile, options: ComputeOptions
 ) -> Iterator[tuple[Engine, list[str], list[ComputedStore]]]:
     with could_not_tell():
-        engine = start_engine(services, options.master)
+        engine = started_engine(services, options)
         group = application_group(services, state_file, options.at)
         notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
         if group is not None and not options.compared and group.state != "EMPTY":

@@ -16,13 +16,13 @@ from kops.core.streams.program import repartition_topics
 from kops.core.streams.topics import REPARTITION_SETTINGS
 from kops.core.topics.settings import as_new
 from kops.gateways.kafka import Kafka
-from kops.operations.engine.spark import Engine, drop_stage, start_engine
+from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
+from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole, started_engine
 from kops.operations.state.compute import ComputedStore, job_of
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
@@ -51,7 +51,7 @@ def plan_into(
         )
     named = renamed(state_file, into)
     refuse_running_group(services, into)
-    engine = start_engine(services, options.master)
+    engine = started_engine(services, options)
     creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
     unproven = replace(options, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state

@@ -20,7 +20,7 @@ from kops.core.statefile.sources import REGISTERED
 from kops.core.streams.lost_topics import NOT_STARTED
 from kops.core.times import Position, parse_position
 from kops.core.topics.names import topics_not_found
-from kops.operations.engine.spark import Engine, drop_stage, start_engine
+from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.records.formats import format_for
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
@@ -30,7 +30,7 @@ from kops.operations.state.facts import read_facts
 from kops.operations.state.input_offsets import COMMITTED, application_group, find_cut
 from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
-from kops.operations.state.own_code.start import ProgramRun
+from kops.operations.state.own_code.start import ProgramRun, engine_for
 from kops.operations.state.own_code.tasks import refuse_lost_repartitions
 from kops.operations.state.stored_keys import shown, stored_key, version_of, window_size
 
@@ -301,7 +301,7 @@ def _from_input(
 ) -> Answer:
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
-    engine = start_engine(services, master)
+    engine = engine_for(services, program, master)
     if program is not None:
         refuse_lost_repartitions(services, program.capture, by_store)
     facts = read_facts(services, state_file, replacing=True)  # what the changelogs hold does not count, so they may be gone

@@ -10,13 +10,13 @@ from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import to_milliseconds
 from kops.operations.archive.manifest import held_json
-from kops.operations.engine.spark import drop_stage, start_engine
+from kops.operations.engine.spark import drop_stage
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.change import REBUILD
 from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.completeness import stale_local_state
-from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.computation import ComputeOptions, compute_all, started_engine
 from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence_doubts import counted, emitted_again, fading
 from kops.operations.state.plans import plan_computed
@@ -30,7 +30,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
 
     :param options: if ``at`` is the end, or a time, the application is moved there
     """
-    engine = start_engine(services, options.master)
+    engine = started_engine(services, options)
     done = compute_all(services, state_file, engine, options, must_be_empty=True)
     computed = done.computed
     _refuse_versions(computed)

@@ -14,7 +14,7 @@ from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.lost_topics import NOT_STARTED
 from kops.core.streams.program import repartition_topics
 from kops.core.topics.names import no_topics_text
-from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure, start_engine
+from kops.operations.engine.spark import Engine, drop_stage, dropped_on_failure
 from kops.operations.offsets.items import move_item
 from kops.operations.protocol.journal import EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
@@ -25,7 +25,7 @@ from kops.operations.state.internal_topics import TopicChange, refuse_unless_rec
 from kops.operations.state.lost_records import losses_text
 from kops.operations.state.own_code.repartition import StagedStore, check_by_program, refuse_followers
 from kops.operations.state.own_code.repartition import keyed_inputs as keyed_by_program
-from kops.operations.state.own_code.start import ProgramRun
+from kops.operations.state.own_code.start import ProgramRun, engine_for
 from kops.operations.state.plans import described_by, state_plan
 from kops.operations.state.repartition_inputs import InputChoice, emissions_of, keyed_inputs, plan_inputs
 from kops.operations.state.repartition_stages import MovedChangelog, movables, stage_changelogs
@@ -56,7 +56,7 @@ def plan_repartition(
     unfinished = _unfinished(services, state_file.application, partitions)
     if unfinished is not None:
         return unfinished
-    engine = start_engine(services, master)
+    engine = engine_for(services, program, master, reads=["a move to another number of partitions"])
     topics = own_topics(services, state_file.application, state_file)
     isolation = isolation_of(committed=state_file.exactly_once)
     still = stopped_application(services, topics, isolation=isolation)
