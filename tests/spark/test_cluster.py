@@ -14,36 +14,14 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kops.spark.driver.launch import FOR_SQL, JVM_OPTIONS
-from support.isolation import FOR_SHORT_RUNS, JVMS
+from support.isolation import FOR_SHORT_RUNS
 from support.patience import HANG_SECONDS
 from support.programs import Record
-from support.spark_cluster import wait_for
 from support.streams_apps import Cluster, without_offsets
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 PARTITIONS, MORE_PARTITIONS, KEYS, RECORDS = 3, 5, 40, 900
-
-
-@pytest.fixture
-def connect_server(start_java, kafka_source):
-    """The address of a Spark Connect server, with Spark's Kafka source."""
-    pytest.importorskip("grpc", reason="pip install 'pyspark[connect]'")
-    conf = {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": "0",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.sql.catalogImplementation": "in-memory",
-    }
-    settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-    main_class = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
-    arguments = ("--master", "local[2]", *settings, *main_class)
-    options = (*JVM_OPTIONS, *FOR_SQL, *JVMS["SPARK_SUBMIT_OPTS"].split())
-    log = start_java("connect", "deploy.SparkSubmit", *arguments, options=options, jars=kafka_source)
-    return f"sc://127.0.0.1:{wait_for(log, r'Spark Connect server started at: [^:]*:([0-9]+)')[1]}"
 
 
 def commit(admin, group, commits):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from support import processes
 from support.captured import built_agent
 from support.isolation import FOR_SHORT_RUNS
 from support.own_apps import FIRST_MS, App, records, without_expired
+from support.own_moves import STORES, captured, made
 from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
@@ -24,10 +26,10 @@ def agent():
 
 
 @pytest.fixture
-def on_cluster(spark_cluster, cluster, home, tmp_path, python_without_kops, kops_process):
-    """Start kops with the Spark of two workers."""
+def on_spark(cluster, home, tmp_path, python_without_kops, kops_process):
+    """Start kops with the Spark of an address."""
 
-    def start(*arguments, **conf):
+    def start(spark, *arguments, **conf):
         config = home / "config" / "kops" / "config.toml"
         config.parent.mkdir(parents=True, exist_ok=True)
         settings = {
@@ -40,12 +42,18 @@ def on_cluster(spark_cluster, cluster, home, tmp_path, python_without_kops, kops
         }
         config.write_text(
             f'[contexts.here]\nbootstrap_servers = ["{cluster.servers}"]\n'
-            f'[contexts.here.spark]\nmaster = "{spark_cluster}"\nstaging_directory = "{tmp_path / "staging"}"\n'
+            f'[contexts.here.spark]\nmaster = "{spark}"\nstaging_directory = "{tmp_path / "staging"}"\n'
             "[contexts.here.spark.conf]\n" + "".join(f"{json.dumps(key)} = {json.dumps(value)}\n" for key, value in settings.items())
         )
         return kops_process(*arguments, "-c", "here", "-o", "json")
 
     return start
+
+
+@pytest.fixture
+def on_cluster(on_spark, spark_cluster):
+    """Start kops with the Spark of two workers."""
+    return partial(on_spark, spark_cluster)
 
 
 def ended(process):
@@ -148,3 +156,52 @@ def executor_of(program):
     """Return the process of Spark in whose task a program runs."""
     executors = processes.named(processes.descendants({os.getpid()}), "CoarseGrainedExecutorBackend")
     return next(executor for executor in executors if program in processes.descendants({executor}))
+
+
+def test_a_spark_connect_server_runs_a_program(app, on_spark, connect_server, cluster):
+    made, capture = app("texts", {"in": 2}, outputs={"out": 2})
+    stores = ("texts", "windows", "letters")
+    before = {store: made.view(store) for store in stores}
+    for store in stores:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    code, _, err = ended(on_spark(connect_server, "state", "rebuild", capture, "--yes"))
+    assert code == 0, err
+    before["windows"] = without_expired(before["windows"])
+    assert {store: made.view(store) for store in stores} == before
+
+
+def test_two_workers_start_from_archives_and_snapshots(app, on_cluster, cluster, run_kops, tmp_path):
+    made, capture = app("texts", {"in": 2}, outputs={"out": 2})
+    topic, stores, servers = made.topic("in"), ("texts", "letters"), ("-B", cluster.servers)
+    chosen = [word for store in stores for word in ("--store", store)]
+    ends = {number: high for number, (_, high) in cluster.ends(topic).items()}
+    run_kops("replay", "archive", topic, "--to", tmp_path / "archive", *servers).ok()
+    run_kops("state", "snapshot", made.application, "--to", tmp_path / "kept", *servers).ok()
+    before = {store: made.view(store) for store in stores}
+    cluster.trim(topic, {0: ends[0], 1: ends[1] // 2})
+    for store in stores:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    archive = ("--from-archive", tmp_path / "archive", "--accept-inexact")
+    code, _, err = ended(on_cluster("state", "rebuild", capture, *chosen, *archive, "--yes"))
+    assert code == 0, err
+    assert {store: made.view(store) for store in stores} == before
+
+    cluster.produce(topic, records(200, keys=20)[100:])
+    made.run()
+    before = {store: made.view(store) for store in stores}
+    cluster.trim(topic, ends)
+    for store in stores:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    snapshot = ("--from-snapshot", tmp_path / "kept", "--accept-inexact")
+    code, _, err = ended(on_cluster("state", "rebuild", capture, *chosen, *snapshot, "--yes"))
+    assert code == 0, err
+    assert {store: made.view(store) for store in stores} == before
+
+
+def test_two_workers_judge_a_move_to_another_number_of_partitions(on_cluster, cluster, prefix, tmp_path, run_kops):
+    app = made(cluster, prefix, tmp_path, count=100)
+    move = ("--partitions", 5, "--grow-inputs", "--dry-run")
+    code, _, err = ended(on_cluster("state", "repartition", captured(run_kops, app), *move))
+    assert code == 0, err
+    for store in STORES:
+        assert f"{store}: of {len(app.view(store))} of {len(app.view(store))} keys the program computes the same" in err, err

@@ -12,7 +12,8 @@ import pytest
 
 from kops.config.paths import directories
 from kops.gateways.machine.jars import jars_of, spark_kafka_set
-from support.isolation import FOR_SHORT_RUNS
+from kops.spark.driver.launch import FOR_SQL, JVM_OPTIONS
+from support.isolation import FOR_SHORT_RUNS, JVMS
 from support.patience import HANG_SECONDS
 
 HOME = Path(pyspark.__file__).parent
@@ -85,3 +86,23 @@ def kafka_source():
     """The jars of Spark's Kafka source, as an addition to a class path."""
     jars = jars_of(spark_kafka_set(), directories(os.environ).cache)
     return "".join(f"{os.pathsep}{jar}" for jar in jars)
+
+
+@pytest.fixture
+def connect_server(start_java, kafka_source):
+    """The address of a Spark Connect server, with Spark's Kafka source."""
+    pytest.importorskip("grpc", reason="pip install 'pyspark[connect]'")
+    conf = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+    }
+    settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+    main_class = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
+    arguments = ("--master", "local[2]", *settings, *main_class)
+    options = (*JVM_OPTIONS, *FOR_SQL, *JVMS["SPARK_SUBMIT_OPTS"].split())
+    log = start_java("connect", "deploy.SparkSubmit", *arguments, options=options, jars=kafka_source)
+    return f"sc://127.0.0.1:{wait_for(log, r'Spark Connect server started at: [^:]*:([0-9]+)')[1]}"

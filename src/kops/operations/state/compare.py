@@ -16,12 +16,13 @@ from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_en
 from kops.operations.engine.stable import bounds_of_application
 from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
-from kops.operations.state.computation import ComputeOptions, compute_all, started_engine
+from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, ComputedStore
 from kops.operations.state.evidence_doubts import counted
 from kops.operations.state.input_offsets import application_group
 from kops.operations.state.into import renamed
 from kops.operations.state.judgement import remember_proofs
+from kops.operations.state.own_code.start import engine_for
 from kops.operations.state.stored_keys import counts_by_word, key_rows
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _computed(
     services: Services, state_file: StateFile, options: ComputeOptions
 ) -> Iterator[tuple[Engine, list[str], list[ComputedStore]]]:
     with could_not_tell():
-        engine = started_engine(services, options)
+        engine = engine_for(services, options.program, options.master)
         group = application_group(services, state_file, options.at)
         notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
         if group is not None and not options.compared and group.state != "EMPTY":

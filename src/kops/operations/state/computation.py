@@ -36,7 +36,7 @@ from kops.operations.state.own_code.computed import compute_by_program
 from kops.operations.state.own_code.memory import estimate, memory_for
 from kops.operations.state.own_code.registries import direct_registries
 from kops.operations.state.own_code.snapshot import check_start, refuse_start
-from kops.operations.state.own_code.start import ProgramRun, engine_for, started_ahead
+from kops.operations.state.own_code.start import ProgramRun, started_ahead
 from kops.operations.state.own_code.tasks import refuse_lost_repartitions
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
@@ -86,15 +86,6 @@ class Computation:
     def origins(self) -> tuple[str, ...]:
         """Where it comes from, if not from Kafka alone, and what it took."""
         return (*self.cut.origins, *([self.memory] if self.memory else []))
-
-
-def started_engine(services: Services, options: ComputeOptions) -> Engine:
-    """Begin to start Spark, where it can compute what is asked for.
-
-    :raises Refused: where it cannot
-    """
-    reads = {"--from-archive": options.archives, "--from-snapshot": options.snapshot, "--snapshot": options.compared}
-    return engine_for(services, options.program, options.master, reads=[name for name, given in reads.items() if given])
 
 
 def compute_all(

@@ -22,10 +22,11 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole, started_engine
+from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
 from kops.operations.state.compute import ComputedStore, job_of
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_running_group
 from kops.operations.state.internal_topics import TopicChange
+from kops.operations.state.own_code.start import engine_for
 from kops.operations.state.plans import computed_arguments, state_plan
 from kops.operations.state.rebuild import append_items, store_write
 from kops.operations.state.replace import streams_settings
@@ -51,7 +52,7 @@ def plan_into(
         )
     named = renamed(state_file, into)
     refuse_running_group(services, into)
-    engine = started_engine(services, options)
+    engine = engine_for(services, options.program, options.master)
     creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
     unproven = replace(options, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state

@@ -16,9 +16,10 @@ from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.change import REBUILD
 from kops.operations.state.changelog_writes import refuse_times
 from kops.operations.state.completeness import stale_local_state
-from kops.operations.state.computation import ComputeOptions, compute_all, started_engine
+from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import ComputedStore
 from kops.operations.state.evidence_doubts import counted, emitted_again, fading
+from kops.operations.state.own_code.start import engine_for
 from kops.operations.state.plans import plan_computed
 
 ACTIONS = ("added", "changed", "removed", "erased")
@@ -30,7 +31,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
 
     :param options: if ``at`` is the end, or a time, the application is moved there
     """
-    engine = started_engine(services, options)
+    engine = engine_for(services, options.program, options.master)
     done = compute_all(services, state_file, engine, options, must_be_empty=True)
     computed = done.computed
     _refuse_versions(computed)

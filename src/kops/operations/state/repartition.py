@@ -56,7 +56,7 @@ def plan_repartition(
     unfinished = _unfinished(services, state_file.application, partitions)
     if unfinished is not None:
         return unfinished
-    engine = engine_for(services, program, master, reads=["a move to another number of partitions"])
+    engine = engine_for(services, program, master)
     topics = own_topics(services, state_file.application, state_file)
     isolation = isolation_of(committed=state_file.exactly_once)
     still = stopped_application(services, topics, isolation=isolation)

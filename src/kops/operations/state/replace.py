@@ -28,11 +28,12 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import Contents, StateArguments, StoreWrite, arguments_of
 from kops.operations.state.change import REPLACE
 from kops.operations.state.changelog_writes import refuse_times
-from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole, started_engine
+from kops.operations.state.computation import ComputeOptions, compute_all, compute_whole
 from kops.operations.state.compute import ComputedStore, changelog_range, job_of
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
+from kops.operations.state.own_code.start import engine_for
 from kops.operations.state.plans import plan_computed
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
 
     :raises Refused: as ``plan_rebuild``, except for what recreating fixes
     """
-    engine = started_engine(services, options)
+    engine = engine_for(services, options.program, options.master)
     done = compute_all(services, state_file, engine, options, must_be_empty=True, replacing=True)
     cut, computed = done.cut, done.computed
     wrong = [found for found in computed if found.differing or found.counts.unrestorable or not found.facts.fits]

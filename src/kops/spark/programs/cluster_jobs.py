@@ -1,7 +1,8 @@
 """Jobs whose tasks run the program on other machines: what they write into files there travels as rows.
 
 Files for the tasks behind them go through Spark's shuffles, those of a stage into the stage, and what was seen of the input to this
-machine. A task that is lost with its worker runs again, and its rows count once.
+machine. What archives and snapshots have goes to the tasks in the same way. A task that is lost with its worker runs again, and its rows
+count once.
 """
 
 from __future__ import annotations
@@ -16,36 +17,41 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, OperationFailed
 from kops.spark.driver.failures import explained
-from kops.spark.frames import expression
-from kops.spark.programs.jobs import Give, Jobs, as_error
-from kops.spark.programs.models import REPARTITIONED, ProgramTask, Run
+from kops.spark.frames import expression, numbers_of_tasks
+from kops.spark.programs.jobs import Give, Jobs, archived_rows, as_error, write_archived
+from kops.spark.programs.models import ARCHIVED, REPARTITIONED, ProgramTask, Run
 from kops.spark.programs.worker_program import moved_here
+from kops.spark.reading.archive import in_tasks
 from kops.spark.reading.batch_source import BatchSource, reader
 from kops.spark.staging.difference import HEADER_COLUMNS, HEADER_TYPES
 from kops.spark.staging.stage import SCHEMA, staged_of, sums_of, write_parquet
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
+
+    from kops.spark.reading.archive import ArchivedTopic
+    from kops.spark.reading.ranges import TopicRange
 
 _SCHEMA = "kind string, owner string, partition int, path string, at bigint, content binary"
 """A part of a file: its path in the folder of a run, where the part begins, and whose it is: a topic and partition, or a stage."""
-_FACTS, _FAILURE, _SEEN, _STAGE, _TASK = "facts", "failure", "seen", "stage", "task"
-_STAGES, _REPORTS = "stages", "reports"
+_FACTS, _FAILURE, _SEEN, _STAGE, _COPY, _TASK = "facts", "failure", "seen", "stage", "copy", "task"
+_STAGES, _COPIES, _REPORTS = "stages", "copies", "reports"
 _PART_BYTES = 4 << 20
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PARTS_AT_ONCE = "16"
 """So that a Python worker is given 64 MB at once."""
-_COLLIDE = 30
-"""How many numbers are tried for each task, to find one whose hash is that of no other task."""
 
 
 class ClusterJobs(Jobs):
-    """A context manager: its rows are kept on the executors' disks until it ends."""
+    """Rows are kept on the executors' disks until these are closed."""
 
     def __init__(self, batches: BatchSource, run: Run) -> None:
         super().__init__(batches, run)
         self._kept: list[DataFrame] = []
+        self._archived: dict[str, DataFrame] = {}
+        self.copies: list[str] = []
+        """Paths of folders that tasks have read."""
         session = batches.session
         self._rows_at_once = session.conf.get(_ROWS_AT_ONCE) or "20000"
         session.conf.set(_ROWS_AT_ONCE, _PARTS_AT_ONCE)
@@ -59,7 +65,8 @@ class ClusterJobs(Jobs):
         from pyspark import StorageLevel
 
         with explained(what):
-            made = self._placed(items).mapInArrow(_Tasks(self.run, items, give, stages, dict(self.batches.settings)), _SCHEMA)
+            placed = self._placed(items, stages)
+            made = placed.mapInArrow(_Tasks(self, items, give, stages), _SCHEMA)
             made = made.persist(StorageLevel.DISK_ONLY)
             self._kept.append(made)
             rows = made.where(f"kind in ('{_FACTS}', '{_FAILURE}', '{_SEEN}')").collect()
@@ -74,6 +81,12 @@ class ClusterJobs(Jobs):
                 self._check(path, [sums for each in facts for sums in each["stores"][name]["sums"]])
         return facts
 
+    def keep_archived(self, archived: ArchivedTopic, wanted: TopicRange) -> dict[int, int]:
+        rows, ends = archived_rows(self.batches.session, archived, wanted)
+        if rows is not None:
+            self._archived[wanted.topic] = rows.mapInArrow(_Archived(wanted.topic), _SCHEMA)
+        return ends
+
     def _check(self, path: str, sums: Sequence[Mapping[str, Any]]) -> None:
         """Compare a stage with what its tasks counted: where a worker was lost in between, that of a second run is in it.
 
@@ -87,27 +100,32 @@ class ClusterJobs(Jobs):
                 hint="nothing was written; run it again",
             )
 
-    def _placed(self, items: Sequence[Any]) -> DataFrame:
+    def _placed(self, items: Sequence[Any], stages: Sequence[str]) -> DataFrame:
         """Return the numbers of tasks, each in a partition of its own, with the files that it reads."""
         session, count = self.batches.session, max(1, len(items))
         nothing = [f"cast(null as {kind}) as {name}" for name, kind in (("path", "string"), ("at", "bigint"), ("content", "binary"))]
-        tasks = session.range(0, len(items), 1, count).selectExpr(f"'{_TASK}' as kind", "cast(id as int) as task", *nothing)
-        read = sorted({topic for item in items if isinstance(item, ProgramTask) for topic in item.repartition})
-        if not read or not self._kept:
-            return tasks
-        named = ", ".join(f"'{topic}'" for topic in read)
-        wanted = f"kind = '{REPARTITIONED}' and owner in ({named}) and partition < {len(items)}"
-        for made in self._kept:
-            tasks = tasks.unionByName(made.where(wanted).selectExpr("kind", "partition as task", "path", "at", "content"))
-        return tasks.repartition(count, self._places(count))
+        placed = session.range(0, len(items), 1, count).selectExpr(f"'{_TASK}' as kind", "cast(id as int) as task", *nothing)
+        read = list(self._read([item for item in items if isinstance(item, ProgramTask)], stages))
+        if not read:
+            return placed
+        for frame in read:
+            wanted = frame.where(f"partition < {count}").selectExpr("kind", "partition as task", "path", "at", "content")
+            placed = placed.unionByName(wanted)
+        numbers = ", ".join(f"{number}L" for number in numbers_of_tasks(session, count))
+        return placed.repartition(count, expression(f"element_at(array({numbers}), task + 1)"))
 
-    def _places(self, count: int) -> Column:
-        """Return for each task a number that Spark's hash puts into a partition of its own."""
-        session = self.batches.session
-        tried = session.range(0, _COLLIDE * count + 100, 1, 1).selectExpr("id", f"pmod(hash(id), {count}) as place").collect()
-        by_place = {row.place: row.id for row in tried}
-        numbers = ", ".join(f"{by_place.get(place, place)}L" for place in range(count))
-        return expression(f"element_at(array({numbers}), task + 1)")
+    def _read(self, tasks: Sequence[ProgramTask], stages: Sequence[str]) -> Iterator[DataFrame]:
+        """Yield the files that tasks read, as rows."""
+        topics = ", ".join(sorted({f"'{topic}'" for task in tasks for topic in task.repartition}))
+        for made in self._kept if topics else ():
+            yield made.where(f"kind = '{REPARTITIONED}' and owner in ({topics})")
+        for topic in sorted({topic for task in tasks for topic in task.archived}):
+            yield self._archived[topic]
+        for path in sorted({path for task in tasks for path in _copied(task, stages)}):
+            if path not in self.copies:
+                self.copies.append(path)
+            rows = in_tasks(self.batches.session.read.parquet(path), range(len(tasks)))
+            yield rows.mapInArrow(_Copied(self.copies.index(path)), _SCHEMA)
 
     def _note_seen(self, rows: Iterable[Any]) -> None:
         if self.batches.progress_folder is None:
@@ -118,11 +136,18 @@ class ClusterJobs(Jobs):
             file.write_bytes(row.content)
 
 
+def _copied(task: ProgramTask, stages: Sequence[str]) -> set[str]:
+    """Return the folders of a snapshot, or of stages that others wrote, of which a task reads its partition."""
+    rows = {path for store in task.stores for path in (store.base, store.snapshot) if path is not None}
+    return rows | {*task.restored.values()} | {store.stage for store in task.stores if store.stage not in stages}
+
+
 class _Tasks:
     """What runs in Spark's tasks; one of these may have several of the program's."""
 
-    def __init__(self, run: Run, items: Sequence[Any], give: Give, stages: Sequence[str], settings: Mapping[str, str]) -> None:
-        self._run, self._items, self._give, self._stages, self._settings = run, items, give, stages, settings
+    def __init__(self, jobs: ClusterJobs, items: Sequence[Any], give: Give, stages: Sequence[str]) -> None:
+        self._run, self._items, self._give, self._settings = jobs.run, items, give, dict(jobs.batches.settings)
+        self._stages, self._copies = [*stages], [*jobs.copies]
 
     def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         try:
@@ -144,39 +169,86 @@ class _Tasks:
 
     def _ran(self, run: Run, number: int, given: Collection[Path]) -> Iterator[pyarrow.RecordBatch]:
         item, reports = self._items[number], run.folder / _REPORTS
-        for folder in (reports, *(self._stage(run, stage) for stage in self._stages)):
-            folder.mkdir(parents=True)
-        if isinstance(item, ProgramTask) and self._stages:
-            item = replace(item, stores=tuple(replace(store, stage=str(self._stage(run, store.stage))) for store in item.stores))
+        reports.mkdir()
         try:
-            found = self._give(run, item, reader(self._settings, str(reports), ""))
+            found = self._give(run, self._here(run, item), reader(self._settings, str(reports), ""))
         except KopsError as error:
             yield _row(_FAILURE, _as_json(error))
             return
         yield _row(_FACTS, found["facts"][0].as_py().encode())
         for file in _files(reports / _SEEN):
             yield _row(_SEEN, file.read_bytes(), path=str(file.relative_to(reports)))
-        shutil.rmtree(reports)
         for stage in map(str, range(len(self._stages))):
             for file in _files(run.folder / _STAGES / stage):
-                yield from _rows(run, file, _STAGE, stage)
-        shutil.rmtree(run.folder / _STAGES, ignore_errors=True)
+                yield from _rows(file, _STAGE, stage, number, str(file.relative_to(run.folder)))
         for file in _files(run.folder / REPARTITIONED) - {*given}:
             *_, topic, partition, _ = file.parts
-            yield from _rows(run, file, REPARTITIONED, topic, int(partition))
+            yield from _rows(file, REPARTITIONED, topic, int(partition), str(file.relative_to(run.folder)))
             file.unlink()
+        _clear(run, _REPORTS, _STAGES)
 
-    def _stage(self, run: Run, stage: str) -> Path:
-        return run.folder / _STAGES / str(self._stages.index(stage))
+    def _here(self, run: Run, item: Any) -> Any:
+        """Return a task with the paths of its folders on this machine."""
+        if not isinstance(item, ProgramTask):
+            return item
+
+        def moved(path: str | None) -> str | None:
+            if path is None:
+                return None
+            kind, paths = (_STAGES, self._stages) if path in self._stages else (_COPIES, self._copies)
+            folder = run.folder / kind / str(paths.index(path))
+            folder.mkdir(parents=True, exist_ok=True)
+            return str(folder)
+
+        stores = (
+            replace(store, base=moved(store.base), snapshot=moved(store.snapshot), stage=moved(store.stage) or "") for store in item.stores
+        )
+        return replace(item, stores=tuple(stores), restored={name: moved(path) or "" for name, path in item.restored.items()})
+
+
+class _Archived:
+    """Makes a file of what an archive has of a partition."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+
+    def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        with tempfile.TemporaryDirectory() as folder:
+            partition = write_archived(batches, lambda _: Path(folder, "records"))
+            if partition is not None:
+                path = f"{ARCHIVED}/{self._topic}/{partition}.arrow"
+                yield from _rows(Path(folder, "records"), ARCHIVED, self._topic, partition, path)
+
+
+class _Copied:
+    """Makes a file of what a folder of Parquet has of a partition."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        from pyarrow import parquet
+
+        writer, partition = None, 0
+        with tempfile.NamedTemporaryFile() as file:
+            for batch in batches:
+                if batch.num_rows:
+                    writer = writer or parquet.ParquetWriter(file.name, batch.schema)
+                    partition = batch.column("partition")[0].as_py()
+                    writer.write_batch(batch)
+            if writer is not None:
+                writer.close()
+                path = f"{_COPIES}/{self._number}/part-{partition:05}.parquet"
+                yield from _rows(Path(file.name), _COPY, str(self._number), partition, path)
 
 
 def _as_json(error: KopsError) -> bytes:
     return json.dumps(error.as_json()).encode()
 
 
-def _clear(run: Run) -> None:
-    """Delete what tasks left in the folder of this worker, where one was stopped."""
-    for name in (REPARTITIONED, _STAGES, _REPORTS):
+def _clear(run: Run, *names: str) -> None:
+    """Delete what tasks left in the folder of this worker."""
+    for name in names or (REPARTITIONED, ARCHIVED, _STAGES, _COPIES, _REPORTS):
         shutil.rmtree(run.folder / name, ignore_errors=True)
 
 
@@ -184,11 +256,15 @@ def _files(folder: Path) -> set[Path]:
     return {file for file in folder.rglob("*") if file.is_file()}
 
 
-def _rows(run: Run, file: Path, kind: str, owner: str, partition: int | None = None) -> Iterator[pyarrow.RecordBatch]:
+def _rows(file: Path, kind: str, owner: str, partition: int, path: str) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the parts of a file.
+
+    :param path: where it is to be, in the folder of a run
+    """
     at = 0
     with file.open("rb") as content:
         while part := content.read(_PART_BYTES):
-            yield _row(kind, part, owner=owner, partition=partition, path=str(file.relative_to(run.folder)), at=at)
+            yield _row(kind, part, owner=owner, partition=partition, path=path, at=at)
             at += len(part)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, MissingRequirement, OperationFailed, Refused, TimedOut, Unreachable, UsageProblem
@@ -18,7 +19,7 @@ from kops.spark.staging.stage import StagedPartitions, make_folder, staged_of
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from kops.spark.reading.archive import ArchivedTopic
     from kops.spark.reading.batch_source import BatchSource, Read
@@ -127,6 +128,24 @@ class Jobs:
                 raise as_error(failure) from error
         return [json.loads(row.facts) for row in rows]
 
+    def keep_archived(self, archived: ArchivedTopic, wanted: TopicRange) -> dict[int, int]:
+        """Put what an archive has of a topic where tasks find it: a file for each partition, in the order of offsets.
+
+        :return: partition -> the offset after what is in its file, of which an archive has a part; without records there is no file
+        """
+        rows, ends = archived_rows(self.batches.session, archived, wanted)
+        if rows is not None:
+            run, topic = self.run, wanted.topic
+            run.archived(topic, 0).parent.mkdir(parents=True)
+
+            def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+                write_archived(batches, lambda partition: run.archived(topic, partition))
+                yield from ()
+
+            with explained(f"read the archive of {topic}"):
+                rows.mapInArrow(write, "partition int").collect()
+        return ends
+
     def close(self) -> None:
         """Forget what the tasks have written for each other."""
 
@@ -158,32 +177,31 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
     )
 
 
-def keep_archived(session: SparkSession, run: Run, archived: ArchivedTopic, wanted: TopicRange) -> dict[int, int]:
-    """Write what an archive has of a topic into a file for each partition, in the order of offsets.
-
-    :return: partition -> the offset after what is in its file, for those of which an archive has a part; without records there is no file
-    """
+def archived_rows(session: SparkSession, archived: ArchivedTopic, wanted: TopicRange) -> tuple[DataFrame | None, dict[int, int]]:
+    """Return what an archive has of a topic, each partition in a task of its own; None: nothing. And the offsets as ``keep_archived``."""
     old, _ = archived.divided(replace(wanted, headers=True))
     partitions = sorted(number for number, (start, end) in old.ranges.items() if start < end)
     if not partitions:
-        return {}
-    files = {number: run.archived(wanted.topic, number) for number in partitions}
-    files[partitions[0]].parent.mkdir(parents=True)
+        return None, {}
+    return in_parts(archived.rows(session, old), partitions), {number: old.ranges[number][1] for number in partitions}
 
-    def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from pyarrow import ipc
 
-        coded = (_with_headers(batch) for batch in batches if batch.num_rows)
-        first = next(coded, None)
-        if first is not None:
-            with ipc.new_file(str(files[first.column("partition")[0].as_py()]), first.schema) as writer:
-                for batch in chain([first], coded):
-                    writer.write_batch(batch)
-        yield from ()
+def write_archived(batches: Iterable[pyarrow.RecordBatch], place: Callable[[int], Path]) -> int | None:
+    """Write the records of a partition into a file, and return its number; None: there are none, and no file.
 
-    with explained(f"read the archive of {wanted.topic}"):
-        in_parts(archived.rows(session, old), partitions).mapInArrow(write, "partition int").collect()
-    return {number: old.ranges[number][1] for number in partitions}
+    :param place: gives the path for a partition
+    """
+    from pyarrow import ipc
+
+    coded = (_with_headers(batch) for batch in batches if batch.num_rows)
+    first = next(coded, None)
+    if first is None:
+        return None
+    partition = int(first.column("partition")[0].as_py())
+    with ipc.new_file(str(place(partition)), first.schema) as writer:
+        for batch in chain([first], coded):
+            writer.write_batch(batch)
+    return partition
 
 
 def _with_headers(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:

@@ -15,8 +15,8 @@ from kops.gateways.machine.program_travel import PackedProgram
 if TYPE_CHECKING:
     from kops.spark.reading.batch_source import Piece
 
-REPARTITIONED = "repartitioned"
-"""A folder in that of a run: what goes through repartition topics, by order, topic and partition."""
+REPARTITIONED, ARCHIVED = "repartitioned", "archived"
+"""Folders in that of a run: what goes through repartition topics, by order, topic and partition; what archives have, by topic."""
 FAILURE = "failure.json"
 """A file in the folder of a run: the first error that a task met."""
 
@@ -59,7 +59,7 @@ class Run:
         return sorted(file for file in found if (order if int(file.name[:5]) in self.varied else BY_TIME) == file.parents[2].name)
 
     def archived(self, topic: str, partition: int) -> Path:
-        return self.folder / "archived" / topic / f"{partition}.arrow"
+        return self.folder / ARCHIVED / topic / f"{partition}.arrow"
 
     def failure(self) -> dict[str, Any] | None:
         """Return the error that a task met, as ``KopsError.as_json``."""

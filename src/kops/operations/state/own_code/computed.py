@@ -69,8 +69,8 @@ def compute_by_program(
         engine.reading(*map(engine.in_kafka, inputs), *changelogs) if engine.is_local else nullcontext(),
     ):
         run = plan.run(program, folder)
-        plan.keep_archived(engine, run)
         with jobs_of(engine, program, batches, run) as jobs:
+            plan.keep_archived(engine, jobs)
             ran = {step.number: run_subtopology(jobs, plan.tasks(step)) for step in plan.steps}
         partitions, more = plan.partitions, _of_no_network(program, ran)
         stores = {store.name: store for store in program.capture.stores}

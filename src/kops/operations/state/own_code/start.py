@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -97,10 +97,9 @@ def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def engine_for(services: Services, program: ProgramRun | None, master: str | None, *, reads: Sequence[str] = ()) -> Engine:
+def engine_for(services: Services, program: ProgramRun | None, master: str | None) -> Engine:
     """Begin to start Spark, where it can run a program, if there is one.
 
-    :param reads: options whose files only tasks on this machine read
     :raises Refused: where it cannot
     """
     chosen = chosen_master(services, master)
@@ -108,9 +107,8 @@ def engine_for(services: Services, program: ProgramRun | None, master: str | Non
         hint = "leave out --master and --remote: it then runs on this machine"
         if chosen.startswith("sc://"):
             raise Refused(f"Spark Connect ({chosen}) does not take a program to its workers: a cluster with a master does", hint=hint)
-        here = [*(["--no-network"] if program.alone else []), *reads]
-        if here:
-            raise Refused(f"{here[0]} is only for a program that runs on this machine, and Spark is at {chosen}", hint=hint)
+        if program.alone:
+            raise Refused(f"--no-network is only for a program that runs on this machine, and Spark is at {chosen}", hint=hint)
     return start_engine(services, master)
 
 
