@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from kops.core.errors import KopsError, OperationFailed
 from kops.spark.driver.failures import explained
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 _SCHEMA = "kind string, owner string, partition int, path string, at bigint, content binary"
 """A part of a file: its path in the folder of a run, where the part begins, and whose it is: a topic and partition, or a stage."""
-_FACTS, _FAILURE, _SEEN, _STAGE, _COPY, _TASK = "facts", "failure", "seen", "stage", "copy", "task"
+_FACTS, _FAILURE, _SEEN, _SENT, _RECEIVED = _TOLD = "facts", "failure", "seen", "sent", "received"
+_STAGE, _COPY, _TASK = "stage", "copy", "task"
 _STAGES, _COPIES, _REPORTS = "stages", "copies", "reports"
 _PART_BYTES = 4 << 20
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -50,6 +52,7 @@ class ClusterJobs(Jobs):
         super().__init__(batches, run)
         self._kept: list[DataFrame] = []
         self._archived: dict[str, DataFrame] = {}
+        self._sent: dict[str, Sequence[int]] = {}
         self.copies: list[str] = []
         """Paths of folders that tasks have read."""
         session = batches.session
@@ -69,11 +72,13 @@ class ClusterJobs(Jobs):
             made = placed.mapInArrow(_Tasks(self, items, give, stages), _SCHEMA)
             made = made.persist(StorageLevel.DISK_ONLY)
             self._kept.append(made)
-            rows = made.where(f"kind in ('{_FACTS}', '{_FAILURE}', '{_SEEN}')").collect()
+            rows = made.where(f"kind in {_TOLD}").collect()
             failed = next((json.loads(row.content) for row in rows if row.kind == _FAILURE), None)
             if failed is not None:
                 raise as_error(failed)
             self._note_seen(row for row in rows if row.kind == _SEEN)
+            self._compare(items, _merged(rows, _RECEIVED))
+            self._sent |= _merged(rows, _SENT)
             facts = [json.loads(row.content) for row in rows if row.kind == _FACTS]
             for number, path in enumerate(stages):
                 write_parquet(_rows_of_stage(made, number), path)
@@ -95,10 +100,17 @@ class ClusterJobs(Jobs):
         from pyspark.sql import Row
 
         if staged_of(sums_of(self.batches.session, path, headers=True)) != staged_of([Row(**each) for each in sums]):
-            raise OperationFailed(
-                "a worker of Spark was lost, and the program gave other results when its tasks ran again",
-                hint="nothing was written; run it again",
-            )
+            raise _lost()
+
+    def _compare(self, items: Sequence[Any], received: Mapping[str, Sequence[int]]) -> None:
+        """Compare what tasks were given with what the tasks before them sent, which may have run again since.
+
+        :raises OperationFailed: when they differ
+        """
+        places = {(topic, item.partition) for item in items if isinstance(item, ProgramTask) for topic in item.repartition}
+        wanted = {path: digest for path, digest in self._sent.items() if _place(path) in places}
+        if wanted != received:
+            raise _lost()
 
     def _placed(self, items: Sequence[Any], stages: Sequence[str]) -> DataFrame:
         """Return the numbers of tasks, each in a partition of its own, with the files that it reads."""
@@ -142,6 +154,22 @@ def _copied(task: ProgramTask, stages: Sequence[str]) -> set[str]:
     return rows | {*task.restored.values()} | {store.stage for store in task.stores if store.stage not in stages}
 
 
+def _lost() -> OperationFailed:
+    return OperationFailed(
+        "a worker of Spark was lost, and the program gave other results when its tasks ran again", hint="nothing was written; run it again"
+    )
+
+
+def _merged(rows: Iterable[Any], kind: str) -> dict[str, Sequence[int]]:
+    return {path: digest for row in rows if row.kind == kind for path, digest in json.loads(row.content).items()}
+
+
+def _place(path: str) -> tuple[str, int]:
+    """Return the topic and the partition of a file, by its path in the folder of a run."""
+    *_, topic, partition, _ = Path(path).parts
+    return topic, int(partition)
+
+
 class _Tasks:
     """What runs in Spark's tasks; one of these may have several of the program's."""
 
@@ -163,6 +191,7 @@ class _Tasks:
                     numbers.append(row["task"])
             _put(batch, run.folder)
         given = _files(run.folder / REPARTITIONED)
+        yield _row(_RECEIVED, _digests(run, given))
         for number in numbers:
             yield from self._ran(run, number, given)
         _clear(run)
@@ -181,9 +210,11 @@ class _Tasks:
         for stage in map(str, range(len(self._stages))):
             for file in _files(run.folder / _STAGES / stage):
                 yield from _rows(file, _STAGE, stage, number, str(file.relative_to(run.folder)))
-        for file in _files(run.folder / REPARTITIONED) - {*given}:
-            *_, topic, partition, _ = file.parts
-            yield from _rows(file, REPARTITIONED, topic, int(partition), str(file.relative_to(run.folder)))
+        sent = _files(run.folder / REPARTITIONED) - {*given}
+        yield _row(_SENT, _digests(run, sent))
+        for file in sent:
+            path = str(file.relative_to(run.folder))
+            yield from _rows(file, REPARTITIONED, *_place(path), path)
             file.unlink()
         _clear(run, _REPORTS, _STAGES)
 
@@ -240,6 +271,39 @@ class _Copied:
                 writer.close()
                 path = f"{_COPIES}/{self._number}/part-{partition:05}.parquet"
                 yield from _rows(Path(file.name), _COPY, str(self._number), partition, path)
+
+
+def _digests(run: Run, files: Iterable[Path]) -> bytes:
+    return json.dumps({str(file.relative_to(run.folder)): _digest(file) for file in files}).encode()
+
+
+def _digest(file: Path) -> list[int]:
+    """Return the number of records in a file, and a checksum of each column, whatever the batches are."""
+    from pyarrow import ipc, memory_map
+
+    count, sums = 0, dict[str, int]()
+    with memory_map(str(file)) as mapped, ipc.open_file(mapped) as content:
+        for batch in map(content.get_batch, range(content.num_record_batches)):
+            count += batch.num_rows
+            parts = {"timestamp": batch.column("timestamp").to_numpy()}
+            for name in ("key", "value", "headers"):
+                parts |= {f"{name} lengths": _lengths(batch.column(name)), name: _content(batch.column(name))}
+            sums |= {name: crc32(part, sums.get(name, 0)) for name, part in parts.items()}
+    return [count, *sums.values()]
+
+
+def _lengths(texts: pyarrow.Array) -> Any:
+    from pyarrow import compute
+
+    return compute.fill_null(compute.binary_length(texts), -1).to_numpy()
+
+
+def _content(texts: pyarrow.Array) -> Any:
+    import numpy
+
+    _, offsets, content = texts.buffers()
+    ends = numpy.frombuffer(offsets, numpy.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return memoryview(content)[ends[0] : ends[-1]] if len(texts) and content is not None else b""
 
 
 def _as_json(error: KopsError) -> bytes:
