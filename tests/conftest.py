@@ -25,4 +25,5 @@ pytest_plugins = [
     "support.postgresql",
     "support.shop",
     "support.spark",
+    "support.spark_cluster",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kops.config.connection import Connection
@@ -32,6 +33,18 @@ def librdkafka_settings(connection: Connection) -> dict[str, Any]:
     if authorities := settings.get("ssl.ca.pem"):
         settings["ssl.ca.pem"] = for_openssl(authorities, CERTIFICATE, "ssl.ca.pem") or authorities
     return settings
+
+
+def without_files(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties that hold what is in their files of certificates and keys, for machines that lack these.
+
+    :raises kops.core.errors.ConfigError: when one cannot be read
+    """
+    found = dict(settings)
+    for setting, (name, holds) in _PEM.items():
+        if path := found.pop(f"ssl.{name}.location", None):
+            found[f"ssl.{name}.pem"] = read_pem(path, setting, holds)
+    return found
 
 
 def _tls(connection: Connection) -> dict[str, str]:

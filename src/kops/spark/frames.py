@@ -61,6 +61,15 @@ def by_task(session: SparkSession, count: int, schema: str, run: Callable[[int],
     return session.range(0, count, 1, max(1, count)).mapInArrow(give, schema)
 
 
+def numbers_of_tasks(session: SparkSession, count: int) -> list[int]:
+    """Return for each task a number that leads to it: Spark assigns a row to a task by the hash of a column."""
+    from pyspark.sql import functions
+
+    numbers = session.range(0, 64 * count, 1, 1).groupBy(expression(f"pmod(hash(id), {count}) as task")).agg(functions.min("id"))
+    found = {row[0]: row[1] for row in numbers.collect()}
+    return [found[task] for task in range(count)]
+
+
 def task_number() -> int:
     """Return the number of the task that this runs in; 0 outside of tasks."""
     from pyspark import TaskContext

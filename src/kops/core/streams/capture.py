@@ -250,6 +250,7 @@ class Capture:
     :param class_path_sha256: over all entries; it does not depend on where they are
     :param unknown: what could not be read, and why
     :param folder: where it was started
+    :param java_version: of the JVM, such as 17.0.15
     :param client_supplier: class of what makes its clients; None where that is not known
     :param rocksdb_setter: None where it has none
     """
@@ -267,6 +268,7 @@ class Capture:
     class_path_sha256: str
     unknown: tuple[tuple[str, str], ...]
     folder: str | None = None
+    java_version: str | None = None
     client_supplier: str | None = None
     rocksdb_setter: RocksDBSetter | None = None
 

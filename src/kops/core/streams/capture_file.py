@@ -61,6 +61,7 @@ def read_capture(body: Any, path: str) -> Capture:
         class_path_sha256=class_path.get("sha256", str),
         unknown=tuple((each.get("what", str), each.get("why", str)) for each in top.each("unknown")),
         folder=top.at("java").maybe("folder", str),
+        java_version=top.at("java").maybe("version", str),
         client_supplier=top.maybe("client_supplier", str),
         rocksdb_setter=top.one("rocksdb_setter", lambda at: RocksDBSetter(at.get("class", str), at.maybe_texts("mentions"))),
     )

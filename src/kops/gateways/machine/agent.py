@@ -112,6 +112,7 @@ def start_under_agent(
     environment: Mapping[str, str] = os.environ,
     directory: str | None = None,
     fds: Sequence[int] = (),
+    jar: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a command with the agent in ``JAVA_TOOL_OPTIONS``, as a session of its own; what it prints goes to ``output`` in the folder.
 
@@ -119,9 +120,10 @@ def start_under_agent(
     :param settings: of the agent, beside the rules by which it hides secrets
     :param directory: where the command is run; None: in kops' own
     :param fds: that the command gets
+    :param jar: the agent; None: the installed one
     :raises UsageProblem: when it cannot be started
     """
-    jar = require_agent()
+    jar = jar or require_agent()
     (folder / "agent.properties").write_text(properties_text({**_rules_of_secrets(), **settings}), encoding="utf-8")
     with (folder / "output").open("wb") as output:
         try:

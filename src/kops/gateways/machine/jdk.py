@@ -63,7 +63,7 @@ def require_jdk() -> Jdk:
     :raises MissingRequirement: no Java, one that does not start, or one that is too old
     """
     java = find_java()
-    version = _version_of(java)
+    version = version_of(java)
     if version < MINIMUM_VERSION:
         raise MissingRequirement(
             f"{java} is Java {version or 'of an unknown version'}, and {MINIMUM_VERSION} or newer is needed", hint=_INSTALL
@@ -72,8 +72,11 @@ def require_jdk() -> Jdk:
 
 
 @cache
-def _version_of(java: Path) -> int:
-    """Ask it, once a process: it starts a JVM."""
+def version_of(java: Path) -> int:
+    """Return a Java's major version; asked once a process, since it starts a JVM.
+
+    :raises MissingRequirement: when it does not start
+    """
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as broken:

@@ -94,6 +94,8 @@ class ProgramStart:
     :param heap: the most that the heap of its JVM can be, in bytes, unless the command or its variables say so; 0: as much as Java thinks
     :param registries: that it asks through kops
     :param surroundings: which of ``SURROUNDINGS`` are other ones; another name stands for another JVM of the same
+    :param jars: the agent and the runner, where kops is not installed
+    :param variables: that it gets besides those of the machine; may hold secrets: never to be shown
     """
 
     command: tuple[str, ...]
@@ -108,6 +110,8 @@ class ProgramStart:
     heap: int = 0
     registries: Registries = field(default_factory=Registries)
     surroundings: tuple[str, ...] = ()
+    jars: tuple[str, str] | None = None
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class CannotBeginAfresh(OperationFailed):
@@ -246,13 +250,14 @@ def launched(
     """
     settings = {
         "mode": "run",
-        "runner.jar": str(require_runner()),
+        "runner.jar": start.jars[1] if start.jars else str(require_runner()),
         "runner.class": "kops.runner.Runner",
         "processes": f"{start.process},{os.getpid()}",
         "seconds": str(round(start.seconds)),
         **({"clock.shift": str(SHIFT_MS)} if CLOCK in start.surroundings else {}),
         **more,
     }
+    environment = {**environment, **start.variables}
     words = [*start.alone, *(proxies.words if proxies else ()), *with_settings(start.command, start.properties, folder)]
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
     options += map(quoted, proxies.java_options if proxies else ())
@@ -261,7 +266,8 @@ def launched(
         environment = {**environment, "JAVA_TOOL_OPTIONS": f"{' '.join(options)} {environment.get('JAVA_TOOL_OPTIONS', '')}"}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
     fds = proxies.fds if proxies else ()
-    return start_under_agent(words, folder, settings, environment=environment, directory=start.directory, fds=fds)
+    jar = Path(start.jars[0]) if start.jars else None
+    return start_under_agent(words, folder, settings, environment=environment, directory=start.directory, fds=fds, jar=jar)
 
 
 def too_slow(what: str, seconds: float, printed: str) -> TimedOut:

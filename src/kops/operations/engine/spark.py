@@ -110,13 +110,14 @@ class Engine:
         :param what: the work that needs it, as the subject and verb of a sentence
         :raises Refused: where there is none
         """
-        found = self.kafka().batches
-        if found is None:
-            raise Refused(
-                f"{what} only where Spark runs on this machine (here: {self.master}), over a connection that kops itself opens",
-                hint="leave out --master",
-            )
-        return found
+        from kops.config.librdkafka import librdkafka_settings, without_files
+        from kops.gateways.wire.connections import not_honoured
+        from kops.spark.reading.batch_source import BatchSource
+
+        settings = librdkafka_settings(self.services.connection)
+        if names := not_honoured(settings):
+            raise Refused(f"{what} only over a connection that kops itself opens, which does not support {', '.join(names)}")
+        return BatchSource(self.session, settings if self.is_local else without_files(settings), self._reports)
 
     def in_kafka(self, wanted: TopicRange) -> TopicRange:
         """Return the part of a range that is not read from an archive."""

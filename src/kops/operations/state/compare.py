@@ -92,7 +92,7 @@ def _computed(
     services: Services, state_file: StateFile, options: ComputeOptions
 ) -> Iterator[tuple[Engine, list[str], list[ComputedStore]]]:
     with could_not_tell():
-        engine = start_engine(services, options.master)
+        engine = options.recipe.engine(services, options.master)
         group = application_group(services, state_file, options.at)
         notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
         if group is not None and not options.compared and group.state != "EMPTY":

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
-from kops.operations.engine.spark import Engine, dropped_on_failure, new_stage
+from kops.operations.engine.spark import Engine, dropped_on_failure, new_stage, start_engine
 from kops.operations.services import Services
 from kops.operations.state.compute import ComputedStore, compute_stores, job_of
 from kops.operations.state.facts import StoreFacts
@@ -30,6 +30,9 @@ class FileRecipe:
 
     skip_undecodable: bool = False
     restores = False
+
+    def engine(self, services: Services, master: str | None) -> Engine:
+        return start_engine(services, master)
 
     def refuse_lost(self, services: Services, stores: Sequence[str]) -> None:
         pass  # reading the facts names topics that are gone

@@ -15,7 +15,7 @@ from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.topics import REPARTITION_SETTINGS
 from kops.core.topics.settings import as_new
 from kops.gateways.kafka import Kafka
-from kops.operations.engine.spark import drop_stage, start_engine
+from kops.operations.engine.spark import drop_stage
 from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
@@ -50,7 +50,7 @@ def plan_into(
         )
     named = renamed(state_file, into)
     refuse_running_group(services, into)
-    engine = start_engine(services, options.master)
+    engine = options.recipe.engine(services, options.master)
     creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
     recipe = options.recipe.for_another()

@@ -20,7 +20,7 @@ from kops.core.statefile.sources import REGISTERED
 from kops.core.streams.lost_topics import NOT_STARTED
 from kops.core.times import Position, parse_position
 from kops.core.topics.names import topics_not_found
-from kops.operations.engine.spark import Engine, drop_stage, start_engine
+from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.records.formats import format_for
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
@@ -298,7 +298,7 @@ def _from_input(
 ) -> Answer:
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
-    engine = start_engine(services, master)
+    engine = recipe.engine(services, master)
     recipe.refuse_lost(services, list(by_store))
     facts = read_facts(services, state_file, replacing=True)  # what the changelogs hold does not count, so they may be gone
     cut = find_cut(services, state_file, facts, at)

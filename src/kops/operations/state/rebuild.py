@@ -10,7 +10,7 @@ from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import to_milliseconds
 from kops.operations.archive.manifest import held_json
-from kops.operations.engine.spark import drop_stage, start_engine
+from kops.operations.engine.spark import drop_stage
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.change import REBUILD
@@ -30,7 +30,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
 
     :param options: if ``at`` is the end, or a time, the application is moved there
     """
-    engine = start_engine(services, options.master)
+    engine = options.recipe.engine(services, options.master)
     done = compute_all(services, state_file, engine, options, must_be_empty=True)
     computed = done.computed
     _refuse_versions(computed)

@@ -40,6 +40,9 @@ class Recipe(Protocol):
     restores: bool
     """Tasks start from a snapshot as the application does from its changelogs, so that windows can start from one too."""
 
+    def engine(self, services: Services, master: str | None) -> Engine:
+        """Begin to start Spark, where it can compute the stores."""
+
     def refuse_lost(self, services: Services, stores: Sequence[str]) -> None:
         """Refuse where topics are gone without which stores cannot be computed."""
 

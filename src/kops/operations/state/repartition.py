@@ -13,7 +13,7 @@ from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.lost_topics import NOT_STARTED
 from kops.core.topics.names import no_topics_text
-from kops.operations.engine.spark import drop_stage, start_engine
+from kops.operations.engine.spark import drop_stage
 from kops.operations.offsets.items import move_item
 from kops.operations.protocol.journal import EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
@@ -53,7 +53,7 @@ def plan_repartition(
     unfinished = _unfinished(services, state_file.application, partitions)
     if unfinished is not None:
         return unfinished
-    engine = start_engine(services, master)
+    engine = recipe.engine(services, master)
     topics = own_topics(services, state_file.application, state_file)
     isolation = isolation_of(committed=state_file.exactly_once)
     still = stopped_application(services, topics, isolation=isolation)

@@ -21,7 +21,7 @@ from kops.core.streams.topics import ADDED_MS
 from kops.core.times import to_milliseconds
 from kops.core.topics.settings import as_new
 from kops.operations.archive.manifest import held_json
-from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
+from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.protocol.journal import Journal
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
@@ -84,7 +84,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
 
     :raises Refused: as ``plan_rebuild``, except for what recreating fixes
     """
-    engine = start_engine(services, options.master)
+    engine = options.recipe.engine(services, options.master)
     done = compute_all(services, state_file, engine, options, must_be_empty=True, replacing=True)
     cut, computed = done.cut, done.computed
     wrong = [found for found in computed if found.differing or found.counts.unrestorable or not found.facts.fits]

@@ -11,7 +11,8 @@ import shutil
 import socket
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -89,10 +90,9 @@ def is_connected(session: Any) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-_PARTS = ("core", "formats", "plugins", "config", "gateways/wire", "spark")
-_FILES = ("__init__.py", "gateways/__init__.py")
-_STAYS = "spark/programs"
-"""What runs programs of this machine."""
+_PARTS = ("core", "formats", "plugins", "config", "gateways/wire", "gateways/machine", "gateways/registry", "spark")
+_SMALL = ("javaproperties",)
+_FILES = ("__init__.py", "gateways/__init__.py", "gateways/http.py", "gateways/threads.py")
 
 
 def ship_kops(session: SparkSession) -> None:
@@ -104,8 +104,16 @@ def ship_kops(session: SparkSession) -> None:
     with zipfile.ZipFile(archive, "w") as content:
         for name in _FILES:
             content.write(package / name, f"kops/{name}")
-        for part in _PARTS:
-            for file in sorted((package / part).rglob("*.py")):
-                if not file.is_relative_to(package / _STAYS):
-                    content.write(file, f"kops/{file.relative_to(package)}")
+        for part in (*(package / part for part in _PARTS), *_packages()):
+            above = package.parent if part.is_relative_to(package) else part.parent
+            for file in sorted(part.rglob("*.py")):
+                content.write(file, file.relative_to(above))
     session.addArtifacts(str(archive), pyfile=True)
+
+
+def _packages() -> Iterator[Path]:
+    """Yield the folders of packages of Python alone, which go along so that they need not be installed."""
+    for name in _SMALL:
+        found = find_spec(name)
+        if found is not None and found.origin is not None:
+            yield Path(found.origin).parent

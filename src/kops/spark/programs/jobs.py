@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import KopsError, OperationFailed, Refused, TimedOut, UsageProblem
+from kops.core.errors import KopsError, MissingRequirement, OperationFailed, Refused, TimedOut, Unreachable, UsageProblem
 from kops.spark.driver.failures import explained, raise_hidden_interrupt
 from kops.spark.programs.models import ProgramTask, Run
 from kops.spark.programs.tasks import SCHEMA, run_task
@@ -18,13 +19,15 @@ from kops.spark.staging.stage import StagedPartitions, make_folder, staged_of
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from kops.spark.reading.archive import ArchivedTopic
     from kops.spark.reading.batch_source import BatchSource, Read
     from kops.spark.reading.ranges import TopicRange
 
-_KINDS = {kind.slug: kind for kind in (OperationFailed, Refused, TimedOut, UsageProblem)}
+Give = Callable[[Run, Any, "Read"], "pyarrow.Table"]
+"""Runs a task, and returns a row of its facts."""
+_KINDS = {kind.slug: kind for kind in (MissingRequirement, OperationFailed, Refused, TimedOut, Unreachable, UsageProblem)}
 
 
 @dataclass(frozen=True)
@@ -92,19 +95,75 @@ class Ran:
     refused: Mapping[str, int] = field(default_factory=dict)
 
 
-def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
+class Jobs:
+    """Jobs whose tasks run on this machine, and write files that the tasks behind them, and what reads a stage, find here.
+
+    That nothing goes through Spark's JVM takes 3 s off for a million keys of a stage (``stage.write_stage``), and what goes through a
+    repartition topic is mapped into memory where it is read.
+
+    :param batches: what the tasks read by
+    """
+
+    def __init__(self, batches: BatchSource, run: Run) -> None:
+        self.batches, self.run = batches, run
+
+    def facts(self, what: str, items: Sequence[Any], give: Give, stages: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Return the facts of tasks.
+
+        :param what: is done, should it fail
+        :param items: one for each task
+        :param give: runs in a task, with the run as it is there and the item; returns one row of ``tasks.SCHEMA``
+        :param stages: paths of those that the tasks write
+        :raises KopsError: what the first task that failed met
+        """
+        for stage in stages:
+            make_folder(stage)
+        run = self.run
+
+        def given(number: int, read: Read) -> Iterator[pyarrow.Table]:
+            yield give(run, items[number], read)
+
+        with explained(what):
+            try:
+                rows = self.batches.by_task(len(items), SCHEMA, given).collect()
+            except Exception as error:
+                raise_hidden_interrupt(error)
+                failure = run.failure()
+                if failure is None:
+                    raise
+                raise as_error(failure) from error
+        return [json.loads(row.facts) for row in rows]
+
+    def keep_archived(self, archived: ArchivedTopic, wanted: TopicRange) -> dict[int, int]:
+        """Put what an archive has of a topic where tasks find it: a file for each partition, in the order of offsets.
+
+        :return: partition -> the offset after what is in its file, of which an archive has a part; without records there is no file
+        """
+        rows, ends = archived_rows(self.batches.session, archived, wanted)
+        if rows is not None:
+            run, topic = self.run, wanted.topic
+            run.archived(topic, 0).parent.mkdir(parents=True)
+
+            def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+                write_archived(batches, lambda partition: run.archived(topic, partition))
+                yield from ()
+
+            with explained(f"read the archive of {topic}"):
+                rows.mapInArrow(write, "partition int").collect()
+        return ends
+
+    def close(self) -> None:
+        """Forget what the tasks have written for each other."""
+
+
+def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
     """Run all tasks of a sub-topology.
 
     :raises KopsError: what the first task that failed met: the program threw, its JVM ended, its class path is another
     """
-    for stage in {store.stage for task in tasks for store in task.stores}:
-        make_folder(stage)
-
-    def give(number: int, read: Read) -> Iterator[pyarrow.Table]:
-        yield run_task(run, tasks[number], read)
-
-    what = f"run sub-topology {tasks[0].subtopology} of {run.application}"
-    by_task = {each["task"]: each for each in facts_of_tasks(batches, run, what, len(tasks), give)}
+    stages = sorted({store.stage for task in tasks for store in task.stores})
+    what = f"run sub-topology {tasks[0].subtopology} of {jobs.run.application}"
+    by_task = {each["task"]: each for each in jobs.facts(what, tasks, run_task, stages)}
     found = [(task, by_task[task.name]) for task in tasks]
     names = [store.name for store in tasks[0].stores]
     return Ran(
@@ -126,52 +185,31 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
     )
 
 
-def facts_of_tasks(
-    batches: BatchSource, run: Run, what: str, count: int, give: Callable[[int, Read], Iterator[pyarrow.Table]]
-) -> list[dict[str, Any]]:
-    """Return the facts of tasks, one row of ``SCHEMA`` each.
-
-    :param what: is done, should it fail
-    :raises KopsError: what the first task that failed met
-    """
-    with explained(what):
-        try:
-            rows = batches.by_task(count, SCHEMA, give).collect()
-        except Exception as error:
-            raise_hidden_interrupt(error)
-            failure = run.failure()
-            if failure is None:
-                raise
-            raise _as_error(failure) from error
-    return [json.loads(row.facts) for row in rows]
-
-
-def keep_archived(session: SparkSession, run: Run, archived: ArchivedTopic, wanted: TopicRange) -> dict[int, int]:
-    """Write what an archive has of a topic into a file for each partition, in the order of offsets.
-
-    :return: partition -> the offset after what is in its file, for those of which an archive has a part; without records there is no file
-    """
+def archived_rows(session: SparkSession, archived: ArchivedTopic, wanted: TopicRange) -> tuple[DataFrame | None, dict[int, int]]:
+    """Return what an archive has of a topic, each partition in a task of its own; None: nothing. And the offsets as ``keep_archived``."""
     old, _ = archived.divided(replace(wanted, headers=True))
     partitions = sorted(number for number, (start, end) in old.ranges.items() if start < end)
     if not partitions:
-        return {}
-    files = {number: run.archived(wanted.topic, number) for number in partitions}
-    files[partitions[0]].parent.mkdir(parents=True)
+        return None, {}
+    return in_parts(archived.rows(session, old), partitions), {number: old.ranges[number][1] for number in partitions}
 
-    def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from pyarrow import ipc
 
-        coded = (_with_headers(batch) for batch in batches if batch.num_rows)
-        first = next(coded, None)
-        if first is not None:
-            with ipc.new_file(str(files[first.column("partition")[0].as_py()]), first.schema) as writer:
-                for batch in chain([first], coded):
-                    writer.write_batch(batch)
-        yield from ()
+def write_archived(batches: Iterable[pyarrow.RecordBatch], place: Callable[[int], Path]) -> int | None:
+    """Write the records of a partition into a file, and return its number; None: there are none, and no file.
 
-    with explained(f"read the archive of {wanted.topic}"):
-        in_parts(archived.rows(session, old), partitions).mapInArrow(write, "partition int").collect()
-    return {number: old.ranges[number][1] for number in partitions}
+    :param place: gives the path for a partition
+    """
+    from pyarrow import ipc
+
+    coded = (_with_headers(batch) for batch in batches if batch.num_rows)
+    first = next(coded, None)
+    if first is None:
+        return None
+    partition = int(first.column("partition")[0].as_py())
+    with ipc.new_file(str(place(partition)), first.schema) as writer:
+        for batch in chain([first], coded):
+            writer.write_batch(batch)
+    return partition
 
 
 def _with_headers(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
@@ -205,6 +243,7 @@ def counts_of(found: Sequence[tuple[int, Mapping[str, Any]]]) -> StoreCounts:
     return StoreCounts(staged_of(rows), keys, live, expired, unsure, times, elsewhere, tuple(examples), depends_on, headers, on_disk)
 
 
-def _as_error(failure: Mapping[str, Any]) -> KopsError:
+def as_error(failure: Mapping[str, Any]) -> KopsError:
+    """Return an error from what ``KopsError.as_json`` says of it."""
     kind = _KINDS.get(failure["code"], OperationFailed)
     return kind(failure["message"], hint=failure.get("hint"), **failure.get("details", {}))

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.streams.program_doubts import BY_TIME
 from kops.gateways.machine.program import ProgramStart
+from kops.gateways.machine.program_travel import PackedProgram
 
 if TYPE_CHECKING:
     from kops.spark.reading.batch_source import Piece
 
+REPARTITIONED, ARCHIVED = "repartitioned", "archived"
+"""Folders in that of a run: what goes through repartition topics, by order, topic and partition; what archives have, by topic."""
 FAILURE = "failure.json"
 """A file in the folder of a run: the first error that a task met."""
 
@@ -32,6 +35,7 @@ class Run:
     :param application: which the program must be
     :param topology: what the runner must say of it
     :param varied: sub-topologies that are run in several orders
+    :param packed: the program for tasks on other machines; None: they run on this one, or it was unpacked
     """
 
     start: ProgramStart
@@ -40,6 +44,7 @@ class Run:
     topology: Mapping[str, str]
     global_pieces: tuple[Piece, ...] = ()
     varied: frozenset[int] = frozenset()
+    packed: PackedProgram | None = None
 
     @property
     def folder(self) -> Path:
@@ -47,7 +52,7 @@ class Run:
 
     def repartitioned(self, topic: str, partition: int, order: str) -> Path:
         """Return the folder of what goes through a repartition topic."""
-        return self.folder / "repartitioned" / order / topic / str(partition)
+        return self.folder / REPARTITIONED / order / topic / str(partition)
 
     def files(self, topic: str, partition: int, order: str) -> list[Path]:
         """Return the files that were written there, in the order of the tasks: those that run in one order only did so by time."""
@@ -56,7 +61,7 @@ class Run:
         return sorted(file for file in found if (order if int(file.name[:5]) in self.varied else BY_TIME) == file.parents[2].name)
 
     def archived(self, topic: str, partition: int) -> Path:
-        return self.folder / "archived" / topic / f"{partition}.arrow"
+        return self.folder / ARCHIVED / topic / f"{partition}.arrow"
 
     def failure(self) -> dict[str, Any] | None:
         """Return the error that a task met, as ``KopsError.as_json``."""

@@ -5,7 +5,7 @@ What they compute is compared with what the changelogs hold, whose keys were put
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from kops.core.errors import OperationFailed, Refused
 from kops.core.streams.program_doubts import BY_TIME
 from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.inputs import headers_of
-from kops.spark.programs.jobs import facts_of_tasks
+from kops.spark.programs.jobs import Jobs
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import EXAMPLES, DifferingKeys, first_keys
 from kops.spark.programs.rows import snapshot_rows, staged_rows
@@ -27,27 +27,26 @@ if TYPE_CHECKING:
     import pyarrow
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.reading.batch_source import BatchSource, Piece, Read
+    from kops.spark.reading.batch_source import Piece, Read
 
 INPUT = 99_999
 """In the names of files, in place of the sub-topology that wrote them: they are the same in every order."""
 _ERASED = "erased"
 
 
-def relay(batches: BatchSource, run: Run, pieces: Sequence[Piece], old: int, new: int) -> int:
+def relay(jobs: Jobs, pieces: Sequence[Piece], old: int, new: int) -> int:
     """Write a topic's records into files, by the partition that each would have; return how many there are.
 
     :param old: the number of partitions that they were produced for, and ``new``: the number after the move
     :raises Refused: when a record is not where the default partitioner puts it among the old ones
     """
 
-    def give(number: int, read: Read) -> Iterator[pyarrow.Table]:
-        piece = pieces[number]
-        yield row_of(run, f"{piece.topic}:{piece.partition}", lambda: {"records": _relaid(run, piece, read, old, new)})
+    def give(run: Run, piece: Piece, read: Read) -> pyarrow.Table:
+        return row_of(run, f"{piece.topic}:{piece.partition}", lambda: {"records": _relaid(run, piece, read, old, new)})
 
     if not pieces:
         return 0
-    return sum(found["records"] for found in facts_of_tasks(batches, run, f"read {pieces[0].topic}", len(pieces), give))
+    return sum(found["records"] for found in jobs.facts(f"read {pieces[0].topic}", pieces, give))
 
 
 def _relaid(run: Run, piece: Piece, read: Read, old: int, new: int) -> int:
@@ -107,14 +106,13 @@ class Check:
     heap: int = 0
 
 
-def check_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> dict[str, Check]:
+def check_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> dict[str, Check]:
     """Run all tasks of a sub-topology, and compare their stores with what is staged for them."""
 
-    def give(number: int, read: Read) -> Iterator[pyarrow.Table]:
-        task = tasks[number]
-        yield row_of(run, f"task {task.name}", lambda: _checked(run, task, read))
+    def give(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
+        return row_of(run, f"task {task.name}", lambda: _checked(run, task, read))
 
-    found = facts_of_tasks(batches, run, f"run sub-topology {tasks[0].subtopology} of {run.application}", len(tasks), give)
+    found = jobs.facts(f"run sub-topology {tasks[0].subtopology} of {jobs.run.application}", tasks, give)
     return {store.name: _added([each["stores"][store.name] for each in found]) for store in tasks[0].stores}
 
 

@@ -26,7 +26,7 @@ def rows_schema() -> pyarrow.Schema:
 
 def snapshot_rows(folder: str, partition: int) -> Iterator[pyarrow.Table]:
     """Yield what a snapshot has of a partition of a changelog."""
-    for rows in _parquet_rows(folder, ["key", "value", "timestamp", "headers"], partition):
+    for rows in _parquet_rows(files_of(folder), ["key", "value", "timestamp", "headers"], partition):
         lists = rows.column("headers").to_pylist()
         yield _with_headers(rows, [frames.encoded_headers([(one["key"], one["value"]) for one in each or ()]) for each in lists])
 
@@ -50,16 +50,16 @@ def batches_of(topic: str, partition: int, rows: pyarrow.Table, times: str = "ti
 
 def staged_rows(folder: str, partition: int) -> Iterator[pyarrow.Table]:
     """Yield what a stage without headers adds to a partition of a changelog."""
-    files = files_of(folder)
-    if files:
-        for rows in _parquet_rows(files, ["key", "after_value", "after_timestamp"], partition):
-            yield _with_headers(rows, [b""] * rows.num_rows)
+    for rows in _parquet_rows(files_of(folder), ["key", "after_value", "after_timestamp"], partition):
+        yield _with_headers(rows, [b""] * rows.num_rows)
 
 
-def _parquet_rows(files: str | Sequence[str], columns: Sequence[str], partition: int) -> Iterator[pyarrow.RecordBatch]:
+def _parquet_rows(files: Sequence[str], columns: Sequence[str], partition: int) -> Iterator[pyarrow.RecordBatch]:
     """Yield the rows of a partition, few at a time."""
     from pyarrow import compute, dataset
 
+    if not files:
+        return
     few = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1}
     yield from dataset.dataset(files, format="parquet").to_batches(columns=columns, filter=compute.field("partition") == partition, **few)
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import socket
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from kops.core.errors import OperationFailed
+from kops.core.errors import KopsError, OperationFailed
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import CLOCK, SHIFT_MS, Program, refuse_another_application, refuse_another_topology
+from kops.gateways.machine.program_travel import on_host, unpacked
 from kops.spark.programs.inputs import of_columns
 
 if TYPE_CHECKING:
@@ -16,10 +22,14 @@ if TYPE_CHECKING:
 
 
 class _Worker:
-    """The programs by their surroundings, and those that have run a task."""
+    """The programs by their surroundings, and those that have run a task.
+
+    :param moved: the folder of a run on the driver's machine, and that run on this one
+    """
 
     programs: ClassVar[dict[tuple[str, ...], Program]] = {}
     used: ClassVar[set[tuple[str, ...]]] = set()
+    moved: ClassVar[tuple[str, Run] | None] = None
 
 
 def program_of(run: Run, read: Read, surroundings: tuple[str, ...] = ()) -> Program:
@@ -70,3 +80,37 @@ def end_program(surroundings: tuple[str, ...]) -> None:
 def end_programs() -> None:
     for surroundings in list(_Worker.programs):
         end_program(surroundings)
+
+
+def moved_here(run: Run) -> Run:
+    """Return a run as it is on this machine, where Spark has unpacked its program: with a folder of this worker, and the Java that is here.
+
+    :raises MissingRequirement: when there is no Java
+    :raises Refused: when it is another than the program was captured with
+    """
+    if run.packed is None:
+        return run
+    if _Worker.moved is not None and _Worker.moved[0] == run.start.folder:
+        return _Worker.moved[1]
+    from pyspark import SparkFiles
+
+    end_programs()
+    if _Worker.moved is not None:
+        shutil.rmtree(_Worker.moved[1].folder, ignore_errors=True)
+    try:
+        found = unpacked(run.packed, SparkFiles.get(Path(run.packed.archive).name))
+    except KopsError as error:
+        raise on_host(error, socket.gethostname()) from error
+    folder = tempfile.mkdtemp(prefix="program-", dir=Path(SparkFiles.getRootDirectory()).absolute())
+    start = replace(
+        run.start,
+        command=found.command,
+        directory=found.directory,
+        folder=folder,
+        process=os.getpid(),
+        jars=found.jars,
+        variables=found.environment,
+    )
+    made = replace(run, start=start, settings={**run.settings, "state.dir": folder}, packed=None)
+    _Worker.moved = run.start.folder, made
+    return made

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kops.spark.frames import by_task, expression
+from kops.spark.frames import by_task, expression, numbers_of_tasks
 from kops.spark.reading.ranges import COLUMNS, HEADERS, SPLIT_RECORDS, TopicRange
 from kops.spark.reading.snapshot import SnapshotContent, snapshot_contents
 
@@ -112,20 +112,21 @@ def contents_of(rows: DataFrame) -> dict[int, SnapshotContent]:
 
 
 def in_parts(rows: DataFrame, partitions: Sequence[int]) -> DataFrame:
-    """Give each of these partitions a task of its own, in the given order, sorted by offset.
+    """Give each of these partitions a task of its own, in the given order, sorted by offset."""
+    return in_tasks(rows, partitions).sortWithinPartitions("offset")
 
-    Spark assigns a row to a task by the hash of a column. So each partition gets a number whose hash leads to its task.
-    """
+
+def in_tasks(rows: DataFrame, partitions: Sequence[int]) -> DataFrame:
+    """Give each of these partitions a task of its own, in the given order."""
     from pyspark.sql import functions
 
-    session, count = rows.sparkSession, len(partitions)
-    numbers = session.range(0, 64 * count, 1, 1).groupBy(expression(f"pmod(hash(id), {count}) as task")).agg(functions.min("id"))
-    found = {row[0]: row[1] for row in numbers.collect()}
-    slots = ", ".join(f"{partition}, {found[task]}L" for task, partition in enumerate(partitions))
+    count = len(partitions)
+    numbers = zip(partitions, numbers_of_tasks(rows.sparkSession, count), strict=True)
+    slots = ", ".join(f"{partition}, {number}L" for partition, number in numbers)
     slotted = rows.where(functions.col("partition").isin(list(partitions))).withColumn(
         "slot", expression(f"element_at(map({slots}), partition)")
     )
-    return slotted.repartition(count, "slot").sortWithinPartitions("offset").drop("slot")
+    return slotted.repartition(count, "slot").drop("slot")
 
 
 def records_before(rows: DataFrame, offsets: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], int]:

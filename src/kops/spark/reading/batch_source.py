@@ -84,11 +84,7 @@ class BatchSource:
         settings, folder, reading = dict(self.settings), self.progress_folder, next(_readings)
 
         def give(number: int) -> Iterator[pyarrow.RecordBatch]:
-            def read(piece: Piece) -> Iterator[RecordColumns]:
-                name = f"{reading}-{piece.topic}-{piece.partition}-{piece.start}"  # what was read before keeps its count
-                return piece.sampled(noting_unreadable(reporting(piece.records(settings, folder), folder, name), folder))
-
-            for table in run(number, read):
+            for table in run(number, reader(settings, folder, str(reading))):
                 yield from table.to_batches()
 
         return by_task(self.session, count, schema, give)
@@ -97,6 +93,20 @@ class BatchSource:
     def met_unreadable(self) -> bool:
         """Whether a task met a batch that is damaged or of an old format, which Spark's own source may be able to read."""
         return self.progress_folder is not None and Path(self.progress_folder, _UNREADABLE).exists()
+
+
+def reader(settings: Mapping[str, str], folder: str | None, reading: str) -> Read:
+    """Return what reads pieces of topics; runs in tasks.
+
+    :param folder: where it reports; None: nowhere
+    :param reading: with which its reports begin, so that what was read before keeps its count
+    """
+
+    def read(piece: Piece) -> Iterator[RecordColumns]:
+        name = f"{reading}-{piece.topic}-{piece.partition}-{piece.start}"
+        return piece.sampled(noting_unreadable(reporting(piece.records(settings, folder), folder, name), folder))
+
+    return read
 
 
 def noting_unreadable(records: Iterator[RecordColumns], folder: str | None) -> Iterator[RecordColumns]:

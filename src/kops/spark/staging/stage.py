@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 
-_SCHEMA = (
+SCHEMA = (
     "partition int, key binary, before_present boolean, before_value binary, before_timestamp bigint,"
     " after_present boolean, after_value binary, after_timestamp bigint, action string"
 )
@@ -60,9 +60,22 @@ def write_stage(stage: DataFrame, path: str) -> StagedPartitions:
         rows = _written_by_tasks(stage, path)
     else:
         with _observed(stage) as whole:
-            whole.write.mode("overwrite").option("compression", "lz4_raw").parquet(path)
-        rows = summed(to_append(read_stage(session, path)), actions=APPENDED).collect()
+            write_parquet(whole, path)
+        rows = sums_of(session, path)
     return staged_of(rows)
+
+
+def write_parquet(stage: DataFrame, path: str) -> None:
+    """Write the rows of a stage by Spark, which knows how to reach a path."""
+    stage.write.mode("overwrite").option("compression", "lz4_raw").parquet(path)
+
+
+def sums_of(session: SparkSession, path: str, *, headers: bool = False) -> list[Row]:
+    """Sum up what a stage has, as it is read again.
+
+    :param headers: the rows have headers
+    """
+    return summed(to_append(read_stage(session, path, headers=headers)), actions=APPENDED).collect()
 
 
 def staged_of(rows: Sequence[Row]) -> StagedPartitions:
@@ -96,7 +109,7 @@ def _observed(stage: DataFrame) -> Iterator[DataFrame]:
 
 def read_stage(session: SparkSession, path: str, *, headers: bool = False) -> DataFrame:
     """Return the rows of a stage: ``STAGE_COLUMNS``, with ``HEADER_COLUMNS`` if requested."""
-    return session.read.schema(f"{_SCHEMA}, {HEADER_TYPES}" if headers else _SCHEMA).parquet(path)
+    return session.read.schema(f"{SCHEMA}, {HEADER_TYPES}" if headers else SCHEMA).parquet(path)
 
 
 def contents_of(records: DataFrame) -> dict[int, Content]:

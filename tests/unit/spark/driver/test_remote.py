@@ -70,7 +70,7 @@ def test_shipped_modules_import_and_no_files_remain(tmp_path):
     assert not [
         name
         for name in zipfile.ZipFile(kept).namelist()
-        if name.startswith(("kops/cli", "kops/operations", "kops/gateways/kafka/", "kops/output", "kops/spark/programs"))
+        if name.startswith(("kops/cli", "kops/operations", "kops/gateways/kafka/", "kops/output"))
     ]
     own = str(Path(kops.__file__).parents[1])
     imported = subprocess.run(

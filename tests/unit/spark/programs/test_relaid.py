@@ -16,6 +16,7 @@ from kops.formats.batches.header import Producer, batches_of
 from kops.gateways.machine.program import ProgramStart
 from kops.spark.programs import relaid, spill
 from kops.spark.programs.inputs import of_files
+from kops.spark.programs.jobs import Jobs
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.relaid import Check, check_subtopology, relay
 from kops.spark.programs.spill import Spill
@@ -63,7 +64,7 @@ def produced():
 @pytest.mark.parametrize("order", ORDERS)
 def test_records_go_where_the_default_partitioner_puts_them_in_the_order_of_their_old_partition(run, order):
     records = produced()
-    assert relay(Here(records), run, pieces(records), OLD, NEW) == 60
+    assert relay(Jobs(Here(records), run), pieces(records), OLD, NEW) == 60
     seen = {}
     for partition in range(NEW):
         for batch in of_files(run, "in", ProgramTask(0, partition, ()), order):
@@ -88,7 +89,7 @@ def test_records_go_where_the_default_partitioner_puts_them_in_the_order_of_thei
 def test_a_record_whose_new_partition_is_not_known_is_refused(run, key, said):
     records = {1: [(b"key-0", b"a", 1000), (key, b"b", 1001)]}
     with pytest.raises(Refused, match=said):
-        relay(Here(records), run, pieces(records), OLD, NEW)
+        relay(Jobs(Here(records), run), pieces(records), OLD, NEW)
     assert said in run.failure()["message"]
 
 
@@ -123,7 +124,7 @@ def checked(request, run, tmp_path, monkeypatch):
         monkeypatch.setattr(relaid, "run_once", ran)
         store = StoreTask("counts", "app-counts-changelog", None, str(stage))
         task = ProgramTask(0, 1, (), stores=(store,), orders=ORDERS[: len(given)])
-        return check_subtopology(Here(), run, [task])["counts"]
+        return check_subtopology(Jobs(Here(), run), [task])["counts"]
 
     return compare
 

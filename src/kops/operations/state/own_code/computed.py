@@ -1,12 +1,13 @@
 """Stores computed by the application's own program, which a capture of it names, instead of by what a state file says.
 
-The program runs in JVMs of this machine, one for each of Spark's Python workers, sub-topology by sub-topology. What is compared, staged,
+The program runs in JVMs beside Spark's Python workers, one for each, sub-topology by sub-topology. What is compared, staged,
 judged, written and read back is as with a state file; only what computes is another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from kops.core.findings import counted
@@ -18,7 +19,7 @@ from kops.operations.state.compute import ComputedStore, changelog_range, comput
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.own_code.memory import memory_for
-from kops.operations.state.own_code.start import ProgramRun, folder_for
+from kops.operations.state.own_code.start import ProgramRun, folder_for, jobs_of
 from kops.operations.state.own_code.tasks import ProgramTasks
 from kops.operations.state.rules.program import ProgramRuns
 
@@ -37,7 +38,7 @@ def compute_by_program(
 
     :param services: include the topics that a plan will create
     :param replacing: changelogs may be recreated, so that they need not fit
-    :raises Refused: where Spark's tasks do not run on this machine, or cannot read whole record batches
+    :raises Refused: where Spark's tasks cannot run a program, or read whole record batches
     :raises OperationFailed: when the program throws, or its JVM ends
     """
     from kops.spark.programs.jobs import run_subtopology
@@ -56,11 +57,12 @@ def compute_by_program(
     with (
         dropped_on_failure(engine, plan.stages.values()),
         folder_for(engine, program) as folder,
-        engine.reading(*map(engine.in_kafka, inputs), *changelogs),
+        engine.reading(*map(engine.in_kafka, inputs), *changelogs) if engine.is_local else nullcontext(),
     ):
         run = plan.run(program, folder)
-        plan.keep_archived(engine, run)
-        ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
+        with jobs_of(engine, program, batches, run) as jobs:
+            plan.keep_archived(engine, jobs)
+            ran = {step.number: run_subtopology(jobs, plan.tasks(step)) for step in plan.steps}
         stores = {store.name: store for store in program.capture.stores}
         return [
             _computed(

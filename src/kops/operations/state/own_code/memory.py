@@ -40,8 +40,8 @@ class Memory:
     """What a run may take of this machine's memory.
 
     :param free: when it began
-    :param jvms: that run at a time
-    :param heap: what each is started with; the program's own -Xmx comes before it
+    :param jvms: that run at a time; 0: they run on other machines
+    :param heap: what each is started with; the program's own -Xmx comes before it; 0: what Java gives it
     """
 
     free: int
@@ -53,7 +53,7 @@ class Memory:
 class Estimate:
     """How large the state is of all tasks that run at a time.
 
-    :param state: in bytes; None: nothing shows it
+    :param state: in bytes, on other machines that of one task; None: nothing shows it
     :param seen: what the estimate rests on, or why there is none
     """
 
@@ -66,6 +66,8 @@ class Estimate:
 
         :param heap: the most that the heap of one of the JVMs could be; 0: it is not known yet
         """
+        if not self.memory.jvms:
+            return self._elsewhere(heap)
         several, free = self.memory.jvms != 1, f"{size_text(self.memory.free)} was free"
         jvms = f"{self.memory.jvms} JVM{'s' if several else ''}"
         if heap:
@@ -75,6 +77,13 @@ class Estimate:
         size = f"up to {size_text(self.state)} of state at a time"
         return f"memory: {size} in {jvms}, and in Spark's workers (estimated from {self.seen}); {free}"
 
+    def _elsewhere(self, heap: int) -> str:
+        where = "a JVM and a Python worker on Spark's executors"
+        jvm = f"; the JVMs had a heap of {size_text(heap)} each" if heap else ""
+        if self.state is None:
+            return f"memory: {where} for each task; the state could not be estimated, since {self.seen}{jvm}"
+        return f"memory: up to {size_text(self.state)} of state in each task, in {where} (estimated from {self.seen}){jvm}"
+
 
 def memory_for(engine: Engine, facts: Sequence[StoreFacts], tasks: int | None = None) -> Memory:
     """Divide the memory that is free: Spark may take what it is set to, and of the rest the JVMs half, and Spark's workers the other.
@@ -82,7 +91,7 @@ def memory_for(engine: Engine, facts: Sequence[StoreFacts], tasks: int | None = 
     :param tasks: as in ``estimate``
     """
     free, jvms = free_memory(), tasks_at_a_time(engine.master, tasks or max((found.partitions for found in facts), default=0))
-    return Memory(free, jvms, max(_LEAST_HEAP, (free - _of_spark(engine)) // 2 // _WAYS // max(1, jvms)))
+    return Memory(free, jvms, max(_LEAST_HEAP, (free - _of_spark(engine)) // 2 // _WAYS // jvms) if jvms else 0)
 
 
 def _of_spark(engine: Engine) -> int:
@@ -134,7 +143,7 @@ def estimate(
         in_jvm += share * ((_IN_JVM[0] - on_disk[0]) * size + (_IN_JVM[1] - on_disk[1]) * count)
         in_worker += share * (_IN_WORKER[0] * size + _IN_WORKER[1] * count)
     in_worker = min(in_worker, _DIVIDED + in_worker / _OF_PARTS)
-    return Estimate(memory, round((in_jvm + in_worker) * memory.jvms), " and ".join(seen))
+    return Estimate(memory, round((in_jvm + in_worker) * max(1, memory.jvms)), " and ".join(seen))
 
 
 def _inputs(state_file: StateFile, facts: StoreFacts, cut: InputOffsets) -> list[TopicRange]:

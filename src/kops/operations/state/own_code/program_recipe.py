@@ -22,7 +22,7 @@ from kops.operations.state.own_code.memory import Memory, estimate, memory_for
 from kops.operations.state.own_code.registries import direct_registries
 from kops.operations.state.own_code.repartition import StagedStore, check_by_program, keyed_inputs, refuse_followers, why_misplaced
 from kops.operations.state.own_code.snapshot import check_start, refuse_start
-from kops.operations.state.own_code.start import ProgramRun, started_ahead
+from kops.operations.state.own_code.start import ProgramRun, engine_for, started_ahead
 from kops.operations.state.own_code.tasks import refuse_lost_repartitions
 from kops.operations.state.repartition_inputs import Inputs
 from kops.operations.state.repartition_stages import MovedChangelog
@@ -34,6 +34,9 @@ class ProgramRecipe:
 
     program: ProgramRun
     restores = True
+
+    def engine(self, services: Services, master: str | None) -> Engine:
+        return engine_for(services, self.program, master)
 
     def refuse_lost(self, services: Services, stores: Sequence[str]) -> None:
         refuse_lost_repartitions(services, self.program.capture, stores)

@@ -24,7 +24,7 @@ from kops.operations.services import Services
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut
 from kops.operations.state.own_code.memory import estimate, memory_for
-from kops.operations.state.own_code.start import ProgramRun, folder_for, started_ahead
+from kops.operations.state.own_code.start import ProgramRun, folder_for, jobs_of, started_ahead
 from kops.operations.state.own_code.tasks import Layout, ProgramTasks
 from kops.operations.state.rules.program import keys_text
 
@@ -152,11 +152,12 @@ def check_by_program(
         services.progress.step(f"running {counted(len(plan.needed), 'sub-topology')} over their input of {partitions} partitions")
         with folder_for(engine, run_by) as folder, engine.reading(*inputs.values()):
             run, found = plan.run(run_by, folder), dict[str, "Check"]()
-            for topic, old in layout.relaid.items():
-                pieces = [piece for number in sorted(inputs[topic].ranges) if (piece := piece_of(inputs[topic], number))]
-                relay(batches, run, pieces, old, partitions)
-            for step in plan.steps:
-                found |= check_subtopology(batches, run, [_with_staged(task, staged) for task in plan.tasks(step)])
+            with jobs_of(engine, run_by, batches, run) as jobs:
+                for topic, old in layout.relaid.items():
+                    pieces = [piece for number in sorted(inputs[topic].ranges) if (piece := piece_of(inputs[topic], number))]
+                    relay(jobs, pieces, old, partitions)
+                for step in plan.steps:
+                    found |= check_subtopology(jobs, [_with_staged(task, staged) for task in plan.tasks(step)])
     warnings, notes = judged(capture, found, layout, cut, partitions)
     return warnings, [size.text(max((check.heap for check in found.values()), default=0)), *notes]
 

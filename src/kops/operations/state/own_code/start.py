@@ -9,15 +9,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kops.core.errors import Refused
 from kops.core.streams.capture import Capture
+from kops.gateways.machine.jdk import parse_version
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart, launched
 from kops.gateways.machine.program_ahead import ProgramPool
 from kops.gateways.machine.program_registries import Registries
-from kops.operations.engine.spark import Engine, spark_folder
+from kops.gateways.machine.program_travel import pack
+from kops.operations.engine.spark import Engine, chosen_master, spark_folder, start_engine
+from kops.operations.services import Services
 from kops.operations.state.from_snapshot import BaseSnapshot
 from kops.operations.state.own_code.memory import Memory
 from kops.operations.state.own_code.stores import launch_settings
+
+if TYPE_CHECKING:
+    from kops.spark.programs.jobs import Jobs
+    from kops.spark.programs.models import Run
+    from kops.spark.reading.batch_source import BatchSource
 
 _CONSTRUCTION_SECONDS = 120.0
 """How long a program may take to construct KafkaStreams."""
@@ -87,6 +97,42 @@ def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def engine_for(services: Services, program: ProgramRun, master: str | None) -> Engine:
+    """Begin to start Spark, where it can run a program.
+
+    :raises Refused: where it cannot
+    """
+    chosen = chosen_master(services, master)
+    if not chosen.startswith("local"):
+        hint = "leave out --master and --remote: it then runs on this machine"
+        if chosen.startswith("sc://"):
+            raise Refused(f"Spark Connect ({chosen}) does not take a program to its workers: a cluster with a master does", hint=hint)
+        if program.alone:
+            raise Refused(f"--no-network is only for a program that runs on this machine, and Spark is at {chosen}", hint=hint)
+    return start_engine(services, master)
+
+
+@contextmanager
+def jobs_of(engine: Engine, program: ProgramRun, batches: BatchSource, run: Run) -> Iterator[Jobs]:
+    """Give what runs a program's tasks; where they run on other machines, Spark takes the program there."""
+    from kops.spark.programs.cluster_jobs import ClusterJobs
+    from kops.spark.programs.jobs import Jobs
+
+    if engine.is_local:
+        jobs = Jobs(batches, run)
+    else:
+        capture, archive = program.capture, Path(run.folder, f"{run.folder.name}.zip")
+        paths, version = [entry.path for entry in capture.class_path], capture.java_version
+        java = parse_version(f'version "{version}"') if version else None
+        packed = pack(capture.command, program.directory, paths, archive, java=java, environment=os.environ)
+        engine.session.addArtifacts(packed.archive, archive=True)
+        jobs = ClusterJobs(batches, replace(run, packed=packed))
+    try:
+        yield jobs
+    finally:
+        jobs.close()
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from kops.operations.state.own_code.start import ProgramRun, program_start
 from kops.operations.state.snapshot_topics import beyond_committed
 
 if TYPE_CHECKING:
+    from kops.spark.programs.jobs import Jobs
     from kops.spark.programs.models import Key, ProgramTask, Run, StoreTask
     from kops.spark.reading.batch_source import Piece
     from kops.spark.reading.ranges import TopicRange
@@ -101,14 +102,12 @@ class ProgramTasks:
         none_waits = program.nothing_waits or any(found.held for found in facts)  # a snapshot is only taken when nothing waits
         self._waiting = {} if none_waits else self._read_waiting()
 
-    def keep_archived(self, engine: Engine, run: Run) -> None:
+    def keep_archived(self, engine: Engine, jobs: Jobs) -> None:
         """Put what archives have of the input where tasks find it; they read the rest from its topics."""
-        from kops.spark.programs.jobs import keep_archived
-
         kept: dict[TopicPartition, int] = {}
         for wanted in {each.topic: each for number in self.needed for each in self.inputs(number)}.values():
             if wanted.topic in engine.archives:
-                ends = keep_archived(engine.session, run, engine.archives[wanted.topic], wanted)
+                ends = jobs.keep_archived(engine.archives[wanted.topic], wanted)
                 kept |= {TopicPartition(wanted.topic, number): end for number, end in ends.items()}
         self._archived = kept
 

@@ -24,7 +24,7 @@ from kops.operations.state.rules.windows import (
     other_keys,
     rewritten_code,
     short_retention,
-    window_warnings,
+    window_notices,
 )
 from kops.operations.state.rules.witnesses import witnesses_of
 from support.verdicts import DOUBT, OBSTACLE, REMARK, kinds, said, worst
@@ -229,7 +229,7 @@ def test_without_a_cache_an_expired_session_is_gone_for_sure():
 
 def test_what_is_told_of_windows():
     noted = {"late": 1234, "expired": 2, "hidden": 0, "boundary": 7}
-    warnings = window_warnings(MINUTES, noted)
+    warnings = window_notices(MINUTES, noted)
     assert [sentence.split(" and")[0].split(" (")[0] for sentence in warnings] == [
         "s: 1,234 records came after their window had closed,",
         "s: 2 windows have ended longer ago than the retention",
@@ -244,7 +244,7 @@ def test_what_is_sent_once_is_said():
     assert "once more" in emitted_again(closing)[0]
     suppressed = store(type="window", window={"size": "1m"}, suppress="closed-store")
     assert suppressed.window.buffer == "a-closed-store-changelog"
-    assert "a-closed-store-changelog" in window_warnings(suppressed, {})[0]
+    assert "a-closed-store-changelog" in window_notices(suppressed, {})[0]
 
 
 @pytest.mark.parametrize(

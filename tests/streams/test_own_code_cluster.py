@@ -1,0 +1,207 @@
+"""`kops state rebuild CAPTURE` where Spark is elsewhere: two workers whose Python has no kops run the program's tasks."""
+
+import json
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support import processes
+from support.captured import built_agent
+from support.isolation import FOR_SHORT_RUNS
+from support.own_apps import FIRST_MS, App, records, without_expired
+from support.own_moves import STORES, captured, made
+from support.patience import HANG_SECONDS
+from support.programs import Record
+from support.streams_apps import wait_for
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def agent():
+    return built_agent()
+
+
+@pytest.fixture
+def on_spark(cluster, home, tmp_path, python_without_kops, kops_process):
+    """Start kops with the Spark of an address."""
+
+    def start(spark, *arguments, **conf):
+        config = home / "config" / "kops" / "config.toml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        settings = {
+            "spark.driver.host": "127.0.0.1",
+            "spark.executor.memory": "600m",
+            "spark.executor.extraJavaOptions": FOR_SHORT_RUNS,
+            "spark.sql.shuffle.partitions": "3",
+            "spark.pyspark.python": str(python_without_kops),
+            **conf,
+        }
+        config.write_text(
+            f'[contexts.here]\nbootstrap_servers = ["{cluster.servers}"]\n'
+            f'[contexts.here.spark]\nmaster = "{spark}"\nstaging_directory = "{tmp_path / "staging"}"\n'
+            "[contexts.here.spark.conf]\n" + "".join(f"{json.dumps(key)} = {json.dumps(value)}\n" for key, value in settings.items())
+        )
+        return kops_process(*arguments, "-c", "here", "-o", "json")
+
+    return start
+
+
+@pytest.fixture
+def on_cluster(on_spark, spark_cluster):
+    """Start kops with the Spark of two workers."""
+    return partial(on_spark, spark_cluster)
+
+
+def ended(process):
+    """Return the exit code, the output and the messages of kops."""
+    out, err = process.communicate(timeout=HANG_SECONDS)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def app(cluster, prefix, tmp_path, run_kops, request):
+    """Run an application over its input to the end, and capture it; return it, and the capture."""
+
+    def run(name, inputs, outputs=(), also=(), **more):
+        made = App(cluster, name, prefix, tmp_path / "app", inputs=list(inputs), **more)
+        topics = {made.topic(each): count for each, count in {**inputs, **dict(outputs)}.items()}
+        request.addfinalizer(lambda: cluster.delete_all(cluster.topics().keys() & topics.keys()))
+        cluster.create_all(topics)
+        for seed, each in enumerate(inputs):
+            if each == "asked":
+                made.run()  # what is asked finds the joined table
+            cluster.produce(made.topic(each), [*records(100, seed=seed, keys=20), *also])
+        made.run()
+        capture = tmp_path / "capture.json"
+        run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
+        return made, capture
+
+    return run
+
+
+def test_two_workers_run_a_program_with_windows_and_a_repartition(app, on_cluster, cluster, run_kops):
+    made, capture = app("texts", {"in": 3}, outputs={"out": 3})
+    stores = ("texts", "windows", "letters")
+    before = {store: made.view(store) for store in stores}
+    here = run_kops("state", "verify", capture, "-B", cluster.servers, "-o", "json").json
+    code, out, err = ended(on_cluster("state", "verify", capture))
+    assert (code, json.loads(out)) == (0, here), err
+    for store in stores:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    code, out, err = ended(on_cluster("state", "rebuild", capture, "--yes"))
+    assert code == 0, err
+    assert json.loads(out)["status"] == "done"
+    after = {store: made.view(store) for store in stores}
+    before["windows"] = without_expired(before["windows"])
+    assert after == before
+    done = run_kops("state", "verify", capture, "-B", cluster.servers, "-o", "json")
+    assert {row["store"]: row["status"] for row in done.json} == dict.fromkeys(stores, "equal")
+
+
+def test_two_workers_run_foreign_key_joins(app, on_cluster, cluster, run_kops):
+    made, capture = app("rows", {"orders": 2, "customers": 2, "regions": 2, "asked": 2}, main="InARow")
+    names = ("orders-store", "customers-store", "regions-store", "with-customers", "with-regions", "with-both")
+    before = {store: made.view(store) for store in names}
+    for store in names:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    chosen = [word for name in names for word in ("--store", name)]
+    code, _, err = ended(on_cluster("state", "rebuild", capture, *chosen, "--yes", "--accept-inexact"))
+    assert code == 0, err
+    after = {store: made.view(store) for store in names}
+    assert {store: {key: entry.value for key, entry in view.items()} for store, view in after.items()} == {
+        store: {key: entry.value for key, entry in view.items()} for store, view in before.items()
+    }
+    done = run_kops("state", "verify", capture, *chosen, "-B", cluster.servers, "-o", "json")
+    assert {row["store"]: row["status"] for row in done.json} == dict.fromkeys(names, "equal")
+
+
+def test_a_worker_without_the_right_java_or_one_that_is_lost(app, on_cluster, cluster, tmp_path):
+    waits = tmp_path / "waits"
+    waiting = Record(b"key-1", b"!wait:%s" % str(waits).encode(), FIRST_MS + 200_000)
+    made, capture = app("texts", {"in": 2}, outputs={"out": 2}, also=[waiting])
+    before = made.view("texts")
+    cluster.empty(made.topic("texts-changelog"))
+    rebuild = ("state", "rebuild", "--store", "texts", "--yes")
+
+    code, out, err = ended(on_cluster(*rebuild, capture, **{"spark.executorEnv.JAVA_HOME": "/nowhere"}))
+    assert (code, json.loads(out)["errors"][0]["code"]) == (2, "missing_requirement"), err
+    assert "cannot start the program: JAVA_HOME is /nowhere, but there is no bin/java in it" in out
+
+    newer = tmp_path / "newer.json"
+    body = json.loads(capture.read_text())
+    newer.write_text(json.dumps({**body, "java": {**body["java"], "version": "99.0.1"}}))
+    code, out, err = ended(on_cluster(*rebuild, newer))
+    assert (code, json.loads(out)["errors"][0]["code"]) == (5, "refused"), err
+    assert "and the program was captured with Java 99" in out
+
+    waits.touch()
+    process = on_cluster(*rebuild, capture)
+    wait_for("a task to wait", lambda: waits.read_text().isdigit() or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    program = int(waits.read_text())
+    os.kill(executor_of(program), signal.SIGKILL)
+    wait_for("its program to end", lambda: not Path(f"/proc/{program}").exists())
+    waits.unlink()
+    code, _, err = ended(process)
+    assert code == 0, err
+    assert made.view("texts") == before
+    assert len(cluster.read(made.topic("texts-changelog"))) == len(before)
+
+
+def executor_of(program):
+    """Return the process of Spark in whose task a program runs."""
+    executors = processes.named(processes.descendants({os.getpid()}), "CoarseGrainedExecutorBackend")
+    return next(executor for executor in executors if program in processes.descendants({executor}))
+
+
+def test_a_spark_connect_server_runs_a_program(app, on_spark, connect_server, cluster):
+    made, capture = app("texts", {"in": 2}, outputs={"out": 2})
+    stores = ("texts", "windows", "letters")
+    before = {store: made.view(store) for store in stores}
+    for store in stores:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    code, _, err = ended(on_spark(connect_server, "state", "rebuild", capture, "--yes"))
+    assert code == 0, err
+    before["windows"] = without_expired(before["windows"])
+    assert {store: made.view(store) for store in stores} == before
+
+
+def test_two_workers_start_from_archives_and_snapshots(app, on_cluster, cluster, run_kops, tmp_path):
+    made, capture = app("texts", {"in": 2}, outputs={"out": 2})
+    topic, stores, servers = made.topic("in"), ("texts", "letters"), ("-B", cluster.servers)
+    chosen = [word for store in stores for word in ("--store", store)]
+    ends = {number: high for number, (_, high) in cluster.ends(topic).items()}
+    run_kops("replay", "archive", topic, "--to", tmp_path / "archive", *servers).ok()
+    run_kops("state", "snapshot", made.application, "--to", tmp_path / "kept", *servers).ok()
+    before = {store: made.view(store) for store in stores}
+    cluster.trim(topic, {0: ends[0], 1: ends[1] // 2})
+    for store in stores:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    archive = ("--from-archive", tmp_path / "archive", "--accept-inexact")
+    code, _, err = ended(on_cluster("state", "rebuild", capture, *chosen, *archive, "--yes"))
+    assert code == 0, err
+    assert {store: made.view(store) for store in stores} == before
+
+    cluster.produce(topic, records(200, keys=20)[100:])
+    made.run()
+    before = {store: made.view(store) for store in stores}
+    cluster.trim(topic, ends)
+    for store in stores:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    snapshot = ("--from-snapshot", tmp_path / "kept", "--accept-inexact")
+    code, _, err = ended(on_cluster("state", "rebuild", capture, *chosen, *snapshot, "--yes"))
+    assert code == 0, err
+    assert {store: made.view(store) for store in stores} == before
+
+
+def test_two_workers_judge_a_move_to_another_number_of_partitions(on_cluster, cluster, prefix, tmp_path, run_kops):
+    app = made(cluster, prefix, tmp_path, count=100)
+    move = ("--partitions", 5, "--grow-inputs", "--dry-run")
+    code, _, err = ended(on_cluster("state", "repartition", captured(run_kops, app), *move))
+    assert code == 0, err
+    for store in STORES:
+        assert f"{store}: of {len(app.view(store))} of {len(app.view(store))} keys the program computes the same" in err, err
