@@ -36,7 +36,9 @@ _KAFKA = {
     "org/apache/kafka/kafka-streams/2.8.2/kafka-streams-2.8.2.jar": "ca8c6331e4e6861c87cf72ada1f18a238699574adb35710bc61025edfacd91d7",
 }
 _MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
-_MANIFEST = "Manifest-Version: 1.0\r\nPremain-Class: kops.agent.Agent\r\nBoot-Class-Path: kops-agent.jar\r\n\r\n"
+_MANIFEST = (
+    "Manifest-Version: 1.0\r\nPremain-Class: kops.agent.Agent\r\nBoot-Class-Path: kops-agent.jar\r\nCan-Retransform-Classes: true\r\n\r\n"
+)
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _NOTICE = """This jar contains ASM 9.8 (https://asm.ow2.io), below private/org/objectweb/asm:
 

@@ -448,6 +448,7 @@ final class TaskRun {
         facts.put("calls", Calls.seen());
         facts.put("initial_calls", Calls.initial());
         facts.put("kept", String.join("\n", kept));
+        facts.put("surroundings", Surroundings.read());
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
         facts.put("skipped", Long.toString(Math.max(0, skipped() - limits.count()))); // the library counts these too
         limits.refused().forEach((topic, count) -> facts.put("refused." + topic, Long.toString(count)));

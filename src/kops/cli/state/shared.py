@@ -120,7 +120,14 @@ def chosen_stores(
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, program_run(session, capture, no_network=no_network)
+    return state_file, _noted(session, program_run(session, capture, no_network=no_network))
+
+
+def _noted(session: Session, program: ProgramRun) -> ProgramRun:
+    """Say where a program has other surroundings than when it was captured, before anything is started."""
+    for each in program.differences:
+        session.note(f"note: {each.text}")
+    return program
 
 
 def movable_stores(
@@ -144,7 +151,7 @@ def movable_stores(
     state_file, unfit = program_state_file(capture, source.path, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
-    return state_file, program_run(session, capture, no_network=no_network)
+    return state_file, _noted(session, program_run(session, capture, no_network=no_network))
 
 
 def exit_code(status: str) -> int:

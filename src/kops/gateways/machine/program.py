@@ -7,6 +7,7 @@ scripts that start it, goes elsewhere.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -31,6 +32,7 @@ from kops.gateways.machine.agent import (
     quoted,
     read_note,
     require_runner,
+    shell_environment,
     start_under_agent,
     with_settings,
 )
@@ -40,6 +42,7 @@ from kops.gateways.machine.program_registries import Registries, RegistryProxies
 
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
 _NAMED = 5
+_ENVIRONMENT = "environment.json"
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
 _LIBRARY = "org.apache.kafka."
 _UNLIKE = (
@@ -76,6 +79,7 @@ class ProgramStart:
     :param alone: words before the command with which it has no network; none: it has that of this machine
     :param heap: the most that the heap of its JVM can be, in bytes, unless the command or its variables say so; 0: as much as Java thinks
     :param registries: that it asks through kops
+    :param options: of its JVM, which count more than those of its variables
     """
 
     command: tuple[str, ...]
@@ -89,6 +93,7 @@ class ProgramStart:
     alone: tuple[str, ...] = ()
     heap: int = 0
     registries: Registries = field(default_factory=Registries)
+    options: tuple[str, ...] = ()
 
 
 class Program:
@@ -97,10 +102,11 @@ class Program:
     :raises KopsError: when it does not get as far, or its class path is another than the captured one
     """
 
-    def __init__(self, start: ProgramStart, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, start: ProgramStart) -> None:
         self.start = start
         self._connection: Connection | None = None
         self._process: subprocess.Popen[bytes] | TakenProcess
+        environment = _kept_environment(start.folder)
         ahead = None if start.alone else claimed(start.folder)
         self._folder = ahead or Path(tempfile.mkdtemp(dir=start.folder))
         token = secrets.token_hex(16)
@@ -209,6 +215,18 @@ class Program:
         return OperationFailed(f"{self._text} {ended_text(self._process.returncode or 0)} while kops ran its tasks{printed}")
 
 
+def keep_environment(folder: str, environment: Mapping[str, str]) -> None:
+    """Keep the environment of a run's programs in its private folder: Spark and Python give their workers another one."""
+    file = Path(folder) / _ENVIRONMENT
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(dict(environment)), encoding="utf-8")
+
+
+def _kept_environment(folder: str) -> dict[str, str]:
+    file = Path(folder) / _ENVIRONMENT
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else shell_environment()
+
+
 def launched(
     start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str], proxies: RegistryProxies | None = None
 ) -> subprocess.Popen[bytes]:
@@ -229,8 +247,8 @@ def launched(
     words = [*start.alone, *(proxies.words if proxies else ()), *with_settings(start.command, start.properties, folder)]
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
     options += map(quoted, proxies.java_options if proxies else ())
-    if options:  # in front of the user's own, of which the last one counts
-        environment = {**environment, "JAVA_TOOL_OPTIONS": f"{' '.join(options)} {environment.get('JAVA_TOOL_OPTIONS', '')}"}
+    options += [environment.get("JAVA_TOOL_OPTIONS", ""), *map(quoted, start.options)]  # of which the last one counts
+    environment = {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, options))}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
     fds = proxies.fds if proxies else ()
     return start_under_agent(words, folder, settings, environment=environment, directory=start.directory, fds=fds)

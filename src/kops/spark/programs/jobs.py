@@ -69,6 +69,7 @@ class Ran:
     :param thrown: what it threw in another order than by time
     :param heap: the most that the heap of one of its JVMs could be, in bytes
     :param refused: how many records for each topic its producer refused as too large, and its handler of that passed over
+    :param surroundings: what its JVMs said of theirs, as JSON
     """
 
     stores: Mapping[str, StoreCounts]
@@ -84,6 +85,7 @@ class Ran:
     thrown: str | None = None
     heap: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
+    surroundings: tuple[str, ...] = ()
 
 
 def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]) -> Ran:
@@ -114,6 +116,7 @@ def run_subtopology(batches: BatchSource, run: Run, tasks: Sequence[ProgramTask]
         orders=min(len(task.orders) for task in tasks),
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
         heap=max(facts["heap"] for _, facts in found),
+        surroundings=tuple(dict.fromkeys(facts["surroundings"] for _, facts in found if facts["surroundings"])),
         refused=dict(sum((Counter(facts["refused"]) for _, facts in found), Counter[str]())),
     )
 

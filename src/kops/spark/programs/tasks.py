@@ -153,4 +153,5 @@ def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
     on_disk = facts.get("on_disk", "").split(",")
     seen = {name: facts.get(name, "").splitlines() for name in _SEEN}
     refused = {name.removeprefix(_REFUSED): int(count) for name, count in facts.items() if name.startswith(_REFUSED)}
-    return {"task": task.name, **counts, **seen, "without_key": without_key, "on_disk": on_disk, "refused": refused}
+    more = {"surroundings": facts.get("surroundings", "")}
+    return {"task": task.name, **counts, **seen, **more, "without_key": without_key, "on_disk": on_disk, "refused": refused}

@@ -69,6 +69,11 @@ public final class Hook {
         }
     }
 
+    /** Called by the runner after a task: charset, locale and zone of the JVM, and what was read until then, as JSON. */
+    public static String surroundings() {
+        return Json.text(Surroundings.now());
+    }
+
     /** Called by the runner before a task, which this thread runs. */
     public static void watch(final Thread thread) {
         SEEN.clear();

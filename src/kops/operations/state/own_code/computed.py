@@ -26,6 +26,7 @@ from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.own_code.exactness import of_runs
 from kops.operations.state.own_code.memory import memory_for
 from kops.operations.state.own_code.start import ProgramRun, folder_for
+from kops.operations.state.own_code.surroundings import of_surroundings
 from kops.operations.state.own_code.tasks import ProgramTasks
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def compute_by_program(
         run = plan.run(program, folder)
         plan.keep_archived(engine, run)
         ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
-        partitions, more = plan.partitions, _of_no_network(program, ran)
+        partitions, more = plan.partitions, (*_of_no_network(program, ran), *of_surroundings(program, ran))
         stores = {store.name: store for store in program.capture.stores}
         return [
             _judged(

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kops.core.streams.capture import Capture
-from kops.gateways.machine.program import ProgramStart, launched
+from kops.core.streams.surroundings import Difference
+from kops.gateways.machine.agent import shell_environment
+from kops.gateways.machine.program import ProgramStart, keep_environment, launched
 from kops.gateways.machine.program_ahead import ProgramPool
 from kops.gateways.machine.program_registries import Registries
 from kops.operations.engine.spark import Engine, spark_folder
@@ -35,6 +37,7 @@ class ProgramRun:
     :param folder: of the run, where it was started ahead
     :param memory: what its tasks may take; None: it is not looked at yet
     :param registries: that it asks through kops
+    :param differences: between the surroundings of its capture and those here
     """
 
     capture: Capture
@@ -45,6 +48,7 @@ class ProgramRun:
     folder: str | None = None
     memory: Memory | None = None
     registries: Registries = field(default_factory=Registries)
+    differences: tuple[Difference, ...] = ()
 
     @property
     def directory(self) -> str:
@@ -71,6 +75,7 @@ def program_start(program: ProgramRun, folder: str) -> ProgramStart:
         alone=program.alone,
         heap=program.memory.heap if program.memory else 0,
         registries=program.registries,
+        options=program.capture.surroundings.flags,
     )
 
 
@@ -82,6 +87,7 @@ def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
         return
     folder = tempfile.mkdtemp(prefix="program-", dir=spark_folder(engine.services))
     try:
+        keep_environment(folder, shell_environment())
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -96,7 +102,7 @@ def started_ahead(engine: Engine, program: ProgramRun | None) -> Iterator[Progra
         return
     with folder_for(engine, program) as folder:
         start = program_start(program, folder)
-        ahead = ProgramPool(folder, count, lambda own, more: launched(start, os.environ, own, more))
+        ahead = ProgramPool(folder, count, lambda own, more: launched(start, shell_environment(), own, more))
         try:
             yield replace(program, folder=folder)
         finally:
