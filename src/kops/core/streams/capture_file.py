@@ -72,6 +72,7 @@ def _surroundings(found: _At) -> Surroundings:
     return Surroundings(
         charset=found.get("charset", str),
         zone=found.get("zone", str),
+        java=found.get("java", str),
         locale=found.get("locale", dict),
         options=found.texts("options"),
         variables=found.get("variables", dict),

@@ -16,16 +16,37 @@ from typing import Any
 
 from kops.core.secret_shapes import is_secret_name
 
-VARIABLE, PROPERTY, FILE, OPTION = "variable", "property", "file", "option"
-CHARSET, ZONE, LOCALE = "charset", "zone", "locale"
+VARIABLE, PROPERTY, FILE, HOST, OPTION = "variable", "property", "file", "host", "option"
+CHARSET, ZONE, LOCALE, JAVA = "charset", "zone", "locale", "java"
 MISSING, NEW, DIFFERS, UNKNOWN = "missing", "new", "differs", "unknown"
-"""``UNKNOWN``: what a file held when the program was captured, which it first read while it was run."""
+"""``UNKNOWN``: what a file held when the program was captured, which it did not read then."""
 UNREADABLE = "unreadable"
+_THEN = "when the program was captured"
+_ELSEWHERE = "or capture the program where the application runs"
+_SAID = {
+    VARIABLE: {
+        MISSING: (f"was set {_THEN}", f": set it, {_ELSEWHERE}"),
+        NEW: (f"was not set {_THEN}", f": unset it, {_ELSEWHERE}"),
+        DIFFERS: (f"had another value {_THEN}", f": set that, {_ELSEWHERE}"),
+    },
+    FILE: {
+        MISSING: (f"is gone, and was there {_THEN}", f": put it there, {_ELSEWHERE}"),
+        NEW: (f"is there, and was not {_THEN}", f": move it away, {_ELSEWHERE}"),
+        DIFFERS: (f"is not what it was {_THEN}", f": put that there, {_ELSEWHERE}"),
+        UNKNOWN: (f"was not read {_THEN}", ", and what it held then is not known"),
+    },
+    HOST: {
+        DIFFERS: (f"was another one {_THEN}", ": capture the program where the application runs"),
+        UNKNOWN: (f"was not read {_THEN}", ", and which it was then is not known"),
+    },
+}
+"""What differs: of a variable, property or option, of a file, of a host; and what to do."""
 SET_BY_KOPS = ("JAVA_TOOL_OPTIONS", "SERVER_PORT", "MANAGEMENT_SERVER_PORT", "ROCKSDB_SHAREDLIB_DIR")
 """Variables that kops gives a program values of its own for."""
 
 _OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 """Variables with options of the JVM: the last one that sets a property counts."""
+_NAMES = {CHARSET: "charset", ZONE: "time zone", LOCALE: "locale", JAVA: "Java"}
 _COPY, _SET, _DIGITS = "copy", "set", 4
 _OF_SESSION = re.compile(
     r"_|SHLVL|PWD|OLDPWD|TERM|COLORTERM|COLUMNS|LINES|WINDOWID|STY|TMUX(_PANE)?|SSH_\w+|XDG_\w+|INVOCATION_ID|JOURNAL_STREAM"
@@ -35,6 +56,8 @@ _COMPARED_OTHERWISE = re.compile(
     r"user\.(language|script|country|variant)(\.display|\.format)?|user\.timezone|file\.encoding|java\.class\.path|jdk\.module\.path"
     r"|sun\.java\.command|kops\..*"
 )
+_OF_JVM = re.compile(r"(java|jdk|sun|os|awt|native|stdin|stdout|stderr|file|path|line)\..*")
+"""Properties by which the JVM describes itself and its machine; what counts of that is ``JAVA``."""
 _DEFINED = re.compile(r"-D([^=]+)(?:=(.*))?", re.DOTALL)
 _OF_MACHINE = ("-D", "-X", "-javaagent:", "-agent")
 """Options that are seen otherwise, or that change how fast a program is, and not what it computes."""
@@ -42,7 +65,7 @@ _OF_MACHINE = ("-D", "-X", "-javaagent:", "-agent")
 
 @dataclass(frozen=True)
 class Read:
-    """A variable, property or file that a program has read.
+    """A variable, property, file or name of the host that a program has read.
 
     :param digest: of its value; None: it was not set, or not there
     :param by: the class that read it
@@ -60,6 +83,7 @@ class Read:
 class Surroundings:
     """Those in which a program was captured.
 
+    :param java: its feature release, such as 17
     :param locale: system properties by which the JVM has its locale
     :param options: of the JVM, wherever they came from
     :param variables: digests by name
@@ -69,6 +93,7 @@ class Surroundings:
 
     charset: str
     zone: str
+    java: str
     locale: Mapping[str, str]
     options: tuple[str, ...]
     variables: Mapping[str, str]
@@ -88,7 +113,7 @@ class Difference:
 
     :param kind: ``VARIABLE``, ``ZONE`` and so on
     :param change: ``MISSING`` and so on
-    :param name: of the variable, property or file; of a charset, zone or locale what it was, and is
+    :param name: of the variable, property or file; of a charset, zone, locale or Java what it was, and is
     :param by: the class that reads it; empty where that is the JVM
     """
 
@@ -104,25 +129,12 @@ class Difference:
     @property
     def text(self) -> str:
         """One line: what differs, and what to do."""
-        what = {PROPERTY: f"the system property {self.name}", OPTION: f"the JVM's option {self.name}"}.get(self.kind, self.name)
+        if self.kind in _NAMES:
+            return f"the {_NAMES[self.kind]} of the program's JVM was {self.name}: start it as it was captured"
+        of_kind = {PROPERTY: "the system property ", OPTION: "the JVM's option ", HOST: "the name of the host"}.get(self.kind, "")
         who = f" ({self.by} reads it)" if self.by else ""
-        elsewhere = "or capture the program where the application runs"
-        if self.kind == FILE:
-            said = {
-                MISSING: f"is gone, and was there when the program was captured{who}: put it there, {elsewhere}",
-                NEW: f"is there, and was not when the program was captured{who}: move it away, {elsewhere}",
-                DIFFERS: f"is not what it was when the program was captured{who}: put that there, {elsewhere}",
-                UNKNOWN: f"is read while records are processed{who}, and what it held then is not known",
-            }
-        elif self.kind in (CHARSET, ZONE, LOCALE):
-            return f"the {self.kind} of the program's JVM was {self.name}: start it as it was captured"
-        else:
-            said = {
-                MISSING: f"was set when the program was captured{who}: set it, {elsewhere}",
-                NEW: f"was not set when the program was captured{who}: unset it, {elsewhere}",
-                DIFFERS: f"had another value when the program was captured{who}: set that, {elsewhere}",
-            }
-        return f"{what} {said[self.change]}"
+        said, what_to_do = _SAID.get(self.kind, _SAID[VARIABLE])[self.change]
+        return f"{of_kind}{self.name} {said}{who}{what_to_do}"
 
 
 def digest_of(application: str, kind: str, name: str, value: str | bytes) -> str:
@@ -139,12 +151,15 @@ def before_start(
     then: Surroundings,
     command: Sequence[str],
     environment: Mapping[str, str],
+    *,
+    host: str,
     digest_of_file: Callable[[str], str | None],
 ) -> list[Difference]:
     """Return what differs before the program is started again: what it read while it was built.
 
     :param command: with which its JVM is started, then and now
     :param environment: of the JVM now
+    :param host: name of this machine
     :param digest_of_file: gives the digest of a file as it is now; None: there is none
     """
     options = [word for name in _OPTIONS for word in _words(environment.get(name, ""))]
@@ -157,7 +172,7 @@ def before_start(
         else:
             if read.kind == PROPERTY and (read.name in in_command or read.name in provided):  # it is the same, or only the JVM will say
                 continue
-            value = (environment if read.kind == VARIABLE else now).get(read.name)
+            value = host if read.kind == HOST else (environment if read.kind == VARIABLE else now).get(read.name)
             if value is not None and not value.isascii():  # as what the JVM reads it depends on its locale
                 continue
             digest = None if value is None else digest_of(application, read.kind, read.name, value)
@@ -175,21 +190,26 @@ def while_it_ran(then: Surroundings, notes: Sequence[str]) -> list[Difference]:
 
 
 def _of_notes(then: Surroundings, notes: Sequence[str]) -> Iterator[Difference]:
-    files = {read.name: read.digest for read in then.read if read.kind == FILE}
+    known = {(read.kind, read.name): read.digest for read in then.read if read.kind in (FILE, HOST)}
+    given = _defined(then.options)
     for note in notes:
         now: dict[str, Any] = json.loads(note)
         for kind, before, after in (
             (CHARSET, then.charset, now[CHARSET]),
             (ZONE, then.zone, now[ZONE]),
+            (JAVA, then.java, now[JAVA]),
             (LOCALE, _locale_text(then.locale), _locale_text(now[LOCALE])),
         ):
             if before != after:
                 yield Difference(kind, DIFFERS, f"{before}, and is {after}")
         for each in now["read"]:
             read = Read(**each)
-            if read.kind == FILE:
-                unknown = Difference(FILE, UNKNOWN, read.name, read.by)
-                difference = _difference(read, files[read.name], read.digest) if read.name in files else unknown
+            key = read.kind, read.name
+            if read.kind in (FILE, HOST):
+                unknown = Difference(read.kind, UNKNOWN, read.name, read.by)
+                difference = _difference(read, known[key], read.digest) if key in known else unknown
+            elif read.kind == PROPERTY and read.how != _COPY and read.name not in given and _OF_JVM.fullmatch(read.name):
+                continue
             else:
                 known_values = then.variables if read.kind == VARIABLE else then.properties
                 difference = _difference(read, known_values.get(read.name), read.digest)

@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from kops.core.streams.surroundings import FILE, PROPERTY, VARIABLE, Difference, Read, Surroundings, before_start, digest_of, while_it_ran
+from kops.core.streams.surroundings import (
+    FILE,
+    HOST,
+    PROPERTY,
+    VARIABLE,
+    Difference,
+    Read,
+    Surroundings,
+    before_start,
+    digest_of,
+    while_it_ran,
+)
 
 APP = "orders"
 LOCALE = {"user.language": "en", "user.country": "", "user.script": "", "user.variant": ""}
@@ -22,17 +33,18 @@ def read(kind, name, value, how="name"):
 def captured(*reads, options=(), properties=()):
     values = {name: of(PROPERTY, name, value) for name, value in dict(properties).items()}
     variables = {each.name: each.digest for each in reads if each.kind == VARIABLE and each.digest}
-    return Surroundings("US-ASCII", "Europe/Berlin", LOCALE, tuple(options), variables, values, reads)
+    return Surroundings("US-ASCII", "Europe/Berlin", "17", LOCALE, tuple(options), variables, values, reads)
 
 
 def now(then, *reads, **other):
-    facts = {"charset": then.charset, "zone": then.zone, "locale": {**then.locale}, **other}
+    facts = {"charset": then.charset, "zone": then.zone, "java": then.java, "locale": {**then.locale}, **other}
     return json.dumps({**facts, "read": [vars(each) for each in reads]})
 
 
-def found(then, environment, command=("java", "App"), files=()):
+def found(then, environment, command=("java", "App"), files=(), host="one"):
     there = dict(files)
-    return [(each.code, each.name) for each in before_start(APP, then, command, environment, lambda path: of(FILE, path, there.get(path)))]
+    differences = before_start(APP, then, command, environment, host=host, digest_of_file=lambda path: of(FILE, path, there.get(path)))
+    return [(each.code, each.name) for each in differences]
 
 
 @pytest.mark.parametrize(
@@ -109,12 +121,27 @@ def test_what_is_read_while_records_are_processed_is_compared_with_all_that_was_
     assert while_it_ran(then, [now(then, read(VARIABLE, "LATE", "5"), read(PROPERTY, "min", "5"))]) == []
 
 
+def test_the_name_of_the_host_is_compared_where_it_was_read():
+    then = captured(read(HOST, "", "one"))
+    assert (found(then, {}), found(then, {}, host="other")) == ([], [("host-differs", "")])
+    assert while_it_ran(then, [now(then, read(HOST, "", "other"))])[0].text.startswith("the name of the host was another one")
+    assert [each.code for each in while_it_ran(captured(), [now(captured(), read(HOST, "", "one"))])] == ["host-unknown"]
+
+
+def test_what_the_jvm_says_of_itself_counts_by_its_release():
+    then = captured(properties={"java.version": "17.0.1", "user.home": "/one", "java.io.tmpdir": "/tmp"}, options=["-Djava.io.tmpdir=/tmp"])
+    reads = [read(PROPERTY, name, "other") for name in ("java.version", "user.home", "java.io.tmpdir")]
+    differing = [each.name for each in while_it_ran(then, [now(then, *reads)])]
+    assert differing == ["user.home", "java.io.tmpdir"]
+
+
 def test_charset_zone_and_locale_are_compared():
     then = captured()
-    other = now(then, charset="UTF-8", zone="UTC", locale={**LOCALE, "user.country": "US"})
+    other = now(then, charset="UTF-8", zone="UTC", java="21", locale={**LOCALE, "user.country": "US"})
     assert [each.text for each in while_it_ran(then, [other])] == [
         "the charset of the program's JVM was US-ASCII, and is UTF-8: start it as it was captured",
-        "the zone of the program's JVM was Europe/Berlin, and is UTC: start it as it was captured",
+        "the time zone of the program's JVM was Europe/Berlin, and is UTC: start it as it was captured",
+        "the Java of the program's JVM was 17, and is 21: start it as it was captured",
         "the locale of the program's JVM was language=en, and is country=US language=en: start it as it was captured",
     ]
 

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * What a program, or a library of it, asks of its surroundings by name: environment variables, system properties, files.
@@ -33,6 +34,8 @@ public final class Reads {
     /** Those that were read with all others, or that the JDK asked for while the class called it. */
     static final Map<String, String> OTHER_PROPERTIES = new ConcurrentHashMap<>();
     static final Map<String, String> FILES = new ConcurrentHashMap<>();
+    /** Who asked for the name of the host. */
+    static final AtomicReference<String> HOST = new AtomicReference<>();
     /** What the program set or wrote itself: no surroundings of it. */
     private static final Set<String> OWN_PROPERTIES = ConcurrentHashMap.newKeySet();
     private static final Set<String> OWN_FILES = ConcurrentHashMap.newKeySet();
@@ -58,6 +61,13 @@ public final class Reads {
         final String name = path == null ? "" : path.toString();
         if (writes != 0) OWN_FILES.add(name);
         else if (!OWN_FILES.contains(name)) note(name, FILES, null);
+    }
+
+    /** Called before the program asks for the name of its host. */
+    public static void host() {
+        final Map<String, String> found = new ConcurrentHashMap<>();
+        if (HOST.get() == null) note("", found, found);
+        HOST.compareAndSet(null, found.get(""));
     }
 
     static void property(final Object name) {

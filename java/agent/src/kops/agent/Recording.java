@@ -12,7 +12,7 @@ import java.util.function.UnaryOperator;
 final class Recording {
     private static final List<String> CLASSES = List.of("java.lang.ProcessEnvironment$StringEnvironment",
         "java.lang.ProcessEnvironment$StringEntry", "java.lang.ProcessEnvironment$StringKeySet", "java.io.FileInputStream",
-        "java.io.FileOutputStream", "java.io.RandomAccessFile", "sun.nio.fs.UnixChannelFactory");
+        "java.io.FileOutputStream", "java.io.RandomAccessFile", "java.net.InetAddress", "sun.nio.fs.UnixChannelFactory");
     private static volatile String failure;
 
     private Recording() {}
@@ -33,7 +33,7 @@ final class Recording {
             }
         };
         final List<Class<?>> classes = new ArrayList<>();
-        for (final String name : CLASSES) classes.add(Class.forName(name, true, null));
+        for (final String name : CLASSES) classes.add(Class.forName(name, false, null)); // what they read then, they read when the program needs them
         instrumentation.addTransformer(transformer, true);
         instrumentation.retransformClasses(classes.toArray(new Class<?>[0]));
         instrumentation.removeTransformer(transformer);

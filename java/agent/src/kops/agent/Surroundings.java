@@ -5,6 +5,8 @@ import java.io.InputStream;
 import java.lang.instrument.Instrumentation;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -95,6 +97,7 @@ final class Surroundings {
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("charset", Charset.defaultCharset().name());
         facts.put("zone", zone());
+        facts.put("java", INITIAL.get("java.specification.version"));
         final Map<String, Object> locale = new TreeMap<>();
         for (final String name : OF_LOCALE) {
             locale.put(name, INITIAL.getOrDefault(name, ""));
@@ -147,6 +150,7 @@ final class Surroundings {
             final boolean given = options().stream().anyMatch(each -> each.equals("-D" + name) || each.startsWith("-D" + name + "="));
             if (given && !Reads.PROPERTIES.containsKey(name)) found.add(entry("property", name, INITIAL.get(name), by, "copy"));
         });
+        if (Reads.HOST.get() != null) found.add(entry("host", "", hostName(), Reads.HOST.get(), "name"));
         final List<Path> classes = classPath();
         Reads.sorted(Reads.FILES).forEach((name, by) -> {
             final Path path = Paths.get(name).toAbsolutePath().normalize();
@@ -157,6 +161,14 @@ final class Surroundings {
             found.add(entry);
         });
         return found;
+    }
+
+    private static String hostName() {
+        try {
+            return InetAddress.getLocalHost().getHostName();
+        } catch (final UnknownHostException none) {
+            return null;
+        }
     }
 
     /** Where classes come from, of which digests are kept otherwise: the class path, and the JDK. */

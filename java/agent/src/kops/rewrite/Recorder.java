@@ -9,8 +9,8 @@ import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 
 /**
- * Lets classes of the JDK say what is read: the map of environment variables, below System.getenv in all its forms and ProcessBuilder; and what
- * opens files, below java.io and java.nio.file.
+ * Lets classes of the JDK say what is read: the map of environment variables, below System.getenv in all its forms and ProcessBuilder; what opens
+ * files, below java.io and java.nio.file; and the name of the host.
  */
 public final class Recorder implements UnaryOperator<byte[]> {
     private static final String READS = "kops/agent/Reads";
@@ -58,6 +58,9 @@ public final class Recorder implements UnaryOperator<byte[]> {
             case ENVIRONMENT + "StringEnvironment.values":
             case ENVIRONMENT + "StringEnvironment.containsValue":
                 call(code, "values", "()V");
+                break;
+            case "java/net/InetAddress.getLocalHost":
+                call(code, "host", "()V");
                 break;
             case "java/io/FileInputStream.open":
                 opened(code, 1, () -> code.visitInsn(Opcodes.ICONST_0));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,10 @@ def differences_here(capture: Capture) -> tuple[Difference, ...]:
         except OSError:
             return UNREADABLE
 
-    return tuple(before_start(capture.application, capture.surroundings, capture.command, shell_environment(), digest_of_file))
+    then, environment = capture.surroundings, shell_environment()
+    return tuple(
+        before_start(capture.application, then, capture.command, environment, host=socket.gethostname(), digest_of_file=digest_of_file)
+    )
 
 
 def of_surroundings(program: ProgramRun, ran: Mapping[int, Ran]) -> tuple[Exactness, ...]:
