@@ -120,7 +120,8 @@ def chosen_stores(
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, _noted(session, program_run(session, capture, no_network=no_network))
+    program = program_run(session, capture, no_network=no_network)
+    return state_file, _noted(session, program) if runs else program
 
 
 def _noted(session: Session, program: ProgramRun) -> ProgramRun:
