@@ -74,7 +74,7 @@ GOOD = (
     "name: sink\nconfig:\n  connector.class: a.B\n  topics: [a, b]\n  tasks.max: 1\n",
     '[{"name": "sink", "config": {"connector.class": "a.B", "tasks.max": 1}}]',
     '{"version": 1, "operation": "x", "summary": "s", "cluster_id": "c", "items": [{"target": "t", "action": "a"}], "arguments": {}}',
-    '{"format": "kops-capture", "version": 1, "application_id": "a", "library": {"streams": "4.3.1"}, "command": [], "nodes": []}',
+    '{"format": "kops-capture", "version": 2, "application_id": "a", "library": {"streams": "4.3.1"}, "command": [], "nodes": []}',
     "Topologies:\n   Sub-topology: 0\n    Source: KSTREAM-SOURCE-0000000000 (topics: [in])\n      --> KSTREAM-SINK-0000000001\n",
     "g,orders,0,12\ng,orders,1,13\n",
     '[{"group": "g", "topic": "orders", "partition": 0, "offset": 12}]',

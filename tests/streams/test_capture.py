@@ -165,6 +165,7 @@ def test_secrets_are_taken_out_wherever_they_are(many_file):
 def test_the_keys_of_the_file_are_pinned(many_file):
     """Other programs may read it, and kops reads those of its earlier versions."""
     opaque = ("config.given", "config.effective", "config.main_consumer", "config.producer", "log_config", "reset", "functions", "inner")
+    opaque += tuple(f"surroundings.{name}" for name in ("locale", "variables", "properties"))
     found = {re.sub(rf"((?:^|\.)(?:{'|'.join(map(re.escape, opaque))}))\..*", r"\1", key) for key in keys_of(many_file(NEWEST))}
     assert sorted(found) == PINNED["capture file"]
 

@@ -15,7 +15,7 @@ import pytest
 from kops.core.errors import MissingRequirement, OperationFailed, Refused
 from kops.core.streams.capture_file import read_capture
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import CannotBeginAfresh, Program, ProgramStart, launched
+from kops.gateways.machine.program import CannotBeginAfresh, Program, ProgramStart, keep_environment, launched
 from kops.gateways.machine.program_ahead import ProgramPool, TakenProcess
 from kops.gateways.machine.program_connection import no_network_command
 from kops.operations.state.own_code.stores import launch_settings
@@ -250,7 +250,9 @@ def test_what_a_program_throws_is_named_with_the_record(app, start, tmp_path):
 def test_a_jvm_has_the_heap_that_it_is_given(app, start, variables, tmp_path):
     made = app()
     made.words = [word for word in made.command if not word.startswith("-Xmx")]
-    program = Program(replace(start(made), heap=64 << 20), {**os.environ, **variables})
+    started = replace(start(made), heap=64 << 20)
+    keep_environment(started.folder, {**os.environ, **variables})
+    program = Program(started)
     try:
         configured(program, tmp_path)
         rows = [Row("app-in", 0, 0, 1_000_000, b"k", b"v")]

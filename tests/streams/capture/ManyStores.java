@@ -35,6 +35,7 @@ public final class ManyStores {
     private ManyStores() {}
 
     public static void main(final String[] arguments) {
+        System.getenv("MANY_STORES");
         final Properties config = new Properties();
         config.put("application.id", "many");
         config.put("bootstrap.servers", "127.0.0.1:1");

@@ -509,6 +509,7 @@ final class TaskRun {
             throw failure(problem);
         }
         countSchedules();
+        facts.put("surroundings", Surroundings.read());
         facts.put("stream_time", String.valueOf(Versions.call(task, "streamTime")));
         facts.put("skipped", Long.toString(Math.max(0, skipped() - limits.count()))); // the library counts these too
         limits.refused().forEach((topic, count) -> facts.put("refused." + topic, Long.toString(count)));

@@ -14,6 +14,7 @@ from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
+    from kops.operations.state.own_code.start import ProgramRun
     from kops.operations.state.recipe import Recipe
 
 no_network_option = click.option(
@@ -128,7 +129,16 @@ def chosen_stores(
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    return state_file, ProgramRecipe(replace(program_run(session, capture, no_network=no_network), all_disturbed=all_disturbed))
+    program = program_run(session, capture, no_network=no_network)
+    if runs:
+        _note_differences(session, program)
+    return state_file, ProgramRecipe(replace(program, all_disturbed=all_disturbed))
+
+
+def _note_differences(session: Session, program: ProgramRun) -> None:
+    """Say where a program has other surroundings than when it was captured, before anything is started."""
+    for each in program.differences:
+        session.note(f"note: {each.text}")
 
 
 def movable_stores(
@@ -153,4 +163,6 @@ def movable_stores(
     state_file, unfit = program_state_file(capture, source.path, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
-    return state_file, ProgramRecipe(program_run(session, capture, no_network=no_network))
+    program = program_run(session, capture, no_network=no_network)
+    _note_differences(session, program)
+    return state_file, ProgramRecipe(program)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kops.core.streams.surroundings import Surroundings
+
 KEY_VALUE, TIMESTAMPED_KEY_VALUE, VERSIONED = "key-value", "timestamped-key-value", "versioned"
 WINDOW, TIMESTAMPED_WINDOW, SESSION = "window", "timestamped-window", "session"
 BY_KEY = (KEY_VALUE, TIMESTAMPED_KEY_VALUE, WINDOW, TIMESTAMPED_WINDOW, SESSION)
@@ -266,6 +268,7 @@ class Capture:
     settings: Settings
     class_path: tuple[ClassPathEntry, ...]
     class_path_sha256: str
+    surroundings: Surroundings
     unknown: tuple[tuple[str, str], ...]
     folder: str | None = None
     java_version: str | None = None

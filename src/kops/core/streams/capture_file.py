@@ -23,9 +23,10 @@ from kops.core.streams.capture import (
     Subtopology,
     Windows,
 )
+from kops.core.streams.surroundings import Read, Surroundings
 
 FORMAT = "kops-capture"
-VERSION = 1
+VERSION = 2
 
 _AGAIN = "capture the program again: kops streams capture --out FILE -- COMMAND"
 _T = TypeVar("_T")
@@ -59,11 +60,34 @@ def read_capture(body: Any, path: str) -> Capture:
         ),
         class_path=tuple(ClassPathEntry(entry.get("path", str), entry.maybe("sha256", str)) for entry in class_path.each("entries")),
         class_path_sha256=class_path.get("sha256", str),
+        surroundings=_surroundings(top.at("surroundings")),
         unknown=tuple((each.get("what", str), each.get("why", str)) for each in top.each("unknown")),
         folder=top.at("java").maybe("folder", str),
         java_version=top.at("java").maybe("version", str),
         client_supplier=top.maybe("client_supplier", str),
         rocksdb_setter=top.one("rocksdb_setter", lambda at: RocksDBSetter(at.get("class", str), at.maybe_texts("mentions"))),
+    )
+
+
+def _surroundings(found: _At) -> Surroundings:
+    return Surroundings(
+        charset=found.get("charset", str),
+        zone=found.get("zone", str),
+        java=found.get("java", str),
+        locale=found.get("locale", dict),
+        options=found.texts("options"),
+        variables=found.get("variables", dict),
+        properties=found.get("properties", dict),
+        read=tuple(
+            Read(
+                kind=each.get("kind", str),
+                name=each.get("name", str),
+                digest=each.maybe("digest", str),
+                by=each.get("by", str),
+                how=each.get("how", str),
+            )
+            for each in found.each("read")
+        ),
     )
 
 

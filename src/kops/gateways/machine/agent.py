@@ -11,6 +11,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ RUNNER_JAR = AGENT_JAR.with_name("kops-runner.jar")
 LAUNCH = "kops.agent.Launch"
 """The class of the agent that calls a static method in place of a program's main."""
 
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+"""What Python sets LC_CTYPE to where the locale is that of C (PEP 538), and each child then has."""
 _NO_SERVERS = {"SERVER_PORT": "-1", "MANAGEMENT_SERVER_PORT": "-1"}
 """Variables by which Spring Boot opens no port before its KafkaStreams: the application, or another start of it, may have that."""
 _POLL_SECONDS = 0.05
@@ -109,7 +112,7 @@ def start_under_agent(
     folder: Path,
     settings: Mapping[str, str],
     *,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
     directory: str | None = None,
     fds: Sequence[int] = (),
     jar: Path | None = None,
@@ -118,6 +121,7 @@ def start_under_agent(
 
     :param folder: private; the agent and kops speak by files in it
     :param settings: of the agent, beside the rules by which it hides secrets
+    :param environment: None: that of the shell
     :param directory: where the command is run; None: in kops' own
     :param fds: that the command gets
     :param jar: the agent; None: the installed one
@@ -133,13 +137,30 @@ def start_under_agent(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=_with_agent(environment, jar, folder),
+                env=_with_agent(shell_environment() if environment is None else environment, jar, folder),
                 start_new_session=True,
                 pass_fds=fds,
             )
         except OSError as error:
             where = f" in {directory}" if directory else ""
             raise UsageProblem(f"cannot start {words[0]}{where}: {error.strerror}") from error
+
+
+def shell_environment() -> dict[str, str]:
+    """Return the environment that kops was started with: without the LC_CTYPE that Python has set (PEP 538), which a JVM would go by."""
+    found = dict(os.environ)
+    if found.get("LC_CTYPE") in _COERCED and _was_coerced():
+        del found["LC_CTYPE"]
+    return found
+
+
+def _was_coerced() -> bool:
+    """Whether Python set LC_CTYPE: the kernel keeps what a process was started with; elsewhere Python's UTF-8 mode (PEP 540) shows it."""
+    try:
+        return not any(each.startswith(b"LC_CTYPE=") for each in Path("/proc/self/environ").read_bytes().split(b"\0"))
+    except OSError:
+        locales = {os.environ.get(name) or "C" for name in ("LC_ALL", "LANG")}
+        return bool(sys.flags.utf8_mode) and "PYTHONUTF8" not in os.environ and locales <= {"C", "POSIX"}
 
 
 def with_settings(command: Sequence[str], properties: Mapping[str, str] | None, folder: Path) -> list[str]:

@@ -7,6 +7,7 @@ scripts that start it, goes elsewhere.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -31,6 +32,7 @@ from kops.gateways.machine.agent import (
     quoted,
     read_note,
     require_runner,
+    shell_environment,
     start_under_agent,
     with_settings,
 )
@@ -57,6 +59,7 @@ OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
 SHIFT_MS = ((400 * 24 + 7) * 60 + 13) * 60_000
 """By how much the clock goes before: years, months, days of the week, hours and minutes are others."""
 _NAMED = 5
+_ENVIRONMENT = "environment.json"
 _LACKING = ("java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException")
 _LIBRARY = "org.apache.kafka."
 _UNLIKE = (
@@ -96,6 +99,7 @@ class ProgramStart:
     :param surroundings: which of ``SURROUNDINGS`` are other ones; another name stands for another JVM of the same
     :param jars: the agent and the runner, where kops is not installed
     :param variables: that it gets besides those of the machine; may hold secrets: never to be shown
+    :param options: of its JVM, which count more than those of its variables
     """
 
     command: tuple[str, ...]
@@ -110,6 +114,7 @@ class ProgramStart:
     heap: int = 0
     registries: Registries = field(default_factory=Registries)
     surroundings: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     jars: tuple[str, str] | None = None
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -124,10 +129,11 @@ class Program:
     :raises KopsError: when it does not get as far, or its class path is another than the captured one
     """
 
-    def __init__(self, start: ProgramStart, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, start: ProgramStart) -> None:
         self.start = start
         self._connection: Connection | None = None
         self._process: subprocess.Popen[bytes] | TakenProcess
+        environment = _kept_environment(start.folder)
         is_ahead = not start.alone and start.surroundings in ((), OTHER_SURROUNDINGS)
         ahead = claimed(start.folder, disturbed=bool(start.surroundings)) if is_ahead else None
         self._folder = ahead or Path(tempfile.mkdtemp(dir=start.folder))
@@ -238,6 +244,18 @@ class Program:
         return OperationFailed(f"{self._text} {ended_text(self._process.returncode or 0)} while kops ran its tasks{printed}")
 
 
+def keep_environment(folder: str, environment: Mapping[str, str]) -> None:
+    """Keep the environment of a run's programs in its private folder: Spark and Python give their workers another one."""
+    file = Path(folder) / _ENVIRONMENT
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(dict(environment)), encoding="utf-8")
+
+
+def _kept_environment(folder: str) -> dict[str, str]:
+    file = Path(folder) / _ENVIRONMENT
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else shell_environment()
+
+
 def launched(
     start: ProgramStart, environment: Mapping[str, str], folder: Path, more: Mapping[str, str], proxies: RegistryProxies | None = None
 ) -> subprocess.Popen[bytes]:
@@ -261,13 +279,21 @@ def launched(
     words = [*start.alone, *(proxies.words if proxies else ()), *with_settings(start.command, start.properties, folder)]
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
     options += map(quoted, proxies.java_options if proxies else ())
-    options += [option for name in start.surroundings for option in SURROUNDINGS.get(name, ())]
-    if options:  # in front of the user's own, of which the last one counts
-        environment = {**environment, "JAVA_TOOL_OPTIONS": f"{' '.join(options)} {environment.get('JAVA_TOOL_OPTIONS', '')}"}
+    own = environment.get("JAVA_TOOL_OPTIONS", "")
+    options += [own, *map(quoted, start.options), *_other(start.surroundings, own)]  # of which the last one counts
+    environment = {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, options))}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
     fds = proxies.fds if proxies else ()
     jar = Path(start.jars[0]) if start.jars else None
     return start_under_agent(words, folder, settings, environment=environment, directory=start.directory, fds=fds, jar=jar)
+
+
+def _other(surroundings: Sequence[str], own: str) -> Iterator[str]:
+    """Yield the options of other surroundings, but for what the user's own options of the JVM set."""
+    for option in (option for name in surroundings for option in SURROUNDINGS.get(name, ())):
+        name, equals, _ = option.partition("=")
+        if not equals or f"{name}=" not in own:
+            yield option
 
 
 def too_slow(what: str, seconds: float, printed: str) -> TimedOut:

@@ -76,6 +76,7 @@ class Ran:
     :param passed_depends_on: by what those differ
     :param heap: the most that the heap of one of its JVMs could be, in bytes
     :param refused: how many records for each topic its producer refused as too large, and its handler of that passed over
+    :param surroundings: what its JVMs said of theirs, as JSON
     """
 
     stores: Mapping[str, StoreCounts]
@@ -93,6 +94,7 @@ class Ran:
     passed_depends_on: tuple[str, ...] = ()
     heap: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
+    surroundings: tuple[str, ...] = ()
 
 
 class Jobs:
@@ -181,6 +183,7 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
         thrown=next((facts["thrown"] for _, facts in found if facts["thrown"]), None),
         not_restarted=next((facts["not_restarted"] for _, facts in found if facts["not_restarted"]), None),
         heap=max(facts["heap"] for _, facts in found),
+        surroundings=tuple(dict.fromkeys(facts["surroundings"] for _, facts in found if facts["surroundings"])),
         refused=dict(sum((Counter(facts["refused"]) for _, facts in found), Counter[str]())),
     )
 

@@ -145,4 +145,5 @@ def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
     on_disk = facts.get("on_disk", "").split(",")
     refused = {name.removeprefix(_REFUSED): int(count) for name, count in facts.items() if name.startswith(_REFUSED)}
-    return {"task": task.name, **counts, "without_key": without_key, "on_disk": on_disk, "refused": refused}
+    more = {"surroundings": facts.get("surroundings", "")}
+    return {"task": task.name, **counts, "without_key": without_key, "on_disk": on_disk, "refused": refused, **more}

@@ -67,7 +67,8 @@ def test_stores_are_found_in_their_subtopologies(body):
     ("place", "value", "message"),
     [
         (("format",), "something", "c.json is not a capture of a program"),
-        (("version",), 2, "c.json was captured by a newer kops: it is of version 2, not 1"),
+        (("version",), 3, "c.json was captured by a newer kops: it is of version 3, not 2"),
+        (("version",), 1, "c.json was captured by an older kops: it is of version 1, not 2"),
         (("version",), True, "c.json: version is bool, not int"),
         (("application_id",), None, "c.json has no application_id"),
         (("stores", 0, "headers"), "yes", "c.json: stores: KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000031: headers is str, not bool"),

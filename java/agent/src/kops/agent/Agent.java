@@ -36,6 +36,7 @@ public final class Agent {
         Hook.session = session;
         MANAGEMENT.forEach(System::clearProperty); // the JVM looks at them after this
         final ClassLoader own = own();
+        Surroundings.watch(instrumentation, session, made(own, "kops.rewrite.Recorder"));
         final UnaryOperator<byte[]> rewriter = made(own, "kops.rewrite.Rewriter");
         final UnaryOperator<byte[]> silencer = made(own, "kops.rewrite.Silencer");
         instrumentation.addTransformer(new ClassFileTransformer() {

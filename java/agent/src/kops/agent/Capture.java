@@ -44,7 +44,7 @@ final class Capture {
     Map<String, Object> facts() throws Exception {
         final Map<String, Object> facts = new LinkedHashMap<>();
         facts.put("format", "kops-capture");
-        facts.put("version", 1);
+        facts.put("version", 2);
         final String application = (String) Read.call(library.config, "getString", "application.id");
         facts.put("application_id", application);
         facts.put("captured_at", Instant.now().toString());
@@ -63,6 +63,8 @@ final class Capture {
         facts.put("class_path", ClassPath.facts(
             loader -> unknown(unknown, "class_path of " + loader, "it does not say where its classes are: no digest covers them"),
             topology.getClass().getClassLoader(), Thread.currentThread().getContextClassLoader()));
+        facts.put("surroundings", Surroundings.facts(application));
+        if (Surroundings.unseen() != null) unknown(unknown, "surroundings.read", Surroundings.unseen());
         facts.put("unknown", unknown);
         return facts;
     }

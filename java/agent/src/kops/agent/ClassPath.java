@@ -31,7 +31,14 @@ import java.util.zip.ZipFile;
 
 /** What a program's classes come from, with digests by which another build is noticed. */
 final class ClassPath {
+    private static volatile Set<Path> noted = Set.of();
+
     private ClassPath() {}
+
+    /** The files and folders of which facts() has last given digests. */
+    static Set<Path> noted() {
+        return noted;
+    }
 
     /**
      * The class path of the JVM, and what the class loaders down to the program's name besides.
@@ -57,6 +64,7 @@ final class ClassPath {
                 else for (final Path path : found) add(path, paths);
             }
         }
+        noted = paths;
         final List<Map<String, Object>> entries = new ArrayList<>();
         final MessageDigest all = sha256();
         for (final Path path : paths) {
@@ -162,7 +170,7 @@ final class ClassPath {
         return hexadecimal(digest);
     }
 
-    private static MessageDigest sha256() {
+    static MessageDigest sha256() {
         try {
             return MessageDigest.getInstance("SHA-256");
         } catch (final NoSuchAlgorithmException error) {
@@ -170,7 +178,7 @@ final class ClassPath {
         }
     }
 
-    private static String hexadecimal(final MessageDigest digest) {
+    static String hexadecimal(final MessageDigest digest) {
         final StringBuilder text = new StringBuilder();
         for (final byte each : digest.digest()) text.append(String.format("%02x", each));
         return text.toString();

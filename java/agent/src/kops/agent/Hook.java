@@ -45,4 +45,9 @@ public final class Hook {
     public static long shiftedNanos(final long since) {
         return since == -1 ? since : since + shift * NANOS_OF_MILLI;
     }
+
+    /** Called by the runner after a task: charset, locale and zone of the JVM, and what was read until then, as JSON. */
+    public static String surroundings() {
+        return Json.text(Surroundings.now());
+    }
 }

@@ -93,6 +93,7 @@ final class Session {
      * the program's, and of the scripts that started it.
      */
     private void run(final Object topology, final Object config) throws Exception {
+        Surroundings.of((String) (config instanceof Map ? ((Map<?, ?>) config).get("application.id") : Read.call(config, "getString", "application.id")));
         final Class<?> runner = runner(topology);
         final Method method =
             runner.getMethod("run", Object.class, Object.class, Callable.class, InputStream.class, OutputStream.class);

@@ -61,7 +61,17 @@ final class Settings {
         return Map.of("instance_of", Read.className(value)); // its text may hold anything
     }
 
-    private boolean isSecret(final String name) {
+    /** Options of a JVM, those that set a secret without its value. */
+    List<String> withoutSecrets(final List<String> options) {
+        final List<String> found = new ArrayList<>();
+        for (final String each : options) {
+            final int end = each.indexOf('=');
+            found.add(end > 0 && isSecret(each.substring(0, end)) ? each.substring(0, end + 1) + hidden : each);
+        }
+        return found;
+    }
+
+    boolean isSecret(final String name) {
         return (secret.matcher(name).find() || inCamels.matcher(name).find()) && !noSecret.matcher(name).find();
     }
 }

@@ -21,7 +21,7 @@ from kops.operations.state.input_offsets import InputOffsets, amount_text
 from kops.operations.state.own_code.memory import memory_for
 from kops.operations.state.own_code.start import ProgramRun, folder_for, jobs_of
 from kops.operations.state.own_code.tasks import ProgramTasks
-from kops.operations.state.rules.program import ProgramRuns
+from kops.operations.state.rules.program import ProgramRuns, surroundings_differ
 
 
 def compute_by_program(
@@ -63,6 +63,7 @@ def compute_by_program(
         with jobs_of(engine, program, batches, run) as jobs:
             plan.keep_archived(engine, jobs)
             ran = {step.number: run_subtopology(jobs, plan.tasks(step)) for step in plan.steps}
+        elsewhere = surroundings_differ(program.differences, program.capture.surroundings, ran.values())
         stores = {store.name: store for store in program.capture.stores}
         return [
             _computed(
@@ -73,6 +74,7 @@ def compute_by_program(
                     doubts_about(program.capture, stores[found.store.name], plan.partitions),
                     ran,
                     alone=bool(program.alone),
+                    elsewhere=elsewhere,
                 ),
                 plan.stages[found.store.name],
             )

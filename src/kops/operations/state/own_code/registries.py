@@ -12,6 +12,7 @@ from kops.gateways.machine.program_registries import Registries
 from kops.gateways.registry.read_only import Upstream
 from kops.operations.services import Services
 from kops.operations.state.own_code.start import ProgramRun
+from kops.operations.state.own_code.surroundings import differences_here
 
 
 def program_run(services: Services, capture: Capture, *, no_network: bool) -> ProgramRun:
@@ -25,7 +26,7 @@ def program_run(services: Services, capture: Capture, *, no_network: bool) -> Pr
         _refuse_other(capture)
     registries = registries_of(capture, services.connection, alone=no_network)
     alone = no_network_command(loopback=bool(registries.upstreams)) if no_network else ()
-    return ProgramRun(capture, alone=alone, registries=registries)
+    return ProgramRun(capture, alone=alone, registries=registries, differences=differences_here(capture))
 
 
 def registries_of(capture: Capture, connection: Connection, *, alone: bool) -> Registries:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.core.streams.capture import Capture
+from kops.core.streams.surroundings import Difference
+from kops.gateways.machine.agent import shell_environment
 from kops.gateways.machine.jdk import parse_version
-from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart, launched
+from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart, keep_environment, launched
 from kops.gateways.machine.program_ahead import ProgramPool
 from kops.gateways.machine.program_registries import Registries
 from kops.gateways.machine.program_travel import pack
@@ -46,6 +48,7 @@ class ProgramRun:
     :param memory: what its tasks may take; None: it is not looked at yet
     :param registries: that it asks through kops
     :param all_disturbed: all of the input is given to it once more, disturbed, and no sample
+    :param differences: between the surroundings of its capture and those here
     """
 
     capture: Capture
@@ -57,6 +60,7 @@ class ProgramRun:
     memory: Memory | None = None
     registries: Registries = field(default_factory=Registries)
     all_disturbed: bool = False
+    differences: tuple[Difference, ...] = ()
 
     @property
     def directory(self) -> str:
@@ -83,6 +87,7 @@ def program_start(program: ProgramRun, folder: str) -> ProgramStart:
         alone=program.alone,
         heap=program.memory.heap if program.memory else 0,
         registries=program.registries,
+        options=program.capture.surroundings.flags,
     )
 
 
@@ -94,6 +99,7 @@ def folder_for(engine: Engine, program: ProgramRun) -> Iterator[str]:
         return
     folder = tempfile.mkdtemp(prefix="program-", dir=spark_folder(engine.services))
     try:
+        keep_environment(folder, shell_environment())
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -126,7 +132,7 @@ def jobs_of(engine: Engine, program: ProgramRun, batches: BatchSource, run: Run)
         capture, archive = program.capture, Path(run.folder, f"{run.folder.name}.zip")
         paths, version = [entry.path for entry in capture.class_path], capture.java_version
         java = parse_version(f'version "{version}"') if version else None
-        packed = pack(capture.command, program.directory, paths, archive, java=java, environment=os.environ)
+        packed = pack(capture.command, program.directory, paths, archive, java=java, environment=shell_environment())
         engine.session.addArtifacts(packed.archive, archive=True)
         jobs = ClusterJobs(batches, replace(run, packed=packed))
     try:
@@ -144,10 +150,10 @@ def started_ahead(engine: Engine, program: ProgramRun) -> Iterator[ProgramRun]:
         return
     with folder_for(engine, program) as folder:
         start = program_start(program, folder)
-        other = replace(start, surroundings=OTHER_SURROUNDINGS)
+        other, environment = replace(start, surroundings=OTHER_SURROUNDINGS), shell_environment()
         ahead = [
-            ProgramPool(folder, count, lambda own, more: launched(start, os.environ, own, more)),
-            ProgramPool(folder, count, lambda own, more: launched(other, os.environ, own, more), disturbed=True),
+            ProgramPool(folder, count, lambda own, more: launched(start, environment, own, more)),
+            ProgramPool(folder, count, lambda own, more: launched(other, environment, own, more), disturbed=True),
         ]
         try:
             yield replace(program, folder=folder)

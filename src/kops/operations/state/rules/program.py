@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from kops.core.streams.capture import Capture
 from kops.core.streams.program import has_windows, topics_of
 from kops.core.streams.program_doubts import Doubts, topics_in_any_partition
 from kops.core.streams.rules import late_records
+from kops.core.streams.surroundings import Difference, Surroundings, while_it_ran
 from kops.core.streams.topics import CHANGELOG
 from kops.core.streams.verdict import LIMITED_TO, doubt, remark
 from kops.formats.base import as_text_or_base64
@@ -45,6 +46,7 @@ class ProgramRuns:
     :param ran: the sub-topologies that fill it, its own first
     :param windows: whether records may have come too late for something
     :param anywhere: topics of which records without a key may be in any partition
+    :param elsewhere: where the program had other surroundings than when it was captured
     :param dropped: how many records the library dropped in all sub-topologies, where the program had no network
     """
 
@@ -53,14 +55,25 @@ class ProgramRuns:
     ran: Sequence[Ran]
     windows: bool = False
     anywhere: Collection[str] = ()
+    elsewhere: Sequence[Finding] = ()
     dropped: int = 0
 
     @classmethod
-    def of(cls, capture: Capture, store: str, doubts: Doubts, ran: Mapping[int, Ran], *, alone: bool) -> ProgramRuns:
+    def of(
+        cls,
+        capture: Capture,
+        store: str,
+        doubts: Doubts,
+        ran: Mapping[int, Ran],
+        *,
+        alone: bool,
+        elsewhere: Sequence[Finding] = (),
+    ) -> ProgramRuns:
         """Return those of a store.
 
         :param ran: by the numbers of sub-topologies
         :param alone: the program had no network
+        :param elsewhere: as in :class:`ProgramRuns`
         """
         found = capture.subtopology_of(store)
         if found is None:
@@ -72,11 +85,13 @@ class ProgramRuns:
             [ran[number] for number in concerned],
             windows=has_windows(capture, concerned),
             anywhere=topics_in_any_partition(capture),
+            elsewhere=elsewhere,
             dropped=sum(each.skipped for each in ran.values()) if alone else 0,
         )
 
     def findings(self) -> Iterator[Finding]:
         yield from self.doubts.findings
+        yield from self.elsewhere
         yield from _seen(self)
         yield from _disturbed(self)
         if self.doubts.own_processors:
@@ -86,6 +101,17 @@ class ProgramRuns:
         if self.dropped:
             why = "without a network that may be since serdes could not ask a schema registry, or another call failed"
             yield doubt("no_network", f"the library dropped {self.dropped:,} records, and {why}")
+
+
+def surroundings_differ(before: Iterable[Difference], then: Surroundings, ran: Iterable[Ran]) -> list[Finding]:
+    """Return where a program had other surroundings than when it was captured.
+
+    :param before: what was known before it was started
+    :param then: those of the capture
+    """
+    notes = [note for each in ran for note in each.surroundings]
+    found = dict.fromkeys([*before, *while_it_ran(then, notes)])
+    return [doubt("other_surroundings", each.text, what=each.code, name=each.name) for each in found]
 
 
 def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
