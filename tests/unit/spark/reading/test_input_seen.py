@@ -104,7 +104,7 @@ def doubts(seen, known, *, start=0, made=(), undecodable=0, timestamp=None, is_n
     is_seen = seen is not None
     engine = SimpleNamespace(seen=lambda *place: InputSeen((), seen) if is_seen and place == ("in", 0, start, 20) else None)
     cut = InputOffsets({AT: 20}, {AT: CommittedOffset(20, metadata)}, is_new=is_new)
-    state_file = SimpleNamespace(library="kafka-streams", is_of_program=False)
+    state_file = SimpleNamespace(library="kafka-streams")
     return list(partition_times(engine, state_file, found, cut, dict.fromkeys(made)))
 
 
@@ -162,7 +162,7 @@ def test_what_no_partition_time_contradicts(found):
 def test_an_input_that_lacks_records_is_looked_through(read, scanned, kind):
     store, looked = store_of(aggregate={"count": True}), []
     facts = SimpleNamespace(store=store, input_bounds={AT: Bounds(0, 50)}, starts={}, base=None, waiting={})
-    found = ComputedStore(facts, "", SimpleNamespace(read=read))
+    found = ComputedStore(facts, "", SimpleNamespace(read=read), SimpleNamespace(findings=list))
     seen = lambda *_place: InputSeen(scanned) if looked else None  # noqa: E731
     engine = SimpleNamespace(scan=lambda *asked: looked.append(asked), seen=seen)
     findings = list(gaps_of(engine, found, InputOffsets({AT: 20}, {})))

@@ -1,4 +1,4 @@
-"""What should be known about a computed store that puts no key in doubt: dropped and waiting records, settings, and who is no witness."""
+"""What should be known of a computed store and puts no key in doubt: dropped and waiting records, settings, keys that do not count."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def notices(found: ComputedStore, verdict: Verdict) -> Iterator[Finding]:
 
 
 def _witnesses(found: ComputedStore, verdict: Verdict) -> Iterator[Finding]:
-    """Name the keys of the changelog that are no witnesses, and the last comparison that proved the store."""
+    """Name the keys of the changelog that do not count, and the last comparison that proved the store."""
     witnesses, changelog = found.witnesses, found.facts.store.changelog
     if witnesses is not None:
         if witnesses.written:

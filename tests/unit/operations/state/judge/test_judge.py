@@ -30,6 +30,7 @@ from kops.operations.state.judge.commits import Commits
 from kops.operations.state.judge.journal import OwnHistory
 from kops.operations.state.judge.judge import judge, remember_proofs
 from kops.operations.state.rules.past import remember_difference, remembered
+from kops.operations.state.rules.table import TableRun
 from kops.operations.state.rules.witnesses import Witnesses
 from kops.spark.staging import outputs
 from kops.spark.staging.outputs import EXTRA, LOST, OTHER, SAME, SILENT
@@ -109,7 +110,7 @@ def judged(engine, monkeypatch):
             damaged=frozenset(damaged),
         )
         counts = Counts(read=READ, dropped={}, keys=keys, mixed=0, noted=noted or {}, live=live, staged=StagedPartitions({}, actions or {}))
-        found = computed_store(facts, "stage", counts)
+        found = computed_store(facts, "stage", counts, TableRun(file, file.stores[0], counts, facts.settings))
         if apart:
             found = module.replace(found, witnesses=Witnesses(keys))
         monkeypatch.setattr(module, "differing_keys", lambda *_args, **_options: [])
@@ -334,6 +335,7 @@ def test_what_is_reported(judged):
         "computed",
         "doubtful",
         "impossible",
+        "doubtful_keys",
         "findings",
         "witnesses",
         "last_proven",
@@ -351,5 +353,12 @@ def test_a_table_that_is_its_own_changelog_needs_no_witness(engine):
     facts = StoreFacts(file.stores[0], {AT: Bounds(0, READ)}, {0: Bounds(0, READ)}, {}, tasks=1)
     counted = Counts(read=READ, dropped={}, keys=7, mixed=0, noted={}, live={}, staged=StagedPartitions({}, {}))
     cut = InputOffsets({AT: READ}, {AT: CommittedOffset(READ)})
-    found = judge(engine, file, computed_store(facts, "", counted), OwnHistory(), commits=Commits(), cut=cut)
+    found = judge(
+        engine,
+        file,
+        computed_store(facts, "", counted, TableRun(file, file.stores[0], counted, {})),
+        OwnHistory(),
+        commits=Commits(),
+        cut=cut,
+    )
     assert (found.word, counts(found), found.witnesses, found.outcome) == (PROVEN, (7, 0, 0, 0), None, ExitCode.DONE)

@@ -11,8 +11,11 @@ from kops.core.murmur2 import partition_for
 from kops.core.statefile import parse_state_file
 from kops.core.streams.capture_file import read_capture
 from kops.operations.state.facts import StoreFacts
+from kops.operations.state.file_recipe import FileRecipe
 from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.judge.layout import layout
+from kops.operations.state.own_code.program_recipe import ProgramRecipe
+from kops.operations.state.own_code.start import ProgramRun
 from kops.operations.state.own_code.stores import program_state_file
 
 NAMES = [b"key-%d" % number for number in range(60)]
@@ -51,7 +54,9 @@ def findings_of(records, size, *, committed=(), starts=0, capture=None, state_fi
         {**dict.fromkeys(places, CommittedOffset(1)), **{TopicPartition(topic, 0): CommittedOffset(1) for topic in committed}},
     )
     facts = [StoreFacts(store, places, {}, {}, starts=dict.fromkeys(places, starts)) for store in state_file.stores]
-    return layout(services, state_file, facts, cut, capture, from_nothing=from_nothing)
+    recipe = FileRecipe() if capture is None else ProgramRecipe(ProgramRun(capture))
+    keyed = {store.name: recipe.keyed_topics(state_file, store) for store in state_file.stores}
+    return layout(services, state_file, facts, cut, keyed=keyed, read=recipe.read_topics() if from_nothing else None)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,6 @@ def test_all_stores_that_can_be_computed_and_why_others_are_left(capture):
     found, left = program_state_file(capture, "c.json", ())
     assert {each.name for each in found.stores} == {each.name for each in capture.stores} - {"recent"}
     assert left == ["store recent is left as it is: it has no changelog"]
-    assert found.is_of_program
 
 
 def test_a_store_whose_changelog_is_its_topic_is_only_looked_at(capture):

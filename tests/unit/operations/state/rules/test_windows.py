@@ -229,11 +229,15 @@ def test_without_a_cache_an_expired_session_is_gone_for_sure():
 
 def test_what_is_told_of_windows():
     noted = {"late": 1234, "expired": 2, "hidden": 0, "boundary": 7}
-    warnings = window_notices(MINUTES, noted)
-    assert [sentence.split(" and")[0].split(" (")[0] for sentence in warnings] == [
-        "s: 1,234 records came after their window had closed,",
-        "s: 2 windows have ended longer ago than the retention",
+    found = list(window_notices(MINUTES, noted))
+    assert [finding.summary.split(" and")[0].split(" (")[0] for finding in found] == [
+        "1,234 records came after their window had closed,",
+        "2 windows are past their retention",
     ]
+    assert {(finding.subject, finding.check) for finding in found} == {
+        ("a-s-changelog", "late_windows"),
+        ("a-s-changelog", "expired_windows"),
+    }
     assert counted(noted) == {"late_records": 1234, "boundary_records": 7, "expired_windows": 2}
     assert counted({}) == {"late_records": 0, "boundary_records": 0, "expired_windows": 0}
 
@@ -244,7 +248,8 @@ def test_what_is_sent_once_is_said():
     assert "once more" in emitted_again(closing)[0]
     suppressed = store(type="window", window={"size": "1m"}, suppress="closed-store")
     assert suppressed.window.buffer == "a-closed-store-changelog"
-    assert "a-closed-store-changelog" in window_notices(suppressed, {})[0]
+    (found,) = window_notices(suppressed, {})
+    assert found.subject == "a-closed-store-changelog"
 
 
 @pytest.mark.parametrize(
