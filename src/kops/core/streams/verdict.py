@@ -55,7 +55,7 @@ class Verdict:
     :param proven: how many keys a witness shows
     :param computed: how many have no witness, and no doubt about them
     :param doubtful: how many are in doubt; those that a changelog holds and should not are among them
-    :param impossible: how many cannot be computed
+    :param impossible: how many cannot be computed; then all that differ, as the witnesses may be right
     :param is_clear: nothing is in doubt but what the witnesses contradict: where they differ, one of both is wrong
     """
 
@@ -121,11 +121,12 @@ def counted(
     left = max(0, keys - proven - contradicted)
     of_keys = [finding.severity for finding in everything if not finding.subject]
     is_impossible, is_doubtful = Severity.CRITICAL in of_keys, Severity.WARNING in of_keys
+    differing = contradicted + unexpected
     return Verdict(
         tuple(everything),
         proven=min(proven, keys),
         computed=0 if is_impossible or is_doubtful else left,
-        doubtful=unexpected + (0 if is_impossible else contradicted + (left if is_doubtful else 0)),
-        impossible=contradicted + left if is_impossible else 0,
+        doubtful=0 if is_impossible else differing + (left if is_doubtful else 0),
+        impossible=differing + left if is_impossible else 0,
         is_clear=not is_open(findings),
     )
