@@ -4,13 +4,14 @@ The applications never run: their topics and commits are set, and ``TopologyTest
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from support.json_keys import keys_of
-from support.programs import KeyBy, Program, Record
+from support.programs import KeyBy, Program, Record, Window
 from support.staged_applications import COUNT, INPUT, Stage
 from support.streams import compacted_view
 from support.streams_cases import START
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 PINNED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
 OF_THE_APPLICATION = r"^(committed|inputs|state_file)\..*"
 """What is inside is named as its topics and stores are, or is a state file."""
+WINDOWS = replace(COUNT, window=Window("window", 10_000, retention=86_400_000))
 LAST_PRICE = Program("last", "double", field="price", schema="item string, price double", key_by=KeyBy("string", "item"))
 
 
@@ -44,6 +46,20 @@ def test_what_retention_has_left_is_never_rebuilt(stage, cluster):
     gone = f"store totals is impossible: older records of the input are gone: {program.topic}:0 at offset 3, {program.topic}:1 at offset 1"
     for options in ((), ("--accept-doubtful",), ("--accept-doubtful", "--damaged", "totals")):
         assert "--accept-doubtful" not in stage.refused(gone, options=options)
+
+
+def test_windows_of_which_all_input_is_gone_are_never_removed(stage, cluster, oracle):
+    """Those of the other partition are as computed: only what the changelog has beyond them is left to judge."""
+    program = stage.set(WINDOWS)
+    cluster.recreate(program.changelog)
+    for number in (0, 1):
+        read = [record for record in INPUT if record.partition == number]
+        held = oracle.run(WINDOWS, read).changelog
+        cluster.produce(program.changelog, [replace(record, partition=number) for record in held])
+    stage.run_kops("state", "verify", str(stage.file), "-B", cluster.servers).ok()
+    cluster.trim(program.topic, {1: cluster.ends(program.topic)[1][1]})
+    for options in ((), ("--accept-doubtful",)):
+        stage.refused("store totals is impossible", "older records of the input are gone", options=options)
 
 
 def test_an_order_that_nothing_holds_is_rebuilt_when_that_is_accepted(stage, cluster):

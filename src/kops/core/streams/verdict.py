@@ -67,7 +67,7 @@ class Verdict:
     :param proven: how many keys a witness shows
     :param computed: how many have no witness, and no doubt about them
     :param doubtful: how many are in doubt; those that a changelog holds and should not are among them
-    :param impossible: how many cannot be computed
+    :param impossible: how many cannot be computed; then all that differ, as the witnesses may be right
     :param keys: the first of the doubtful ones that would be written, each in a few words
     :param is_clear: nothing is in doubt but what the witnesses contradict: where they differ, one of both is wrong
     """
@@ -136,12 +136,13 @@ def counted(
     left = max(0, keys - proven - contradicted)
     of_keys = [finding.severity for finding in everything if not finding.subject]
     is_impossible, doubtful = Severity.CRITICAL in of_keys, _doubtful(everything, left)
+    differing = contradicted + unexpected
     return Verdict(
         tuple(everything),
         proven=min(proven, keys),
         computed=0 if is_impossible else left - doubtful,
-        doubtful=unexpected + (0 if is_impossible else contradicted + doubtful),
-        impossible=contradicted + left if is_impossible else 0,
+        doubtful=0 if is_impossible else differing + doubtful,
+        impossible=differing + left if is_impossible else 0,
         is_clear=not is_open(findings),
     )
 
