@@ -79,7 +79,7 @@ def carry_out(
     refuse_read_only(services.connection)
     refuse_other_cluster(services, plan, mutation)
     plan = with_finality(plan, mutation)
-    approve(plan)
+    approve(plan)  # without the locks: a person may take as long as they like, and `check` compares again
     with exclusive(services.directories.locks, plan.cluster_id, mutation.locks(plan)):
         wait_for_others(services.directories.locks, services.progress)
         return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)
