@@ -57,7 +57,7 @@ def _missing(group: str, missing: Sequence[Difference], commands: tuple[str, ...
 
 
 def _setting(found: Difference) -> Finding:
-    """Return how bad a setting is: critical where the broker deletes what the application restores from."""
+    """Return the severity of a setting: critical if the broker deletes what the application restores from."""
     name, loses = found.setting or "", False
     if name == _POLICY:
         loses = "delete" in (found.cluster or "") and "delete" not in (found.program or "")

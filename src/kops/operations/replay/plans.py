@@ -188,7 +188,7 @@ def _warnings(services: Services, source: RecordSource, found: Range, request: R
 
 
 def _other_partitions(found: Range, topic: str, count: int) -> str:
-    """Return what it means for readers that a target has more or fewer partitions than the source."""
+    """Return warnings for readers if a target has more or fewer partitions than the source."""
     return (
         f"{topic} has {counted(count, 'partition')} and {found.topic} {found.partitions}: keys change partitions. A Kafka Streams"
         f" application joins topics only if they have equally many, and one that is to read {topic} instead of {found.topic} needs its"
