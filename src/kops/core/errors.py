@@ -208,7 +208,7 @@ def answer_or_error(ask: Callable[[], _T]) -> _T | KopsError:
 
 
 def answers_of(names: Iterable[_K], ask: Callable[[_K], _T], problems: dict[_K, KopsError]) -> dict[_K, _T]:
-    """Return what each of some things answers; one that does not hides no other.
+    """Return the answer of each, so that the error of one does not hide the other answers.
 
     :param problems: receives why the others did not answer, by name
     :raises KopsError: when there is only one thing, and its answer is an error

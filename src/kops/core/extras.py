@@ -36,7 +36,7 @@ def needs(extra: str, doing: str, *modules: str) -> None:
 
 
 def untested_spark(version: str) -> str:
-    """Return what to say of a Spark that is newer than what kops is tested with; empty for others."""
+    """Return a sentence about a Spark that is newer than kops is tested with; empty for others."""
     line, tested = ([int(part) for part in re.findall(r"\d+", text)[:2]] for text in (version, SPARK_TESTED))
     return f"Spark {version} is untested: kops is tested with versions up to {SPARK_TESTED}" if line > tested else ""
 

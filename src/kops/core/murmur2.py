@@ -30,7 +30,7 @@ def murmur2(data: bytes) -> int:
 
 
 def positive_hash(key: bytes) -> int:
-    """Return what the default partitioner divides by the number of partitions: ``Utils.toPositive(murmur2(key))``."""
+    """Return ``Utils.toPositive(murmur2(key))``, which the default partitioner takes modulo the number of partitions."""
     return murmur2(key) & 0x7FFFFFFF
 
 

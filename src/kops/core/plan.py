@@ -185,7 +185,7 @@ class Plan(Generic[Args_co]):
 
 
 def plan_document(plan: Plan) -> dict[str, Json]:
-    """Return what ``-o json`` prints and ``--plan-out`` saves: the whole plan, with a digest.
+    """Return the whole plan with a digest, as ``-o json`` prints it and ``--plan-out`` saves it.
 
     The digest detects accidents only, such as an edit by hand. It is not a signature: whoever edits a plan can recompute it.
     """

@@ -57,7 +57,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def name_patterns() -> tuple[str, str, str]:
-    """Return what :func:`is_secret_name` goes by, for Java: names of secrets, the same in camel case, names that only seem to be.
+    """Return the patterns of :func:`is_secret_name` for Java: names of secrets, the same in camel case, and exceptions.
 
     The first and the last ignore case.
     """
@@ -75,7 +75,7 @@ def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) ->
 
 
 def _places(text: str, kept: Callable[[str], bool]) -> list[tuple[int, int]]:
-    """Return where secrets are, in order and apart."""
+    """Return the spans of secrets, in order and without overlap."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(_spans(text, kept)):
         if found and start < found[-1][1]:

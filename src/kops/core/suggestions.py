@@ -34,7 +34,7 @@ def completed(text: str, words: Sequence[str]) -> str:
 
 
 def words_of(arguments: Sequence[str]) -> list[str]:
-    """Return how a command line names the cluster, as its options are given; the last of each counts, and every -X."""
+    """Return the options of a command line that name the cluster: the last of each, and every -X."""
     found: dict[str, list[str]] = {}
     rest = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     while rest:

@@ -173,7 +173,7 @@ Reader = Callable[[Any, Any], Any]
 
 
 def _readers() -> dict[str, Reader]:
-    """Return what reads the values of marked types, by the mark and the type: each takes an underlying value and its schema."""
+    """Return the readers of logical types, by logical type and type: each takes an underlying value and its schema."""
     found: dict[str, Reader] = {
         SHOWN + "decimal": _shown_decimal,
         COLUMN + "decimal": _column_decimal,

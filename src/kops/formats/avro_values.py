@@ -32,7 +32,7 @@ def avro_value(schema: Any, value: Any, named: Mapping[str, Any], path: str = ""
     """
     schema = resolved(schema, named)
     if isinstance(schema, list):
-        return _of_union(schema, value, named, path)
+        return _union_value(schema, value, named, path)
     kind = schema["type"] if isinstance(schema, dict) else schema
     reader = _READERS.get(str(kind))
     if reader is None:
@@ -76,7 +76,7 @@ def _record(schema: Any, value: Any, named: Mapping[str, Any], path: str) -> dic
     return found
 
 
-def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: str) -> Any:
+def _union_value(branches: list[Any], value: Any, named: Mapping[str, Any], path: str) -> Any:
     problems = []
     if value is None and _NO_TYPE in branches:
         return None
@@ -86,18 +86,18 @@ def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: s
         except SchemaMismatch as wrong:
             problems.append(wrong)
             continue
-        return _of_branch(branch, found)
+        return _branch_value(branch, found)
     if isinstance(value, dict) and len(value) == 1:  # Avro's own JSON names the branch: {"string": "a"}
         ((name, inner),) = value.items()
         for branch in branches:
             if name in (_name(branch), _name(branch).rpartition(".")[2]):
-                return _of_branch(branch, avro_value(branch, inner, named, path))
+                return _branch_value(branch, avro_value(branch, inner, named, path))
     if len(problems) == 1 or (len(branches) == 2 and _NO_TYPE in branches):  # noqa: PLR2004 - an optional value
         raise problems[-1] if problems else _wrong(path, value, "null")
     raise _wrong(path, value, f"one of {', '.join(map(_name, branches))}")
 
 
-def _of_branch(branch: Any, value: Any) -> tuple[str, Any]:
+def _branch_value(branch: Any, value: Any) -> tuple[str, Any]:
     """Return a value with the name of its branch: fastavro by itself would choose the first branch that takes it."""
     return _name(branch), value
 

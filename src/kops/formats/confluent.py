@@ -61,7 +61,7 @@ class RegistryFormat(ABC):
     def decode(self, data: bytes) -> Any:
         number = schema_id(data)
         if number not in self._schemas:
-            found = _of_kind(self.lookup(number), self)
+            found = _required_kind(self.lookup(number), self)
             try:
                 self._schemas[number] = self.parsed(found)
             except OperationFailed as wrong:
@@ -186,7 +186,7 @@ def schema_id(data: bytes) -> int:
     return int(struct.unpack_from(">i", data, 1)[0])
 
 
-def _of_kind(found: RegisteredSchema, form: RegistryFormat) -> RegisteredSchema:
+def _required_kind(found: RegisteredSchema, form: RegistryFormat) -> RegisteredSchema:
     if found.kind == form.kind:
         return found
     other = f": the format is {FORMAT_OF[found.kind]}" if found.kind in FORMAT_OF else ", which kops does not decode"

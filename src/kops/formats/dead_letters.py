@@ -239,7 +239,7 @@ _WHO = {APPLICATION: "an application", **{family.written_by: family.who for fami
 
 
 def dead_letter(headers: Iterable[tuple[str, bytes | None]]) -> DeadLetter | None:
-    """Return what the headers of a record state; None when no dead-letter queue wrote them.
+    """Return the error in the headers of a record; None if no dead-letter queue wrote them.
 
     If several did, the one whose headers come last counts. Names that other programs may use too count only where they name a topic.
     """

@@ -86,7 +86,7 @@ class JsonChecker:
         return found
 
     def problems(self, value: Any) -> list[str]:
-        """Return what is wrong with a value, one sentence per problem; empty when it is valid.
+        """Return a sentence for each violation of the schema; empty when the value is valid.
 
         :raises OperationFailed: when the schema refers to one that it was not registered with
         """

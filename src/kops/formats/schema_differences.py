@@ -26,11 +26,11 @@ def protobuf_differences(old: ProtobufSchema, new: ProtobufSchema) -> list[str]:
     found = [f"{name}: the message was removed" for name in before if name not in after]
     for name, message in before.items():
         if name in after:
-            found += _of_message(name, message, after[name])
+            found += _message_differences(name, message, after[name])
     return found
 
 
-def _of_message(name: str, before: Any, after: Any) -> Iterator[str]:
+def _message_differences(name: str, before: Any, after: Any) -> Iterator[str]:
     fields = {field.number: field for field in after.fields}
     for field in before.fields:
         place, other = f"{name}.{field.name}", fields.get(field.number)
@@ -79,7 +79,7 @@ def json_schema_differences(old: Any, new: Any, path: str = "") -> Iterator[str]
     if before != after:
         yield f"{where}: the type was {_words(before)}, and is {_words(after)}"
         return
-    yield from _of_properties(old, new, path)
+    yield from _property_differences(old, new, path)
     if isinstance(old.get("items"), dict) and isinstance(new.get("items"), dict):
         yield from json_schema_differences(old["items"], new["items"], f"{path}[]")
     for word in _LIMITS:
@@ -87,7 +87,7 @@ def json_schema_differences(old: Any, new: Any, path: str = "") -> Iterator[str]
             yield f"{where}: {word} was {_words(old.get(word))}, and is {_words(new.get(word))}"
 
 
-def _of_properties(old: Any, new: Any, path: str) -> Iterator[str]:
+def _property_differences(old: Any, new: Any, path: str) -> Iterator[str]:
     known, now = _properties(old), _properties(new)
     needed, needed_now = set(old.get("required") or ()), set(new.get("required") or ())
     yield from (f"{_joined(path, name)}: is required now" for name in sorted(needed_now - needed))

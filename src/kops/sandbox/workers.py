@@ -82,10 +82,10 @@ def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
     clients = {f"{prefix}{name}": value for prefix in _OF_CLIENTS for name, value in cluster.client.items()}
     if cluster.standalone:
         return settings | {"offset.storage.file.filename": str(cluster.part(worker).folder / "offsets")} | clients
-    return settings | _of_a_group(cluster) | clients
+    return settings | _group_settings(cluster) | clients
 
 
-def _of_a_group(cluster: ConnectCluster) -> dict[str, str]:
+def _group_settings(cluster: ConnectCluster) -> dict[str, str]:
     replicas = str(cluster.replicas)
     return {
         "group.id": cluster.group,

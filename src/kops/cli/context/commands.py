@@ -103,7 +103,7 @@ def add(session: Session, /, *, name: str, no_test: bool, current: bool, replace
 
 
 def _proof(session: Session, name: str, *, no_test: bool) -> Callable[[Connection], None]:
-    """Return what refuses a connection that does not work, before its context is saved."""
+    """Return a check that refuses a connection that does not work, before its context is saved."""
     from kops.operations.contexts.probe import prove
 
     def works(connection: Connection) -> None:

@@ -15,7 +15,7 @@ from kops.core.visible import visible
 
 
 def names_to_type(plan: Plan, connection: Connection) -> list[str]:
-    """Return what has to be typed to approve: the name of what a severe plan changes, and the context's where it is protected.
+    """Return the names to be typed to approve: of what a severe plan changes, and of the context if it is protected.
 
     None of them when ``y`` is enough. A topic that is named like its protected context has to be named twice.
     """

@@ -121,7 +121,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """Return what the plan says in addition to its heading and items: its notes, its warnings, and what is lost by it."""
+    """Return the plan's notes, warnings and losses."""
     warnings = [f"warning: {indented(one)}" for one in plan.warnings if one != FINAL]
     return [*map(indented, plan.notes), *warnings, *(f"lost by this: {indented(one)}" for one in plan.losses)]
 
@@ -145,7 +145,7 @@ def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
 
 
 def _asking_by(session: Presenter, approval: Approval) -> Callable[[Plan], None]:
-    """Return what shows a plan and asks about it, as far as the options have not answered; it raises as ``approve`` does."""
+    """Return a function that shows a plan and asks for the approval that the options have not given; it raises as ``approve`` does."""
     return lambda plan: approve(plan, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking))
 
 

@@ -71,7 +71,7 @@ def render_findings(session: Session, findings: Iterable[Finding]) -> None:
 
 
 def cluster_words(session: Session) -> ClusterWords:
-    """Return how the command line named the cluster, for commands that are to reach the same one."""
+    """Return the options that name the cluster, for suggested commands."""
     connection = session.connection
     apache = ["--bootstrap-server", ",".join(connection.bootstrap_servers)]
     if connection.security_protocol != "PLAINTEXT" or session.settings.get("command_config"):

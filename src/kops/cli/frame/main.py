@@ -141,7 +141,7 @@ def _reader_has_gone() -> bool:
 
 
 def _columns() -> int:
-    """Return how wide help is: what click would find, but without ``shutil``, which imports every compression."""
+    """Return the width of help as click finds it, but without ``shutil``, which imports every compression."""
     try:
         columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns or WIDEST_HELP
     except (ValueError, OSError):

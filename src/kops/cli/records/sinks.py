@@ -50,7 +50,7 @@ class Sink:
 
 
 def sink_for(session: Session, shown: DisplayOptions, stream: Stream) -> Sink:
-    """Return what writes records as they are to be shown.
+    """Return the sink that writes records in the chosen form.
 
     :raises UsageProblem: when that is given twice
     """
@@ -107,7 +107,7 @@ def _row_sink(session: Session, shown: DisplayOptions, stream: Stream) -> Sink:
 
 
 def decoded(batch: list[Record], make: Callable[[Record], Any], shown: DisplayOptions, stream: Stream) -> list[Any]:
-    """Return what is made of each record; those that cannot be decoded are skipped, or end it after those before them."""
+    """Return the records converted; one that cannot be decoded is skipped, or ends them after those before."""
     made: list[Any] = []
     for record in batch:
         try:

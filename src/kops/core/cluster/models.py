@@ -47,7 +47,7 @@ class Release:
 
 
 def release_of(level: int | None, by_requests: str) -> Release:
-    """Return what is known of a broker's release.
+    """Return a broker's release, as far as it is known.
 
     :param level: the highest level of ``metadata.version`` that it supports
     :param by_requests: the oldest release that knows the versions of requests that it supports
@@ -59,7 +59,7 @@ def release_of(level: int | None, by_requests: str) -> Release:
 
 
 def oldest_release(releases: Iterable[Release]) -> Release | None:
-    """Return what is known of all brokers together; exact if they are all of one release."""
+    """Return the release of all brokers together; exact if they are all of one release."""
     found = sorted(releases, key=lambda release: _numbers(release.at_least))
     return replace(found[0], is_exact=found[0].is_exact and found[0] == found[-1]) if found else None
 

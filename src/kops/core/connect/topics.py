@@ -74,10 +74,10 @@ def used_topics(kind: str, config: Mapping[str, str], seen: Collection[str] = ()
     other = next((name for name in config if name.endswith(_OTHER_CLUSTER)), None)
     if other is not None:
         return UsedTopics(unknown=f"{other} leads to another Kafka cluster")
-    return _of_a_sink(config) if kind == "sink" else _of_a_source(config, seen)
+    return _sink_topics(config) if kind == "sink" else _source_topics(config, seen)
 
 
-def _of_a_sink(config: Mapping[str, str]) -> UsedTopics:
+def _sink_topics(config: Mapping[str, str]) -> UsedTopics:
     names = [name.strip() for name in config.get(_TOPICS, "").split(",") if name.strip()]
     named = [UsedTopic(name, Use.READS, _TOPICS) for name in dict.fromkeys(names) if _is_name(name)]
     dead = config.get(DEAD_LETTERS, "").strip()
@@ -88,7 +88,7 @@ def _of_a_sink(config: Mapping[str, str]) -> UsedTopics:
     return UsedTopics(tuple(named), config.get(_PATTERN) or None, unknown)
 
 
-def _of_a_source(config: Mapping[str, str], seen: Collection[str]) -> UsedTopics:
+def _source_topics(config: Mapping[str, str], seen: Collection[str]) -> UsedTopics:
     replicas = _number(config[CREATED_REPLICAS], -1) if CREATED_REPLICAS in config else None
     setting = next((name for name in ("kafka.topic", "topic") if _is_name(config.get(name, ""))), None)
     router = next(_routers(config), None)

@@ -38,7 +38,7 @@ def program_findings(capture: Capture, differences: Sequence[Difference], path: 
     if left:
         text = f"the program has no such internal topics: {names_text(left)}; another version of it may have left them"
         yield Finding(Severity.NOTE, "not_in_program", group, text, (look,), {"topics": left})
-    yield from _of_program(capture, group, path)
+    yield from _program_findings(capture, group, path)
 
 
 def _rebuilds(path: str, differences: Iterable[Difference]) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _missing(group: str, missing: Sequence[Difference], commands: tuple[str, ...
 
 
 def _setting(found: Difference) -> Finding:
-    """Return how bad a setting is: critical where the broker deletes what the application restores from."""
+    """Return the severity of a setting: critical if the broker deletes what the application restores from."""
     name, loses = found.setting or "", False
     if name == _POLICY:
         loses = "delete" in (found.cluster or "") and "delete" not in (found.program or "")
@@ -80,7 +80,7 @@ def _less(cluster: str | None, program: str | None) -> bool:
     return ours >= 0 and (theirs < 0 or ours < theirs)
 
 
-def _of_program(capture: Capture, group: str, path: str) -> Iterator[Finding]:
+def _program_findings(capture: Capture, group: str, path: str) -> Iterator[Finding]:
     def note(check: str, text: str, names: list[str], *words: str) -> Finding:
         return Finding(Severity.NOTE, check, group, text, (command(*words),) if words else (), {"names": names})
 

@@ -182,7 +182,7 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
 
 
 def _read_per_second(look: GroupLook, some: Sequence[PartitionLook]) -> float | None:
-    """Return how many offsets a group commits in a second: by its last commits where they are known, else between the looks."""
+    """Return the offsets that a group commits per second: by its last commits if they are known, otherwise between the two looks."""
     paces = [look.history.pace(one.partition) for one in some]
     known = [pace.per_second for pace in paces if pace is not None and pace.per_second is not None]
     if known and len(known) == len(some) and all(look.commits_rarely(one) for one in some):

@@ -118,7 +118,7 @@ class GroupHistory:
         return since
 
     def pace(self, partition: TopicPartition) -> Pace | None:
-        """Return how a group commits in a partition; None if no commit is known that moved forward."""
+        """Return the pace of a group's commits in a partition; None if no known commit moved forward."""
         advances: list[tuple[int, int]] = []
         before: int | None = None
         for event in self.commits.get(partition, ()):
@@ -137,7 +137,7 @@ class GroupHistory:
         return Pace(last, max(pauses), (offset - some[0][1]) * 1000 / (last - some[0][0]))
 
     def most_present(self, since: int) -> int:
-        """Return how many members there were at most."""
+        """Return the largest number of members."""
         before = next((event.present for event in reversed(self.members) if event.time < since), 0)
         return max((event.present for event in self.members if event.time >= since), default=before)
 

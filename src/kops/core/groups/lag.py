@@ -161,7 +161,7 @@ def held_text(held: OpenTransaction, now: int) -> str:
 
 
 def headroom_by_age(rule: Retention, aged: Aged, now: int) -> Headroom | None:
-    """Return what age will delete; None if nothing, or nothing that could be known.
+    """Return what retention by time will delete; None if nothing is, or if it cannot be known.
 
     A segment is deleted when its newest record is older than ``retention.ms``, and only after all segments before it
     (``UnifiedLog.deleteRetentionMsBreachedSegments``). So records go for certain only if all after them are too old as well. If there are
@@ -190,7 +190,7 @@ def _rounded(milliseconds: int) -> int:
 def headroom_by_size(
     retention_bytes: int, size: int, place: Place, bounds: Bounds, *, oldest: int | None, now: int, within: int
 ) -> Headroom | None:
-    """Return what size will delete within ``within`` milliseconds; None if nothing.
+    """Return what retention by size will delete within ``within`` milliseconds; None if nothing is.
 
     The oldest segment is deleted as long as the segments after it still fill ``retention.bytes`` (``deleteRetentionSizeBreachedSegments``).
     This is an estimate: it assumes records of equal size, and that new ones arrive as fast as the unread ones did.

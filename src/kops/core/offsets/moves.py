@@ -116,7 +116,7 @@ class GroupMoves:
         return sum(len(topic.partitions) for topic in self.topics)
 
     def prefix(self, topic: str) -> str:
-        """Return what precedes the partition number in the targets of a topic's items."""
+        """Return the part of a topic's targets before the partition number."""
         return f"{topic}:" if self.alone else f"{self.group} {topic}:"
 
     def writes(self, *, inverse: bool = False) -> dict[TopicPartition, CommittedOffset | None]:

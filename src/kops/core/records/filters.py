@@ -120,7 +120,7 @@ def _compiled(one: Filter) -> Callable[[Subject], bool]:
 
 
 def _values(one: Filter) -> Callable[[Subject], Iterable[Any]] | None:
-    """Return what yields the values of a header or a path; None for a part that always has a single value."""
+    """Return a function that yields the values of a header or a path; None for a part that always has a single value."""
     if one.field == "header":
         name = str(one.path[0])
         return lambda subject: subject.headers(name)
@@ -157,7 +157,7 @@ def _exact(value: Any) -> Any:
 
 
 def _at(value: Any, path: Sequence[Step]) -> list[Any]:
-    """Return what is at a path: nothing, a value, or the several values of a name that its object repeats."""
+    """Return the values at a path: none, one, or several if an object repeats the name."""
     found = [value]
     for step in path:
         found = [inner for outer in found for inner in _one_step(outer, step)]

@@ -61,7 +61,7 @@ def parse_span(text: str, now: datetime) -> Span:
 def resolve_span(
     span: Span, bounds: Mapping[TopicPartition, Bounds], first: FirstOffsets
 ) -> tuple[dict[TopicPartition, OffsetRange], list[str]]:
-    """Return where each partition has to be read for the records of a range, within the log, and notes on what the log lacks.
+    """Return the offsets to read in each partition for a range, within the log, and notes about what the log lacks.
 
     :param first: of each partition the first offset at or after FROM, None if there is none; only used if FROM is a time
     """

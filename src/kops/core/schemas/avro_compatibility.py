@@ -96,9 +96,9 @@ class _Comparison:
     def compared(self, read: Any, written: Any, path: str) -> Iterator[Problem]:
         read, written = self._reader.type_of(read), self._writer.type_of(written)
         if isinstance(written, list):
-            yield from self._of_written_union(read, written, path)
+            yield from self._compared_written_union(read, written, path)
         elif isinstance(read, list):
-            yield from self._of_read_union(read, written, path)
+            yield from self._compared_read_union(read, written, path)
         elif _kind(read) != _kind(written):
             if _kind(read) not in PROMOTED.get(_kind(written), ()):
                 yield Problem(path, f"{_name(written)} is written, and {_name(read)} is read")
@@ -110,9 +110,9 @@ class _Comparison:
             if read["name"] != written["name"] and written["name"] not in read["aliases"]:
                 yield Problem(path, f"{_name(written)} is written, and {_name(read)} is read, which is another name")
             elif pair not in self._seen:
-                yield from _Comparison(self._reader, self._writer, self._seen | {pair})._of_named(read, written, path)
+                yield from _Comparison(self._reader, self._writer, self._seen | {pair})._compared_named(read, written, path)
 
-    def _of_written_union(self, read: Any, written: Sequence[Any], path: str) -> Iterator[Problem]:
+    def _compared_written_union(self, read: Any, written: Sequence[Any], path: str) -> Iterator[Problem]:
         for branch in written:
             found = list(self.compared(read, branch, path))
             if found and isinstance(read, list):
@@ -123,13 +123,13 @@ class _Comparison:
             else:
                 yield from found
 
-    def _of_read_union(self, read: Sequence[Any], written: Any, path: str) -> Iterator[Problem]:
+    def _compared_read_union(self, read: Sequence[Any], written: Any, path: str) -> Iterator[Problem]:
         tried = [list(self.compared(branch, written, path)) for branch in read]
         if all(tried):
             same = [found for branch, found in zip(read, tried, strict=True) if _kind(self._reader.type_of(branch)) == _kind(written)]
             yield from same[0] if len(same) == 1 else [Problem(path, f"{_name(written)} is written, and none of {_name(read)} takes it")]
 
-    def _of_named(self, read: Any, written: Any, path: str) -> Iterator[Problem]:
+    def _compared_named(self, read: Any, written: Any, path: str) -> Iterator[Problem]:
         if _kind(read) == "fixed" and read["size"] != written["size"]:
             yield Problem(path, f"{written['size']} bytes are written, and {read['size']} are read")
         lost = [symbol for symbol in written.get("symbols", ()) if symbol not in read["symbols"]]

@@ -226,7 +226,7 @@ def same_value(name: str, one: str | None, other: str | None) -> bool:
 
 
 def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
-    """Return what a new topic gets for the settings that matter most, unless it sets its own.
+    """Return the defaults of a new topic for the settings that matter most.
 
     :param broker: the settings of a broker
     """

@@ -38,7 +38,7 @@ def warnings_for(topics: Sequence[EffectiveSettings], broker_count: int) -> list
 
 
 def change_warnings(changes: Sequence[tuple[EffectiveSettings, EffectiveSettings]], broker_count: int) -> list[str]:
-    """Return what becomes unsafe; ``changes`` holds each topic before and after its change."""
+    """Return warnings about what becomes unsafe; ``changes`` holds each topic before and after its change."""
     return grouped((after.name, text) for before, after in changes for text in _change(before, after, broker_count))
 
 

@@ -53,7 +53,7 @@ def _snappy(records: bytes) -> bytes:
     """Decompress a raw block, or the framing of snappy-java: a 16-byte header, then blocks, each preceded by its length."""
     if not records.startswith(_XERIAL):
         return _snappy_block(records)
-    parts, at, size = [], 16, 0
+    parts, at, size = [], 16, 0  # the header: 8 bytes of magic, the version, and the oldest version that can read it
     while at < len(records):
         (length,) = struct.unpack_from(">i", records, at)
         if length <= 0:
@@ -83,6 +83,7 @@ def _streamed(codec: str) -> Callable[[bytes], bytes]:
     def decompress(records: bytes) -> bytes:
         import pyarrow
 
+        # A frame need not say how long its content is, so it is read in parts, up to the limit.
         with pyarrow.CompressedInputStream(pyarrow.py_buffer(records), codec) as stream:
             parts, size = [], 0
             while part := stream.read(_AT_ONCE):
@@ -123,7 +124,7 @@ def _with_arrow(codec: str) -> Callable[[bytes], bytes]:
 _COMPRESS: dict[int, Callable[[bytes], bytes]] = {
     0: bytes,
     1: _to_gzip,
-    2: _with_arrow("snappy"),
+    2: _with_arrow("snappy"),  # one raw block, as librdkafka sends it: snappy-java reads that as well as its own framing
     3: _with_arrow("lz4"),
     4: _with_arrow("zstd"),
 }

@@ -84,7 +84,9 @@ def framed(records: bytes, count: int, times: tuple[int, int], producer: Produce
 
     length = HEADER_BYTES - LENGTH_FROM + len(records)
     identity = (producer.producer_id, producer.epoch, producer.sequence)
+    # the delta of the last offset, then base and maximum timestamp
     fields = (codec | (TRANSACTIONAL if producer.transactional else 0), count - 1, *times, *identity, count)
+    # The broker sets the base offset and the leader epoch: they lie before what the checksum covers, so it stays valid.
     tail = HEADER.pack(0, length, _NO_EPOCH, MAGIC, 0, *fields)[CRC_FROM:]
     checksum = google_crc32c.extend(google_crc32c.value(tail), records)
     return HEADER.pack(0, length, _NO_EPOCH, MAGIC, checksum, *fields) + records

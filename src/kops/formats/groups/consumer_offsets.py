@@ -56,6 +56,7 @@ def partition_of_group(group: str, partitions: int) -> int:
     :param partitions: number of partitions of the topic
     """
     code = java_hash(group)
+    # Utils.abs returns 0 for the smallest int, which has no absolute value in 32 bits.
     return (0 if code == -(2**31) else abs(code)) % partitions
 
 
@@ -148,21 +149,21 @@ def decode_classic_members(data: bytes) -> dict[str, int]:
     if version not in _MEMBERS_VERSIONS:
         raise UndecodableRecord(f"version {version} of a group's members is not known", hint="a newer kops may know it")
     flexible = version >= _FLEXIBLE
-    _text(reader, flexible=flexible)
-    reader.number(INT)
-    _text(reader, flexible=flexible)
-    _text(reader, flexible=flexible)
+    _text(reader, flexible=flexible)  # protocolType
+    reader.number(INT)  # generation
+    _text(reader, flexible=flexible)  # protocol
+    _text(reader, flexible=flexible)  # leader
     if version >= _WITH_TIME:
-        reader.number(LONG)
+        reader.number(LONG)  # currentStateTimestamp
 
     def member() -> tuple[str, int]:
         name = _text(reader, flexible=flexible)
-        for _ in range(3 if version >= _WITH_INSTANCE else 2):
+        for _ in range(3 if version >= _WITH_INSTANCE else 2):  # groupInstanceId, clientId, clientHost
             _text(reader, flexible=flexible)
         if version >= _WITH_REBALANCE_TIMEOUT:
             reader.number(INT)
         session = reader.number(INT)
-        for _ in range(2):
+        for _ in range(2):  # subscription, assignment
             if flexible:
                 reader.raw(max(0, reader.varint() - 1))
             else:

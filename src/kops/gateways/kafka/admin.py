@@ -53,7 +53,7 @@ _LEADER_MOVES = ("NotLeaderForPartitionError", "FencedLeaderEpochError", "Unknow
 """kafka-python's admin client reads the metadata for each of its requests to leaders."""
 
 
-def _of_broker(request: Callable[[KafkaAdminClient, int], T], broker: int, admin: KafkaAdminClient) -> T:
+def _ask_one(request: Callable[[KafkaAdminClient, int], T], broker: int, admin: KafkaAdminClient) -> T:
     return request(admin, broker)
 
 
@@ -161,7 +161,7 @@ class Wire:
             if down := presence.problem(broker):
                 answers[broker] = down
             else:
-                asked[broker] = in_thread(partial(self._outcome, f"{doing} {broker}", partial(_of_broker, request, broker)))
+                asked[broker] = in_thread(partial(self._outcome, f"{doing} {broker}", partial(_ask_one, request, broker)))
         self._client.late(asked.values())
         for broker, answer in asked.items():
             failed = not answer.done() or isinstance(answer.result(), KopsError)

@@ -120,7 +120,7 @@ class Client:
         self._make(AdminClient, {"bootstrap.servers": ",".join(self.connection.bootstrap_servers)})
 
     def addresses(self) -> list[str]:
-        """Return where to connect first: the brokers that answer if others are known not to, or the addresses that do.
+        """Return the addresses to connect to first: of the brokers that answer if others are known not to, or those given that do.
 
         That they accept connections is enough until something was not answered.
         """

@@ -86,7 +86,7 @@ def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
 
 
 def untested(version: str) -> str:
-    """Return what to say of a version of Kafka that is newer than what kops is tested with; empty for others."""
+    """Return a sentence about a Kafka that is newer than kops is tested with; empty for others."""
     numbers, tested = (tuple(map(int, text.split("."))) for text in (version, KAFKA_VERSION))
     return f"Kafka {version} is untested: kops is tested with versions up to {KAFKA_VERSION}" if numbers[:2] > tested[:2] else ""
 

@@ -203,7 +203,7 @@ def _error(code: int, message: str) -> bytes:
 
 
 def _id_of(content: bytes) -> bytes:
-    """Return what registering a schema answers: of what looking it up does, its id."""
+    """Return the answer to registering a schema: the id in the answer to looking it up."""
     found = _object(content)
     return json.dumps({"id": found["id"]}).encode() if "id" in found else content
 

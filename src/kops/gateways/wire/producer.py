@@ -22,6 +22,7 @@ _SEQUENCES = 0x7FFF_FFFF
 """Sequence numbers restart at 0 after the largest int32."""
 _TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
+"""Of a batch that was written before the last five, of which the broker still knows the offsets (``ProducerStateEntry``)."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class IdempotentProducer:
         """Request a producer id, which ends what another producer of the same transactional id left open."""
         request = request_class("InitProducerIdRequest")
         identity = {"transactional_id": self.transactional_id, "transaction_timeout_ms": TRANSACTION_MILLISECONDS}
+        # -1: there is no producer id to continue with (KIP-360)
         return request(**identity, producer_id=-1, producer_epoch=-1, min_version=0, max_version=4)
 
     def _become(self, answer: Any) -> None:

@@ -43,6 +43,7 @@ class Names:
 def committed_position(names: Names) -> Any:
     request = request_class("OffsetFetchRequest")
     topic = request.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
+    # require_stable (KIP-447) comes with version 7; version 8 asks for several groups, in another layout
     return request(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
 
 
@@ -66,6 +67,7 @@ def add_offsets(names: Names, who: Producer) -> Any:
 def commit_in_transaction(names: Names, who: Producer, position: Position) -> Any:
     request = request_class("TxnOffsetCommitRequest")
     topics = _topics(request, "TxnOffsetCommitRequest", names, position)
+    # as of a consumer that assigns partitions itself: the coordinator accepts its commits while the group has no members
     no_member = {"generation_id": -1, "member_id": "", "group_instance_id": None}
     return request(**_identity(names, who), **no_member, group_id=names.group, topics=topics, **_VERSIONS)
 

@@ -22,13 +22,13 @@ from kops.gateways.wire.transaction_requests import Names, Position
 _RETRY_SECONDS = 0.02
 _IN_FLIGHT = 4  # one below kafka-python's limit per connection, and within the five that brokers remember per producer
 _THROTTLED_SECONDS = 1.0
-_TRANSACTION, _GROUP = 1, 0
+_TRANSACTION, _GROUP = 1, 0  # FindCoordinatorRequest: key_type
 _AGAIN = (
-    "CONCURRENT_TRANSACTIONS",
+    "CONCURRENT_TRANSACTIONS",  # the coordinator still writes the markers of the transaction before
     "COORDINATOR_NOT_AVAILABLE",
     "NOT_COORDINATOR",
     "COORDINATOR_LOAD_IN_PROGRESS",
-    "UNSTABLE_OFFSET_COMMIT",
+    "UNSTABLE_OFFSET_COMMIT",  # a transaction has commits for this group that are not decided yet (KIP-447)
 )
 _FATAL = ("AUTHORIZATION", "INVALID_RECORD", "INVALID_TIMESTAMP", "CORRUPT", "POLICY", "UNSUPPORTED")
 
@@ -122,6 +122,7 @@ class BatchWriter(IdempotentProducer):
             return
         if names.progress_topic is not None:
             self._note(names.progress_topic, position)
+        # First, as it makes the partition of __consumer_offsets a part of the transaction: markers are written only to its parts.
         self._ask(_TRANSACTION, lambda: requests.add_offsets(names, who), _code)
         self._ask(_GROUP, lambda: requests.commit_in_transaction(names, who, position), _code_of_partition)
         self._end(committed=True)
@@ -181,7 +182,7 @@ class BatchWriter(IdempotentProducer):
                 raise BrokenTransaction(f"{name}: {problem}")
             if patience.is_over:
                 raise TimeoutError(f"{name}: {self.names.group} got no other answer within {PATIENCE_SECONDS:g} s")
-            if name != "CONCURRENT_TRANSACTIONS":
+            if name != "CONCURRENT_TRANSACTIONS":  # which only the right coordinator answers
                 self._coordinators.clear()
             time.sleep(wait)
             wait = min(2 * wait, 1.0)
@@ -224,6 +225,7 @@ class BatchWriter(IdempotentProducer):
             self._refresh(topic)
             raise BrokenTransaction(f"{topic}:{partition}: {future.exception if future.failed() else 'no answer in time'}")
         self._throttled_seconds = future.value.throttle_time_ms / 1000
+        # A broker holds back all that a throttled client has in flight, and the transaction has a time limit.
         self._most_in_flight = 1 if self._throttled_seconds else min(2 * self._most_in_flight, _IN_FLIGHT)
         if self.answered is not None:
             self.answered()

@@ -126,7 +126,7 @@ def _current(services: Services, topic: str, before: Archive | None, by: str | N
 
 
 def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[dict[int, tuple[int, int]], list[str]]:
-    """Return what is to be archived: from where the archive ends, without gap or overlap.
+    """Return the ranges to archive: from where the archive ends, without gap or overlap.
 
     :raises Refused: when the next records are gone, or ``--range`` leaves them out
     """
@@ -174,7 +174,7 @@ def _written(
 
 
 def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, CommittedOffset]], list[str]]:
-    """Return what groups have committed for a topic, and the groups whose offsets could not be read."""
+    """Return the offsets that groups have committed for a topic, and the groups whose offsets could not be read."""
     ids = [each.group_id for each in services.kafka.groups.listed() if each.type != "share" and not is_own_group(each.group_id)]
     answers = services.kafka.groups.committed_or_errors(ids) if ids else {}
     errors = [f"group {group}: {answer.message}" for group, answer in answers.items() if isinstance(answer, KopsError)]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def seek(
     target: FrozenChangelog, detected: Detection, typed: str, named: NamedFormats, *, everywhere: bool, windows: Times
 ) -> tuple[KeyQuery, NamedFormats]:
-    """Return what to look for, and the formats that were given or, for the key, detected.
+    """Return the key to look for, and the formats that were given or, for the key, detected.
 
     :param everywhere: in all partitions, not only in the one that murmur2 gives
     :raises UsageProblem: when the key cannot be written in the format, the format is needed, or there are no windows

@@ -87,7 +87,7 @@ def _inspected(
 
 
 def summary(found: CompactedView, *, shown: bool, limit: int | None) -> str:
-    """Return a sentence on what was read and what of it is shown.
+    """Return a sentence about how much was read and how much of it is shown.
 
     :param shown: whether deleted keys are shown
     """

@@ -43,12 +43,12 @@ def plain(_key: bytes, value: bytes, _headers: Headers) -> Value:
     return Value(value)
 
 
-def of_outer_join(key: bytes, value: bytes, _headers: Headers) -> Value:
+def outer_join_value(key: bytes, value: bytes, _headers: Headers) -> Value:
     values = stream_joins.decode_values(value)
     return Value(tuple(one.value for one in values), right=not stream_joins.decode_key(key).is_left)
 
 
-def of_suppress(_key: bytes, value: bytes, headers: Headers) -> Value:
+def suppress_value(_key: bytes, value: bytes, headers: Headers) -> Value:
     change = suppression.decode(value, headers)
     columns = {
         "buffer_time": timestamp_text(change.buffer_time_ms),
@@ -58,12 +58,12 @@ def of_suppress(_key: bytes, value: bytes, headers: Headers) -> Value:
     return Value(change.new, also={"prior": change.prior, "old": change.old}, columns=columns)
 
 
-def of_join_buffer(_key: bytes, value: bytes, _headers: Headers) -> Value:
+def join_buffer_value(_key: bytes, value: bytes, _headers: Headers) -> Value:
     found = join_buffers.decode_value(value)
     return Value(found.value, columns={"source": _source(found.context)})
 
 
-def of_foreign_key(key: bytes, value: bytes, _headers: Headers) -> Value:
+def foreign_key_value(key: bytes, value: bytes, _headers: Headers) -> Value:
     """Return a subscription; the primary key is shown in the format of the value."""
     found = foreign_keys.decode_subscription(value)
     facts = {
@@ -212,12 +212,12 @@ LAYOUTS: Mapping[str, Layout] = MappingProxyType(
             Layout(types.WINDOW, "of a window store", suffix=12, start=-12, columns=_window),
             Layout(types.SESSION, "of a session store", suffix=16, start=-8, columns=_session),
             Layout(types.JOIN, "of a join's window store", suffix=12, start=-12, columns=_join),
-            Layout(types.OUTER_JOIN, "of an outer join", prefix=9, start=0, columns=_outer_join, value=of_outer_join),
-            Layout(types.SUPPRESS, "of suppress", value=of_suppress),
-            Layout(SUPPRESSED_WINDOWS, "of suppress", suffix=8, start=-8, columns=_windowed, value=of_suppress),
-            Layout(SUPPRESSED_SESSIONS, "of suppress", suffix=16, start=-8, columns=_session, value=of_suppress),
-            Layout(types.JOIN_BUFFER, "of a join's buffer", prefix=9, suffix=4, start=1, columns=_join_buffer, value=of_join_buffer),
-            Layout(types.SUBSCRIPTION, "of a foreign-key join", sized=True, columns=_foreign_key, value=of_foreign_key),
+            Layout(types.OUTER_JOIN, "of an outer join", prefix=9, start=0, columns=_outer_join, value=outer_join_value),
+            Layout(types.SUPPRESS, "of suppress", value=suppress_value),
+            Layout(SUPPRESSED_WINDOWS, "of suppress", suffix=8, start=-8, columns=_windowed, value=suppress_value),
+            Layout(SUPPRESSED_SESSIONS, "of suppress", suffix=16, start=-8, columns=_session, value=suppress_value),
+            Layout(types.JOIN_BUFFER, "of a join's buffer", prefix=9, suffix=4, start=1, columns=_join_buffer, value=join_buffer_value),
+            Layout(types.SUBSCRIPTION, "of a foreign-key join", sized=True, columns=_foreign_key, value=foreign_key_value),
         )
     }
 )

@@ -15,7 +15,7 @@ from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import NamedFormats, Shape, choose_shape
 from kops.operations.changelog.target import FrozenChangelog
-from kops.operations.changelog.view import MOST_BYTES, count_misplaced, misplaced_note, of_settings, too_much
+from kops.operations.changelog.view import MOST_BYTES, count_misplaced, misplaced_note, settings_notes, too_much
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def body_of(target: FrozenChangelog, detected: Detection, shape: Shape, stats: S
 
 def notes_of(target: FrozenChangelog, detected: Detection, stats: Stats) -> list[str]:
     """Return what the numbers show, one sentence each."""
-    found = of_settings(target, detected.layout)
+    found = settings_notes(target, detected.layout)
     counts = total(stats.partitions.values())
     if counts.wrong_partition:
         found.append(misplaced_note(counts.wrong_partition, counts.keys))

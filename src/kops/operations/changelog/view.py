@@ -201,7 +201,7 @@ COLUMNS_FROM = 20_000
 
 def warnings_of(view: View) -> list[str]:
     """Return what is unusual about a view, except keys in wrong partitions."""
-    found = of_settings(view.target, view.layout)
+    found = settings_notes(view.target, view.layout)
     if not any("LogAppendTime" in sentence for sentence in found) and any(record.log_append_time for record in view.latest):
         found.append(_broker_time(view.target.topic))
     if view.unkeyed:
@@ -209,7 +209,7 @@ def warnings_of(view: View) -> list[str]:
     return [*found, *unstable_notes(view.unstable)]
 
 
-def of_settings(target: FrozenChangelog, layout: Layout) -> list[str]:
+def settings_notes(target: FrozenChangelog, layout: Layout) -> list[str]:
     """Return what a topic's settings mean for what is shown of it."""
     policy, topic = target.setting("cleanup.policy"), target.topic
     found = []

@@ -63,7 +63,7 @@ def plugin_class(services: Services, name: str) -> str:
 
 
 def plugin_type(services: Services, name: str) -> str:
-    """Return what a plugin is: sink or source.
+    """Return the type of a plugin: sink or source.
 
     :raises NotFound: when no worker has it
     """
@@ -114,7 +114,7 @@ def add_plugins(services: Services, coordinates: Sequence[str]) -> list[Row]:
 
 
 def install_hint(plugin: str) -> str:
-    """Return what to do about a plugin that no worker has.
+    """Return a hint about a plugin that no worker has.
 
     :param plugin: its class, or a short form that Connect accepts
     """

@@ -50,7 +50,7 @@ class TopicLook:
         return self._brokers
 
     def lacks(self, name: str, used: UsedTopics) -> tuple[Lack, ...]:
-        """Return what a connector lacks; nothing where it could not be looked at.
+        """Return the topics that a connector lacks; nothing if that could not be checked.
 
         :param name: of the connector
         """

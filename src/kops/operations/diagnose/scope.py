@@ -51,7 +51,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     """
     listed = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if may_match(group.group_id, names)}
     if not names:
-        return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), whole=True, share_groups=_of_type("share", listed, listed))
+        return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), whole=True, share_groups=_names_of_type("share", listed, listed))
     topics, by_name = services.kafka.topics.names(), {connector.name: connector for connector in connectors}
     plain = [name for name in names if not regex and not is_glob(name)]
     for name in plain:
@@ -76,7 +76,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
                     wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
     wanted |= {group_id: None for group_id in groups if group_id is not None}
     found = {name: wanted[name] for name in _with_offsets(sorted(wanted), listed)}
-    share = _of_type("share", wanted, listed)
+    share = _names_of_type("share", wanted, listed)
     others = {name: listed[name].type for name in wanted if name not in found and name not in share}
     return Scope(found, tuple(named_topics), whole=False, connectors=frozenset(some), share_groups=share, others=others, unseen=unseen)
 
@@ -90,5 +90,5 @@ def _with_offsets(names: Collection[str], listed: Mapping[str, Group]) -> list[s
     return [name for name in names if name in listed and listed[name].type in WITH_OFFSETS]
 
 
-def _of_type(kind: str, names: Collection[str], listed: Mapping[str, Group]) -> tuple[str, ...]:
+def _names_of_type(kind: str, names: Collection[str], listed: Mapping[str, Group]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name in listed and listed[name].type == kind))

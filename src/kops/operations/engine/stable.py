@@ -15,7 +15,7 @@ _POLL_SECONDS = 0.2
 
 
 def own_transactions(application: str) -> str:
-    """Return what the transactional ids begin with by which kops writes the changelogs of an application."""
+    """Return the prefix of the transactional ids with which kops writes the changelogs of an application."""
     return f"kops-{application}-"
 
 

@@ -131,7 +131,7 @@ class LagRows:
         return Block(len(partitions), _row(group, topic), each)
 
     def _fact_row(self, topic: str, number: int, offset: int | None) -> Row:
-        """Return what does not depend on the group: everything about a partition and an offset committed there."""
+        """Return the part that does not depend on the group: everything about a partition and an offset committed there."""
         partition = TopicPartition(topic, number)
         ends, details = self._bounds[partition], self._details
         stable = details.stable.get(partition)

@@ -68,6 +68,7 @@ def read_group_log(services: Services, group_ids: Sequence[str], *, since: int |
     offsets = services.kafka.offsets
     places = offsets.partitions_of([TOPIC])[TOPIC]
     homes = {group: TopicPartition(TOPIC, partition_of_group(group, len(places))) for group in group_ids}
+    # Exactly-once applications commit in transactions: what is aborted, or not decided yet, is not a commit.
     bounds = offsets.bounds(set(homes.values()), isolation=READ_COMMITTED)
     starts = {place: found.log_start_offset for place, found in bounds.items()}
     if since is not None:
@@ -109,13 +110,13 @@ def _take(builders: Mapping[str, _Builder], record: Record) -> None:
         return
     time = record.timestamp or 0
     if isinstance(key, OffsetKey):
-        if record.value is None:
+        if record.value is None:  # deleted or expired; the time is that of the tombstone
             event = CommitEvent(key.partition, time, None, record.offset)
         else:
             found = decode_value(record.value)
             event = CommitEvent(key.partition, found.time, found.committed, record.offset, found.topic_id)
         builder.commits[key.partition].append(event)
-    elif key.member is None:
+    elif key.member is None:  # of a classic group, which writes all of its members in one record
         with contextlib.suppress(UndecodableRecord):  # a future version: the members are then unknown
             builder.members_are(time, {} if record.value is None else decode_classic_members(record.value))
     else:

@@ -55,7 +55,7 @@ def find_open_transactions(
     unknown: dict[TopicPartition, KopsError] = {}
     for partition, answer in answers.items():
         if isinstance(answer, KopsError):
-            if not isinstance(answer, NotFound):
+            if not isinstance(answer, NotFound):  # the partition was deleted meanwhile, and with it what was open
                 unknown[partition] = answer
         elif answer:
             opened[partition] = answer[0]

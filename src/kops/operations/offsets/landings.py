@@ -78,7 +78,7 @@ def _looked_at(
 
 
 def time_warnings(services: Services, found: Iterable[tuple[ToTime, TopicPartition, Landing | None]]) -> list[str]:
-    """Return what makes positions by time other than they seem: wrong dates, earlier records after them, another clock.
+    """Return warnings about positions by time: wrong dates, earlier records after them, another clock.
 
     :param found: each time, with partitions that have records, and where it leads there
     """

@@ -77,7 +77,7 @@ def strategy_of(choice: Choice, now: datetime) -> Strategy:
     :param now: the time that durations are relative to
     """
     if choice.to is not None:
-        return ToCurrent() if choice.to == "current" else _of_position(parse_position(choice.to, now))
+        return ToCurrent() if choice.to == "current" else _strategy_at(parse_position(choice.to, now))
     if choice.to_datetime is not None:
         text = choice.to_datetime
         return ToTime(parse_time(text, now) if text.startswith("@") else parse_datetime(text), is_relative(text))
@@ -108,7 +108,7 @@ def seek_of(text: str, now: datetime) -> tuple[Selection, Seek]:
         if step.kind != "offset":
             raise UsageProblem(f"{right!r} is not a valid step", hint="write it like orders:0=+1")
         return selection, ShiftBy(step.value, exact=True)
-    strategy = _of_position(parse_position(right, now))
+    strategy = _strategy_at(parse_position(right, now))
     return selection, ToOffset(strategy.offset, exact=True) if isinstance(strategy, ToOffset) else strategy
 
 
@@ -136,10 +136,10 @@ def position_strategy(text: str, now: datetime) -> Strategy:
         return ToCurrent()
     if text[:1] in ("+", "-") and text[1:].isascii() and text[1:].isdigit():
         return ShiftBy(int(text))
-    return _of_position(parse_position(text, now))
+    return _strategy_at(parse_position(text, now))
 
 
-def _of_position(position: Position) -> Strategy:
+def _strategy_at(position: Position) -> Strategy:
     if position.kind == "time":
         return ToTime(position.value, position.relative)
     if position.kind == "offset":

@@ -238,7 +238,7 @@ class Journal:
 
 
 def order_of(entry_id: str) -> tuple[int, str]:
-    """Return what entries are ordered by: their number, then their time; 0 for a name without one."""
+    """Return the sort key of an entry: its number, then its time; 0 for a name without one."""
     found = _NUMBERED.fullmatch(entry_id)
     return (int(found[1]) if found else 0, entry_id)
 

@@ -27,6 +27,7 @@ def exclusive(folder: Path, cluster_id: str, names: Iterable[str]) -> Iterator[N
     :raises StateMoved: when another process holds one
     :raises ConfigError: when the folder cannot be written
     """
+    # Two names with one checksum share a lock: that may refuse more than it must, and never less.
     wanted = {zlib.crc32(name.encode()) % _PLACES: name for name in names}
     if not wanted:
         yield

@@ -79,7 +79,7 @@ def carry_out(
     refuse_read_only(services.connection)
     refuse_other_cluster(services, plan, mutation)
     plan = with_finality(plan, mutation)
-    approve(plan)
+    approve(plan)  # without the locks: a person may take as long as they like, and `check` compares again
     with exclusive(services.directories.locks, plan.cluster_id, mutation.locks(plan)):
         wait_for_others(services.directories.locks, services.progress)
         return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)
@@ -102,7 +102,7 @@ def _carry_out(
         _close(journal, entry, EntryStatus.INTERRUPTED, results, failure=interrupted)
         raise interrupted from stopped
     except KopsError as failure:
-        _of_a_lost_request(failure)
+        _mark_as_unknown(failure)
         failure.details.setdefault("journal_id", entry.id)
         failure.hint = f"{failure.hint}; " if failure.hint else ""
         failure.hint += f"see `kops journal show {entry.id}`"
@@ -191,7 +191,7 @@ def _stopped_before(journal: Journal, plan: Plan, *, by: str) -> Iterator[Entry]
             yield entry
 
 
-def _of_a_lost_request(failure: KopsError) -> None:
+def _mark_as_unknown(failure: KopsError) -> None:
     """Treat a connection that was lost in the middle as a request whose outcome is unknown."""
     if isinstance(failure, (BrokerDown, Unreachable)) and not isinstance(failure, AuthenticationFailed):
         failure.message += "; whether the last request was carried out is not known"

@@ -46,7 +46,7 @@ def plan_replay(services: Services, request: ReplayRequest, *, look: bool = Fals
     if reads:
         work.begin()
     if found.offsets and found.times != ANY_TIME:
-        found, arguments = _of_times(work, found)
+        found, arguments = _narrowed_to_times(work, found)
         work.arguments = arguments
     topics: Sequence[str] = request.declared or ((request.target,) if request.target else ())
     if not topics and reads:
@@ -122,7 +122,7 @@ def _arguments(services: Services, request: ReplayRequest, found: Range, master:
     )
 
 
-def _of_times(work: Work[ReplayArguments], found: Range) -> tuple[Range, ReplayArguments]:
+def _narrowed_to_times(work: Work[ReplayArguments], found: Range) -> tuple[Range, ReplayArguments]:
     """Return where the records of a range of time are, and the arguments that send no others."""
     found, windows = where_times_are(work.engine, work.source_settings(), found)
     return found, replace(
@@ -188,7 +188,7 @@ def _warnings(services: Services, source: RecordSource, found: Range, request: R
 
 
 def _other_partitions(found: Range, topic: str, count: int) -> str:
-    """Return what it means for readers that a target has more or fewer partitions than the source."""
+    """Return warnings for readers if a target has more or fewer partitions than the source."""
     return (
         f"{topic} has {counted(count, 'partition')} and {found.topic} {found.partitions}: keys change partitions. A Kafka Streams"
         f" application joins topics only if they have equally many, and one that is to read {topic} instead of {found.topic} needs its"
@@ -223,7 +223,7 @@ def topics_by_reading(work: Work[ReplayArguments], parts: Sequence[PartitionRang
 
 def preview(work: Work[ReplayArguments], source: RecordSource, parts: Sequence[PartitionRange]) -> tuple[dict[str, Any], list[str]]:
     work.services.progress.step(f"reading {work.arguments.source}")
-    counts, samples = _of_rows(work, parts) if work.changes.some else _of_batches(work, source, parts)
+    counts, samples = _count_rows(work, parts) if work.changes.some else _count_batches(work, source, parts)
     total = sum(counts.values())
     places = "; ".join(f"{place} {count:,}" for place, count in list(counts.items())[:SAMPLES])
     read, sent = sum(part.end - part.start for part in parts), min(total, work.arguments.limit or total)
@@ -234,7 +234,7 @@ def preview(work: Work[ReplayArguments], source: RecordSource, parts: Sequence[P
     return {"records": sent, "counts": counts, "samples": samples}, notes
 
 
-def _of_rows(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> tuple[dict[str, int], list[dict[str, Any]]]:
+def _count_rows(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> tuple[dict[str, int], list[dict[str, Any]]]:
     from kops.spark.driver.failures import explained
 
     rows = work.rows(parts)
@@ -244,7 +244,7 @@ def _of_rows(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> tu
     return counts, [_sample(row.topic, row.key, row.value, row.timestamp_ms) for row in samples]
 
 
-def _of_batches(
+def _count_batches(
     work: Work[ReplayArguments], source: RecordSource, parts: Sequence[PartitionRange]
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
     from kops.spark.replay.tasks import counted

@@ -45,7 +45,7 @@ def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult])
     ).found
     by_partition = plan.arguments.partition_by == KEEP and len(plan.arguments.targets) == 1
     sent = {target: Totals(value["records"], int(value["fingerprint"], 16)) for target, value in values.items()}
-    results = tuple(_of_times(plan, result) for result in results)
+    results = tuple(_compared_with_count(plan, result) for result in results)
     if by_partition:
         topic = plan.arguments.anchor
         there = {target: _sum_of(found.get(TopicPartition(topic, partition_of(target).partition))) for target in values}
@@ -56,7 +56,7 @@ def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult])
     return _with_others(tuple(_judged(result, wanted, total, plan, shown=sent.get(result.target)) for result in results), found)
 
 
-def _of_times(plan: Plan[Given], result: ItemResult) -> ItemResult:
+def _compared_with_count(plan: Plan[Given], result: ItemResult) -> ItemResult:
     """Return a result; FAILED if as many records were sent of a partition as the plan did not count in its range of time."""
     given = plan.arguments
     counted_before = given.of_times.get(partition_of(result.target).partition)

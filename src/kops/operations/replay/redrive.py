@@ -1,4 +1,4 @@
-"""Sends dead letters back, and records which were sent, so that none is sent twice.
+"""Sends dead letters back, and records which ones were sent, so that none is sent twice.
 
 The records are in the topic of ``progress``, one per partition of the dead-letter topic. A record has the set of offsets that were
 sent back (``done``), and what a redrive that is under way is about to send (``claim``). The progress of that redrive is stored separately,

@@ -118,7 +118,7 @@ def placement(request: ReplayRequest, partitions: int, targets: Targets, *, chan
 
 
 def guard_of(targets: Targets) -> dict[str, Any]:
-    """Return what must not change before the replay begins."""
+    """Return the state of the targets that must not change before the replay begins."""
     ends = {str(place): end for place, end in targets.ends.items()} if targets.own else {}
     return {"topics": dict(targets.ids), "partitions": dict(targets.counts), "empty_ends": ends}
 

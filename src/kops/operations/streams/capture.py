@@ -180,7 +180,7 @@ def capture_row(capture: Capture, path: str) -> dict[str, Any]:
 
 
 def program_differences(services: Services, capture: Capture, look: Inspection) -> list[Difference]:
-    """Return where the cluster is not as a program says.
+    """Return the differences between the cluster and a program.
 
     :param look: the application as it was found on the cluster
     """

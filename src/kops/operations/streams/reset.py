@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from kops.core.durations import parse_duration
 from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.models import Bounds, Group, TopicPartition
-from kops.core.offsets.arithmetic import ShiftBy, Stay, Strategy
+from kops.core.offsets.arithmetic import ShiftBy, Stay
 from kops.core.offsets.moves import TopicMoves
 from kops.core.plan import Arguments, Item, Json, Plan, Severity
 from kops.core.selection import Selection, parse_selection
@@ -27,7 +26,7 @@ from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.files import file_offsets
 from kops.operations.offsets.items import partition_of, places
-from kops.operations.offsets.plan import plan_group, selected
+from kops.operations.offsets.plan import by_partition, plan_group, selected
 from kops.operations.offsets.strategies import Choice, strategy_of
 from kops.operations.services import Services
 from kops.operations.streams.find import find_application
@@ -131,7 +130,7 @@ def _plan_offsets(services: Services, look: Inspection, group: Group | None, cho
     name = look.application.application
     selections = [parse_selection(topic) for topic in topics]
     if choice.from_file is not None:
-        strategies = _of_file(services, name, choice.from_file, selections)
+        strategies = by_partition(services, file_offsets(choice.from_file, name, selections, services.now()))
         _refuse_foreign(look, [Selection(topic) for topic in sorted({partition.topic for partition in strategies})])
     else:
         strategy = strategy_of(choice, services.now())
@@ -161,14 +160,6 @@ def _refuse_foreign(look: Inspection, chosen: Iterable[Selection]) -> None:
     if foreign and not has_patterns:
         what = f"{look.application.application} does not read {', '.join(foreign)}"
         raise Refused(what, hint=f"it reads {', '.join(input_topics(look)) or 'nothing'}", topics=foreign)
-
-
-def _of_file(services: Services, name: str, path: Path, selections: Sequence[Selection]) -> dict[TopicPartition, Strategy | Stay]:
-    found = file_offsets(path, name, selections, services.now())
-    strategies: dict[TopicPartition, Strategy | Stay] = {}
-    for selection, partitions in zip(found, selected(services, list(found)), strict=True):
-        strategies |= dict.fromkeys(partitions, found[selection])
-    return strategies
 
 
 def _without_stream_time(plan: Plan[Moves]) -> Plan[Moves]:

@@ -211,7 +211,7 @@ def _refuse_recreated(changes: Changes, found: Mapping[str, Topic], results: Seq
 def _refuse_created_by_others(
     wanted: Sequence[NewTopic], found: Mapping[str, Topic], settings: Mapping[str, Mapping[str, Setting]]
 ) -> None:
-    """Refuse to delete a topic of which it is not known who created it, if it is not as the plan would have created it."""
+    """Refuse to delete a topic that the plan may not have created: one with other settings than it would have."""
     other = [topic.name for topic in wanted if differences_of(topic, found[topic.name], settings[topic.name])]
     if other:
         what = f"{', '.join(other)} {'is' if len(other) == 1 else 'are'} not as planned: created or changed by somebody else"

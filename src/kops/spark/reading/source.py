@@ -48,13 +48,13 @@ class KafkaSource:
     def _whole(self, wanted: TopicRange) -> DataFrame:
         archived = self.archives.get(wanted.topic)
         if archived is None:
-            return self._of_topic(wanted)
+            return self._topic_rows(wanted)
         old, tail = archived.divided(wanted)
         if not old.records:
-            return self._of_topic(tail)
+            return self._topic_rows(tail)
         rows = archived.rows(self.session, old)
         if tail.records:
-            rows = rows.unionAll(self._of_topic(tail))
+            rows = rows.unionAll(self._topic_rows(tail))
         if wanted.split:
             return rows
         return in_parts(rows, sorted(partition for partition, (start, end) in wanted.ranges.items() if start < end))
@@ -63,7 +63,7 @@ class KafkaSource:
         """Whether any of these topics is also read from an archive, which only Spark's own tasks do."""
         return any(wanted.topic in self.archives for wanted in topics)
 
-    def _of_topic(self, wanted: TopicRange) -> DataFrame:
+    def _topic_rows(self, wanted: TopicRange) -> DataFrame:
         ranges = {partition: bounds for partition, bounds in wanted.ranges.items() if bounds[1] > bounds[0]}
         schema = f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA
         if not ranges:

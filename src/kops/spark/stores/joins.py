@@ -41,7 +41,7 @@ def last_rows(topics: StoreTopics, table: Table) -> DataFrame:
     """Return the final rows of a table: ``ROW``."""
     place = Expressions(topics.job.state_file, topics.job.store, table)
     if table.source is not None:
-        rows = _of_topic(topics, table, table.source)
+        rows = _newest_rows(topics, table, table.source)
     elif table.parent is not None:
         rows = last_rows(topics, table.parent)
     else:
@@ -52,7 +52,7 @@ def last_rows(topics: StoreTopics, table: Table) -> DataFrame:
     return kept.withColumn("_raw", expression("if(value is null, null, _raw)")) if table.where else kept
 
 
-def _of_topic(topics: StoreTopics, table: Table, source: Source) -> DataFrame:
+def _newest_rows(topics: StoreTopics, table: Table, source: Source) -> DataFrame:
     """Keep the last record of every key; for a versioned table the one with the greatest timestamp."""
     order = "offset" if table.history_ms is None else "struct(_ts, offset)"
     last = f"max_by(struct(key, value, _raw, _ts, _ord), {order}) as last"

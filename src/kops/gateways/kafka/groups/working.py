@@ -90,7 +90,7 @@ def describe_unparsed(wire: Wire, group_id: str) -> Group | KopsError:
 
 
 def _assigned(member: Any) -> tuple[TopicPartition, ...]:
-    """Return what a member is assigned; nothing if the bytes are not an assignment, which is up to the client."""
+    """Return a member's assignment; empty if the bytes are not one, which is up to the client."""
     try:
         return tuple(sorted(assignment_data(bytes(member.member_assignment or b""))[0]))
     except UndecodableRecord:

@@ -60,7 +60,7 @@ def _quota_of(client_id: str, quotas: Iterable[Quota]) -> Quota | None:
 
 
 def _rates(incident: Incident, look: GroupLook, clients: set[str]) -> dict[str, tuple[float, int]]:
-    """Return how many bytes a second clients read from the broker from which they read most."""
+    """Return the bytes per second that clients read from the broker that they read most from."""
     read: dict[TopicPartition, float] = {}
     for one in look.partitions:
         pace = look.history.pace(one.partition)
