@@ -12,11 +12,12 @@ records that decide about lost keys, with those before each, and the program beg
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import OperationFailed
-from kops.core.streams.program_doubts import BACKWARD, BY_TIME
+from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, CannotBeginAfresh
 from kops.spark.programs.models import SAMPLE
 from kops.spark.programs.orders import DifferingKeys
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 RESTARTS, ORDER, OFFSETS, CHANCE, TOGETHER = "restarts", "order", "offsets", "chance", "several"
 """What a key may depend on, beside ``OTHER_SURROUNDINGS``: chance is what differs between runs that are not disturbed; several, what only
 all disturbances together show."""
+_OFTEN = 8
 _PREFIX = 4096
 _BEFORE = 8
 _PLACES = 64
@@ -66,10 +68,12 @@ class _Given:
 
     :param sample: of its one partition; None: all that it reads
     :param restarts: after how many records its program begins afresh
+    :param rarely: it commits often as it is, so that caches are flushed rarely when it is disturbed
     """
 
     sample: Sequence[frames.Batch] | None
     restarts: Sequence[int]
+    rarely: bool
 
 
 @dataclass
@@ -78,6 +82,7 @@ class Shown:
 
     :param not_restarted: why the program did not begin afresh
     :param depends_on: of each store, and under None of what is passed on
+    :param others: what the task wrote disturbed
     """
 
     compared: Compared
@@ -86,6 +91,7 @@ class Shown:
     thrown: str | None = None
     not_restarted: str | None = None
     depends_on: dict[str | None, set[str]] = field(default_factory=dict)
+    others: list[TaskOutput] = field(default_factory=list)
 
     def facts(self, stores: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Return the facts of the task, and of each store."""
@@ -130,18 +136,19 @@ def disturb(runs: Runs, written: TaskOutput, facts: Mapping[str, Any], lost: Map
     if not task.disturbed or not facts["records"]:
         return shown
     if sampled:
-        given = _sampled(runs, facts["records"], lost)
+        given = _sampled(runs, facts, lost)
         if task.passes_on or _length(given.sample or ()) < facts["records"]:
             written, facts = runs.once(Way(), given, apart=True)
     else:
-        given = _Given(None, _spread(facts["records"], small=True))
+        given = _Given(None, _spread(facts["records"], small=True), _commits_often(facts))
     shown.records = facts["records"]
     try:
         other, more = _once_disturbed(runs, given, shown, apart=sampled)
     except OperationFailed as error:
         shown.thrown = error.message
     else:
-        shown.restarts, shown.compared = more["restarts"], _compared(task, written, other)
+        shown.others.append(other)
+        shown.restarts, shown.compared = more["restarts"], _compared(task, written, *shown.others)
         if not sampled and len(task.orders) == 1:
             shown.compared.passed = _filed_differing(runs)
     if shown.thrown or shown.compared.differs:
@@ -150,7 +157,7 @@ def disturb(runs: Runs, written: TaskOutput, facts: Mapping[str, Any], lost: Map
 
 
 def _once_disturbed(runs: Runs, given: _Given, shown: Shown, *, apart: bool) -> tuple[TaskOutput, dict[str, Any]]:
-    way = Way(BACKWARD, OTHER_SURROUNDINGS, given.restarts, offsets=True)
+    way = Way(BACKWARD, OTHER_SURROUNDINGS, given.restarts, offsets=True, rarely=given.rarely)
     try:
         return runs.once(way, given, apart=apart)
     except CannotBeginAfresh as error:
@@ -158,15 +165,15 @@ def _once_disturbed(runs: Runs, given: _Given, shown: Shown, *, apart: bool) -> 
         return runs.once(replace(way, restarts=()), given, apart=apart)
 
 
-def _compared(task: ProgramTask, one: TaskOutput, other: TaskOutput) -> Compared:
-    stores = {store.name: _differing(one, other, store, task.partition) for store in task.stores}
-    return Compared(stores, _passed_differing(one, other))
+def _compared(task: ProgramTask, one: TaskOutput, *others: TaskOutput) -> Compared:
+    stores = {store.name: _differing([one, *others], store, task.partition) for store in task.stores}
+    return Compared(stores, _passed_differing(one, others[0]))
 
 
-def _differing(one: TaskOutput, other: TaskOutput, store: StoreTask, partition: int) -> DifferingKeys:
+def _differing(written: Sequence[TaskOutput], store: StoreTask, partition: int) -> DifferingKeys:
     differing = DifferingKeys()
-    for first, second in zip_parts(unexpired_rows(one, store), unexpired_rows(other, store)):
-        differing.add(first, [second], partition)
+    for first, *others in zip_parts(*(unexpired_rows(each, store) for each in written)):
+        differing.add(first, others, partition)
     return differing
 
 
@@ -247,13 +254,23 @@ def _explain(runs: Runs, given: _Given, written: TaskOutput, shown: Shown) -> No
             if way.surroundings:
                 end_program(way.surroundings)
         search.take(what, _compared(runs.task, written, other))
+        if what == ORDER and any(ORDER in each for each in shown.depends_on.values()):
+            _look_for_more(runs, given, written, shown)
     search.end()
+
+
+def _look_for_more(runs: Runs, given: _Given, written: TaskOutput, shown: Shown) -> None:
+    """Find keys that depend on the order, and are the same in the one that was tried by chance: try a third one."""
+    with suppress(OperationFailed):
+        other, _ = runs.once(Way(FORWARD, rarely=not given.rarely), given, apart=True)
+        shown.others.append(other)
+        shown.compared = _compared(runs.task, written, *shown.others)
 
 
 def _single(given: _Given, *, ordered: bool) -> Iterator[tuple[str, Way]]:
     yield CHANCE, Way(surroundings=("same",))
     if ordered:
-        yield ORDER, Way(BACKWARD)
+        yield ORDER, Way(BACKWARD, rarely=given.rarely)
     if given.restarts:
         yield RESTARTS, Way(restarts=given.restarts)
     yield OFFSETS, Way(offsets=True)
@@ -261,11 +278,11 @@ def _single(given: _Given, *, ordered: bool) -> Iterator[tuple[str, Way]]:
         yield name, Way(surroundings=(name,))
 
 
-def _sampled(runs: Runs, count: int, lost: Mapping[str, Sequence[bytes]]) -> _Given:
+def _sampled(runs: Runs, facts: Mapping[str, Any], lost: Mapping[str, Sequence[bytes]]) -> _Given:
     """Choose what a task that reads one partition is given."""
     import numpy
 
-    keys = _input_keys(runs.task, lost)
+    keys, count = _input_keys(runs.task, lost), facts["records"]
     places, special = numpy.arange(min(count, _PREFIX)), numpy.empty(0, numpy.int64)
     if count > _PREFIX:
         special = _places_of(runs.inputs, keys)
@@ -277,7 +294,13 @@ def _sampled(runs: Runs, count: int, lost: Mapping[str, Sequence[bytes]]) -> _Gi
     before = numpy.searchsorted(places, special)
     late = numpy.flatnonzero(_late(sample))
     matter = [*_some(before, _SPECIAL), *_some(late, _SPECIAL - len(before[:_SPECIAL]))]
-    return _Given(sample, sorted({*_spread(_length(sample), small=not matter), *(int(each) for each in matter if each)}))
+    restarts = sorted({*_spread(_length(sample), small=not matter), *(int(each) for each in matter if each)})
+    return _Given(sample, restarts, _commits_often(facts))
+
+
+def _commits_often(facts: Mapping[str, Any]) -> bool:
+    """Whether caches are flushed after so few records that to flush them at once makes little difference."""
+    return bool(facts["commits"] * _OFTEN > facts["records"])
 
 
 def _length(batches: Sequence[frames.Batch]) -> int:

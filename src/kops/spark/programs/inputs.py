@@ -104,12 +104,16 @@ def headers_of(columns: RecordColumns) -> pyarrow.Array:
 
 
 def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
-    """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time, or one by one."""
+    """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time, or one by one.
+
+    Where those have not run in this order, it is what they wrote by time.
+    """
     import numpy
     import pyarrow
     from pyarrow import ipc
 
-    tables = [ipc.open_file(pyarrow.memory_map(str(file))).read_all() for file in run.files(topic, task.partition, order)]
+    files = run.files(topic, task.partition, order) or run.files(topic, task.partition, BY_TIME)
+    tables = [ipc.open_file(pyarrow.memory_map(str(file))).read_all() for file in files]
     if not tables:
         if order == BY_TIME:
             _refuse_waiting(topic, task, task.waiting.get(topic, ()))

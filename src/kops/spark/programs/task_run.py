@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kops.core.streams.program_doubts import BACKWARD, BY_TIME
+from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
 from kops.formats import runner_frames as frames
 from kops.spark.programs.inputs import of_files, of_topic
 from kops.spark.programs.orders import HOW, by_time, one_by_one
@@ -32,6 +32,7 @@ class Way:
 
     :param surroundings: of ``kops.gateways.machine.program.SURROUNDINGS``, those that are others; another name: another JVM
     :param restarts: after how many records the program begins afresh, ascending
+    :param rarely: caches are flushed at the end, and punctuators called after many records; otherwise as ``HOW`` has it for the order
     :param offsets: records of repartition topics have other ones, as with transactions between them
     """
 
@@ -39,6 +40,7 @@ class Way:
     surroundings: tuple[str, ...] = ()
     restarts: Sequence[int] = ()
     offsets: bool = False
+    rarely: bool = False
 
 
 def run_once(
@@ -65,7 +67,7 @@ def run_once(
         "restarted": str(bool(way.restarts)).lower(),
         **{f"committed.{topic}": str(offset) for topic, (offset, _) in task.committed.items()},
         **{f"metadata.{topic}": metadata for topic, (_, metadata) in task.committed.items()},
-        **HOW[way.order],
+        **HOW[FORWARD if way.rarely else way.order],
     }
     restarts = 0
     try:
@@ -141,7 +143,7 @@ def sliced(batch: frames.Batch, rows: Any) -> frames.Batch:
 
 
 def _numbers(task: ProgramTask, facts: Mapping[str, str]) -> dict[str, Any]:
-    counts = {name: int(facts.get(name, 0)) for name in ("records", "skipped", "heap", *_SCHEDULES)}
+    counts = {name: int(facts.get(name, 0)) for name in ("records", "skipped", "heap", "commits", *_SCHEDULES)}
     without_key = [name for name in facts.get("without_key", "").split(",") if name]
     on_disk = facts.get("on_disk", "").split(",")
     refused = {name.removeprefix(_REFUSED): int(count) for name, count in facts.items() if name.startswith(_REFUSED)}

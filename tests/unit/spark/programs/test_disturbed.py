@@ -46,7 +46,11 @@ def runs(tmp_path, monkeypatch):
             written.add(
                 "counts", pyarrow.table({name: pyarrow.array(each, kinds[name]) for name, each in zip(kinds, columns, strict=True)})
             )
-            return SimpleNamespace(of=lambda _store: written.rows("counts"), passed={}), {"records": 10, "restarts": len(way.restarts)}
+            return SimpleNamespace(of=lambda _store: written.rows("counts"), passed={}), {
+                "records": 10,
+                "commits": 1,
+                "restarts": len(way.restarts),
+            }
 
         monkeypatch.setattr(disturbed, "run_once", once)
         monkeypatch.setattr(disturbed, "inputs_of", lambda *_: {"in": iter(inputs)})
@@ -61,7 +65,7 @@ def runs(tmp_path, monkeypatch):
 
 def shown_of(made, records=10, lost=()):
     found, written, _ = made
-    shown = disturb(found, written, {"records": records}, {"counts": lost})
+    shown = disturb(found, written, {"records": records, "commits": 1}, {"counts": lost})
     of_task, stores = shown.facts(["counts"])
     return {**of_task, **stores["counts"]}
 
