@@ -104,7 +104,7 @@ def test_two_workers_run_a_program_with_windows_and_a_repartition(app, on_cluste
 
 def test_two_workers_run_foreign_key_joins(app, on_cluster, cluster, run_kops):
     made, capture = app("rows", {"orders": 2, "customers": 2, "regions": 2, "asked": 2}, main="InARow")
-    names = ("orders-store", "customers-store", "regions-store", "with-customers", "with-regions", "with-both")
+    names = ("orders-store", "customers-store", "with-customers")
     before = {store: made.view(store) for store in names}
     for store in names:
         cluster.empty(made.topic(f"{store}-changelog"))

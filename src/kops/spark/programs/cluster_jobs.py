@@ -179,10 +179,12 @@ class _Tasks:
 
     def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         try:
-            run = moved_here(self._run)
-        except KopsError as error:
-            yield _row(_FAILURE, _as_json(error))
-            return
+            yield from self._made(batches)
+        except KopsError as error:  # raised, it would make Spark run the task again
+            yield _row(_FAILURE, json.dumps(error.as_json()).encode())
+
+    def _made(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        run = moved_here(self._run)
         _clear(run)
         numbers = []
         for batch in batches:
@@ -199,11 +201,7 @@ class _Tasks:
     def _ran(self, run: Run, number: int, given: Collection[Path]) -> Iterator[pyarrow.RecordBatch]:
         item, reports = self._items[number], run.folder / _REPORTS
         reports.mkdir()
-        try:
-            found = self._give(run, self._here(run, item), reader(self._settings, str(reports), ""))
-        except KopsError as error:
-            yield _row(_FAILURE, _as_json(error))
-            return
+        found = self._give(run, self._here(run, item), reader(self._settings, str(reports), ""))
         yield _row(_FACTS, found["facts"][0].as_py().encode())
         for file in _files(reports / _SEEN):
             yield _row(_SEEN, file.read_bytes(), path=str(file.relative_to(reports)))
@@ -304,10 +302,6 @@ def _content(texts: pyarrow.Array) -> Any:
     _, offsets, content = texts.buffers()
     ends = numpy.frombuffer(offsets, numpy.int32)[texts.offset : texts.offset + len(texts) + 1]
     return memoryview(content)[ends[0] : ends[-1]] if len(texts) and content is not None else b""
-
-
-def _as_json(error: KopsError) -> bytes:
-    return json.dumps(error.as_json()).encode()
 
 
 def _clear(run: Run, *names: str) -> None:

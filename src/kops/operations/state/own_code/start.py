@@ -113,8 +113,6 @@ def engine_for(services: Services, program: ProgramRun, master: str | None) -> E
     chosen = chosen_master(services, master)
     if not chosen.startswith("local"):
         hint = "leave out --master and --remote: it then runs on this machine"
-        if chosen.startswith("sc://"):
-            raise Refused(f"Spark Connect ({chosen}) does not take a program to its workers: a cluster with a master does", hint=hint)
         if program.alone:
             raise Refused(f"--no-network is only for a program that runs on this machine, and Spark is at {chosen}", hint=hint)
     return start_engine(services, master)
