@@ -90,6 +90,7 @@ final class Surroundings {
     static Map<String, Object> now() {
         final Map<String, Object> facts = effective();
         facts.put("read", read());
+        facts.put("unseen", unseen());
         return facts;
     }
 

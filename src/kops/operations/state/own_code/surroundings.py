@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.streams.capture import Capture
-from kops.core.streams.surroundings import FILE, UNREADABLE, Difference, before_start, digest_of, while_it_ran
+from kops.core.streams.surroundings import FILE, READS, UNKNOWN, UNREADABLE, Difference, before_start, digest_of, while_it_ran
 from kops.gateways.machine.agent import shell_environment
 from kops.operations.state.exactness import Exactness
 
@@ -28,9 +28,9 @@ def differences_here(capture: Capture) -> tuple[Difference, ...]:
             return UNREADABLE
 
     then, environment = capture.surroundings, shell_environment()
-    return tuple(
-        before_start(capture.application, then, capture.command, environment, host=socket.gethostname(), digest_of_file=digest_of_file)
-    )
+    unseen = [Difference(READS, UNKNOWN, why) for what, why in capture.unknown if what == "surroundings.read"]
+    before = before_start(capture.application, then, capture.command, environment, host=socket.gethostname(), digest_of_file=digest_of_file)
+    return (*unseen, *before)
 
 
 def of_surroundings(program: ProgramRun, ran: Mapping[int, Ran]) -> tuple[Exactness, ...]:
