@@ -16,7 +16,7 @@ from typing import Any
 
 from kops.core.secret_shapes import is_secret_name
 
-VARIABLE, PROPERTY, FILE, HOST, OPTION = "variable", "property", "file", "host", "option"
+VARIABLE, PROPERTY, FILE, HOST, OPTION, READS = "variable", "property", "file", "host", "option", "reads"
 CHARSET, ZONE, LOCALE, JAVA = "charset", "zone", "locale", "java"
 MISSING, NEW, DIFFERS, UNKNOWN = "missing", "new", "differs", "unknown"
 """``UNKNOWN``: what a file held when the program was captured, which it did not read then."""
@@ -49,9 +49,13 @@ _OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 _NAMES = {CHARSET: "charset", ZONE: "time zone", LOCALE: "locale", JAVA: "Java"}
 _COPY, _SET, _DIGITS = "copy", "set", 4
 _OF_SESSION = re.compile(
-    r"_|SHLVL|PWD|OLDPWD|TERM|COLORTERM|COLUMNS|LINES|WINDOWID|STY|TMUX(_PANE)?|SSH_\w+|XDG_\w+|INVOCATION_ID|JOURNAL_STREAM"
+    r"_|SHLVL|PWD|OLDPWD|TERM|COLORTERM|COLUMNS|LINES|WINDOWID|STY|TMUX(_PANE)?|SSH_\w+|XDG_\w+|INVOCATION_ID|JOURNAL_STREAM|PATH|MANPATH"
+    r"|LS_COLORS|PS\d|HIST\w+|EDITOR|VISUAL|PAGER|LESS\w*|MAIL|VIRTUAL_ENV\w*|PYTHON\w*|KOPS_\w+|LANG|LC_\w+|TZ"
 )
-"""Variables of the login or service that something is started from: they differ each time, and who copies all reads them too."""
+"""Variables of the shell, login or service that something is started from: they differ each time, and who copies all reads them too.
+
+What the last ones say is compared as charset, locale and time zone.
+"""
 _COMPARED_OTHERWISE = re.compile(
     r"user\.(language|script|country|variant)(\.display|\.format)?|user\.timezone|file\.encoding|java\.class\.path|jdk\.module\.path"
     r"|sun\.java\.command|kops\..*"
@@ -113,7 +117,7 @@ class Difference:
 
     :param kind: ``VARIABLE``, ``ZONE`` and so on
     :param change: ``MISSING`` and so on
-    :param name: of the variable, property or file; of a charset, zone, locale or Java what it was, and is
+    :param name: of the variable, property or file; of reads why they were not seen; of a charset, zone, locale or Java what it was, and is
     :param by: the class that reads it; empty where that is the JVM
     """
 
@@ -131,6 +135,8 @@ class Difference:
         """One line: what differs, and what to do."""
         if self.kind in _NAMES:
             return f"the {_NAMES[self.kind]} of the program's JVM was {self.name}: start it as it was captured"
+        if self.kind == READS:
+            return f"not all reads of variables and files by the program could be seen: {self.name}"
         of_kind = {PROPERTY: "the system property ", OPTION: "the JVM's option ", HOST: "the name of the host"}.get(self.kind, "")
         who = f" ({self.by} reads it)" if self.by else ""
         said, what_to_do = _SAID.get(self.kind, _SAID[VARIABLE])[self.change]
@@ -202,6 +208,8 @@ def _of_notes(then: Surroundings, notes: Sequence[str]) -> Iterator[Difference]:
         ):
             if before != after:
                 yield Difference(kind, DIFFERS, f"{before}, and is {after}")
+        if now["unseen"]:
+            yield Difference(READS, UNKNOWN, now["unseen"])
         for each in now["read"]:
             read = Read(**each)
             key = read.kind, read.name

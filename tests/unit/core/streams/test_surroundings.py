@@ -37,8 +37,9 @@ def captured(*reads, options=(), properties=()):
 
 
 def now(then, *reads, **other):
-    facts = {"charset": then.charset, "zone": then.zone, "java": then.java, "locale": {**then.locale}, **other}
-    return json.dumps({**facts, "read": [vars(each) for each in reads]})
+    facts = {"charset": then.charset, "zone": then.zone, "java": then.java, "locale": {**then.locale}}
+    facts |= {"unseen": None}
+    return json.dumps({**facts, **other, "read": [vars(each) for each in reads]})
 
 
 def found(then, environment, command=("java", "App"), files=(), host="one"):
@@ -65,7 +66,7 @@ def test_variables_that_were_read_are_compared(then, value, code):
 
 
 def test_what_only_a_login_sets_is_no_difference_for_who_copies_everything():
-    names = ("SSH_CONNECTION", "SHLVL", "_", "MIN")
+    names = ("SSH_CONNECTION", "SHLVL", "_", "PATH", "MIN")
     assert found(captured(*(read(VARIABLE, name, "5", "copy") for name in names)), {}) == [("variable-missing", "MIN")]
     assert found(captured(read(VARIABLE, "SHLVL", "5")), {}) == [("variable-missing", "SHLVL")]
 
@@ -144,6 +145,13 @@ def test_charset_zone_and_locale_are_compared():
         "the Java of the program's JVM was 17, and is 21: start it as it was captured",
         "the locale of the program's JVM was language=en, and is country=US language=en: start it as it was captured",
     ]
+
+
+def test_reads_that_could_not_be_seen_are_named():
+    then = captured()
+    (difference,) = while_it_ran(then, [now(then, unseen="java.io.FileInputStream: a new format")])
+    assert difference.code == "reads-unknown"
+    assert difference.text == "not all reads of variables and files by the program could be seen: java.io.FileInputStream: a new format"
 
 
 def test_flags_give_another_jvm_the_same():

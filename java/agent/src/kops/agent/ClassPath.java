@@ -178,7 +178,7 @@ final class ClassPath {
         }
     }
 
-    static String hexadecimal(final MessageDigest digest) {
+    private static String hexadecimal(final MessageDigest digest) {
         final StringBuilder text = new StringBuilder();
         for (final byte each : digest.digest()) text.append(String.format("%02x", each));
         return text.toString();

@@ -16,6 +16,8 @@ import java.util.concurrent.atomic.AtomicReference;
  * measures; Kafka's providers of settings ask for the program.
  */
 public final class Reads {
+    /** Of a program that makes names up, as for each record. */
+    private static final int MOST_NAMES = 10_000;
     private static final StackWalker STACK = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
     private static final ThreadLocal<Boolean> LOOKING = new ThreadLocal<>();
     private static final List<String> FOR_THE_PROGRAM = List.of("org.apache.kafka.streams.examples.", "org.apache.kafka.common.config.provider.");
@@ -85,6 +87,10 @@ public final class Reads {
     /** @param indirect where it goes that the JDK reads for what it itself needs; null: that is as if the class had read it */
     private static void note(final Object name, final Map<String, String> direct, final Map<String, String> indirect) {
         if (!(name instanceof String) || direct.containsKey(name) || LOOKING.get() != null) return;
+        if (direct.size() >= MOST_NAMES) {
+            Recording.fail("more than " + MOST_NAMES + " names were read");
+            return;
+        }
         LOOKING.set(true);
         try {
             final Asker asker = STACK.walk(frames -> asker(frames.iterator()));

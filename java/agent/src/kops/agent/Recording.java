@@ -27,7 +27,7 @@ final class Recording {
                 try {
                     return rewriter.apply(bytes);
                 } catch (final Throwable error) { // an exception here would be swallowed
-                    failure = name.replace('/', '.') + ": " + error;
+                    fail(name.replace('/', '.') + ": " + error);
                     return null;
                 }
             }
@@ -39,6 +39,11 @@ final class Recording {
         instrumentation.removeTransformer(transformer);
     }
 
+    static void fail(final String why) {
+        failure = why;
+    }
+
+    /** Why not all reads were seen; null: they were. */
     static String failure() {
         return failure;
     }

@@ -15,6 +15,7 @@ import java.nio.file.Paths;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +38,6 @@ final class Surroundings {
     private static final String ABSENT = "absent";
     private static final List<String> OF_LOCALE = List.of("user.language", "user.script", "user.country", "user.variant");
     private static final List<String> OF_MACHINE = List.of("/proc/", "/sys/", "/dev/");
-    private static final int DIGITS = 4;
 
     private static final Map<String, String> INITIAL = new TreeMap<>();
     private static final Map<String, String> DIGESTS_OF_FILES = new ConcurrentHashMap<>();
@@ -90,6 +90,7 @@ final class Surroundings {
     static Map<String, Object> now() {
         final Map<String, Object> facts = effective();
         facts.put("read", read());
+        facts.put("unseen", unseen());
         return facts;
     }
 
@@ -117,25 +118,40 @@ final class Surroundings {
         final String given = INITIAL.getOrDefault("user.timezone", "");
         if (!given.isEmpty()) return given;
         try {
-            final Module own = Surroundings.class.getModule();
-            instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of(), Map.of("java.util", Set.of(own)), Set.of(), Map.of());
-            final Method method = TimeZone.class.getDeclaredMethod("getSystemTimeZoneID", String.class);
-            method.setAccessible(true);
-            final Object found = method.invoke(null, INITIAL.get("java.home"));
+            final Object found = ofJdk("java.util.TimeZone", "getSystemTimeZoneID", INITIAL.get("java.home"));
             return found == null ? "GMT" : (String) found;
         } catch (final ReflectiveOperationException | RuntimeException otherJdk) {
             return TimeZone.getDefault().getID();
         }
     }
 
+    /** Call a static method of the JDK that is not public. */
+    private static Object ofJdk(final String type, final String name, final String... given) throws ReflectiveOperationException {
+        final Class<?> found = Class.forName(type);
+        final Map<String, Set<Module>> opened = Map.of(found.getPackageName(), Set.of(Surroundings.class.getModule()));
+        instrumentation.redefineModule(found.getModule(), Set.of(), Map.of(), opened, Set.of(), Map.of());
+        final Method method = found.getDeclaredMethod(name, Collections.nCopies(given.length, String.class).toArray(new Class<?>[0]));
+        method.setAccessible(true);
+        return method.invoke(null, (Object[]) given);
+    }
+
     /** The options of the JVM, wherever they come from, without kops' own agent. */
     private static Set<String> options() {
         if (options == null) {
-            final Set<String> found = new TreeSet<>(ManagementFactory.getRuntimeMXBean().getInputArguments());
+            final Set<String> found = new TreeSet<>(arguments());
             found.removeIf(each -> each.startsWith("-javaagent:") && each.contains("kops-agent.jar="));
             options = found;
         }
         return options;
+    }
+
+    /** As RuntimeMXBean.getInputArguments has them, for which the JVM would load its management. */
+    private static List<String> arguments() {
+        try {
+            return List.of((String[]) ofJdk("jdk.internal.misc.VM", "getRuntimeArguments"));
+        } catch (final ReflectiveOperationException | RuntimeException otherJdk) {
+            return ManagementFactory.getRuntimeMXBean().getInputArguments();
+        }
     }
 
     private static List<Map<String, Object>> read() {
@@ -202,7 +218,8 @@ final class Surroundings {
             final MessageDigest digest = ClassPath.sha256();
             for (final String each : Arrays.asList(application, kind, name)) digest.update((each + "\0").getBytes(StandardCharsets.UTF_8));
             content.give(digest);
-            return ClassPath.hexadecimal(digest).substring(0, DIGITS);
+            final byte[] found = digest.digest();
+            return String.format("%02x%02x", found[0], found[1]);
         } catch (final IOException unreadable) {
             return "unreadable";
         }

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from kops.core.streams.capture import Capture
-from kops.core.streams.surroundings import FILE, UNREADABLE, Difference, before_start, digest_of
+from kops.core.streams.surroundings import FILE, READS, UNKNOWN, UNREADABLE, Difference, before_start, digest_of
 from kops.gateways.machine.agent import shell_environment
 
 
@@ -21,6 +21,6 @@ def differences_here(capture: Capture) -> tuple[Difference, ...]:
             return UNREADABLE
 
     then, environment = capture.surroundings, shell_environment()
-    return tuple(
-        before_start(capture.application, then, capture.command, environment, host=socket.gethostname(), digest_of_file=digest_of_file)
-    )
+    unseen = [Difference(READS, UNKNOWN, why) for what, why in capture.unknown if what == "surroundings.read"]
+    before = before_start(capture.application, then, capture.command, environment, host=socket.gethostname(), digest_of_file=digest_of_file)
+    return (*unseen, *before)
