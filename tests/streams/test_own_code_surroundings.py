@@ -65,15 +65,15 @@ def test_surroundings_are_as_they_were_or_named(cluster, prefix, run_kops, tmp_p
     assert {store: len(held[store]) for store in OF_SHELL} == dict.fromkeys(OF_SHELL, 50)
 
     same = run_kops("state", "verify", "--app", capture, "-B", cluster.servers, "-o", "json").ok()
-    assert {row["status"] for row in same.json} == {"equal"}
+    assert {row["verdict"] for row in same.json} == {"proven"}
     assert "when the program was captured" not in same.err + same.out
 
     around({"LC_ALL": "C.UTF-8", "TZ": "UTC"})
     file.write_text("min.amount=0\n")
     other = run_kops("state", "verify", "--app", capture, "-B", cluster.servers, "-o", "json")
     rows = {row["store"]: row for row in other.json}
-    assert {name for name, row in rows.items() if row["status"] == "equal"} == OF_JVM, other.out
-    assert {row["exactness"] for row in rows.values()} == {"C"}
+    assert {name for name, row in rows.items() if row["verdict"] == "proven"} == OF_JVM, other.out
+    assert {rows[name]["verdict"] for name in OF_SHELL} == {"doubtful"}
     where = "set it, or capture the program where the application runs"
     known = [
         f"MAP_AMOUNT was set when the program was captured (Around reads it): {where}",
@@ -88,7 +88,7 @@ def test_surroundings_are_as_they_were_or_named(cluster, prefix, run_kops, tmp_p
         f"the system property min.amount was set when the program was captured (Around reads it): {where}",
     ]
     for row in rows.values():
-        assert {*known, *late} <= {*row["reasons"]}, row
+        assert {*known, *late} <= {finding["summary"] for finding in row["findings"]}, row
         assert "app.note" not in str(row)
 
 
