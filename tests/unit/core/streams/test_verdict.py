@@ -47,7 +47,7 @@ def counts(found):
         (verdict(contradictions=[DOUBT], proven=4, contradicted=1), DOUBTFUL, (4, 0, 6, 0)),
         (verdict(contradictions=[DOUBT], proven=9, contradicted=1), DOUBTFUL, (9, 0, 1, 0)),
         (verdict(contradictions=[DOUBT], proven=10, unexpected=3), DOUBTFUL, (10, 0, 3, 0)),
-        (verdict(OBSTACLE, contradictions=[DOUBT], proven=4, contradicted=1, unexpected=2), IMPOSSIBLE, (4, 0, 2, 6)),
+        (verdict(OBSTACLE, contradictions=[DOUBT], proven=4, contradicted=1, unexpected=2), IMPOSSIBLE, (4, 0, 0, 8)),
         (verdict(OBSTACLE, contradictions=[DOUBT], proven=9, contradicted=1), IMPOSSIBLE, (9, 0, 0, 1)),
         (verdict(keys=0), COMPUTED, (0, 0, 0, 0)),
         (verdict(DOUBT, keys=0), COMPUTED, (0, 0, 0, 0)),

@@ -26,4 +26,4 @@ def test_a_program_has_no_network_on_this_machine_only(engine):
         engine(alone, "yarn")
     assert engine(alone, "local[2]") == "started at local[2]"
     assert engine(ProgramRun(None), "yarn") == "started at yarn"
-    assert engine(None, "sc://spark:15002") == "started at sc://spark:15002"
+    assert engine(ProgramRun(None), "sc://spark:15002") == "started at sc://spark:15002"
