@@ -72,6 +72,29 @@ def test_a_program_that_keeps_all_in_its_stores_may_begin_afresh_after_each_reco
     assert found[1] == found[0]
 
 
+@pytest.mark.parametrize("program", ["versioned", "optimized", "global"])
+def test_versions_tables_of_their_own_topic_and_global_tables_are_there_after_a_restart(host, program):
+    """What they pass on to a topic of others shows it: a table gives the value before, to be taken back."""
+    if program == "versioned" and host.version < "3.5":
+        pytest.skip("from Kafka Streams 3.5 on")
+    given, names = records("in", 60), [replace(row, key=row.value, value=b"name " + row.value) for row in records("names", 60)]
+    found = []
+    for restarts in (False, True):
+        host.start(program, {**ONE_EACH, "names": 1}, NO_CACHE)
+        if program == "global":
+            host.read_global(names)
+        versions = {"versions": "app-versions-changelog"} if program == "versioned" else {}
+        written, _ = host.task(0, 0, given, 5, changelogs="last", keep="all", restarts=restarts, **versions)
+        found.append(
+            {
+                topic: sorted((row.key, row.value or b"") for row in written if row.topic == topic)
+                for topic in {row.topic for row in written}
+            }
+        )
+    assert found[0]
+    assert found[1] == found[0]
+
+
 def test_an_outer_join_that_need_not_wait_for_the_clock(host):
     """It stands still here, and the library sends results that found no match once a second."""
     if host.version < "3.1":

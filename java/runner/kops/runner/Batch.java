@@ -106,6 +106,19 @@ final class Batch {
         }
     }
 
+    /** All rows of a frame. */
+    static List<ConsumerRecord<byte[], byte[]>> records(ByteBuffer body) {
+        try {
+            List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
+            for (Reader reader = new Reader(body); reader.hasNext(); ) {
+                records.add(reader.next());
+            }
+            return records;
+        } catch (IOException problem) {
+            throw new UncheckedIOException(problem);
+        }
+    }
+
     /** The headers of a record as a row has them. */
     static byte[] encoded(Iterable<Header> headers) {
         Iterator<Header> left = headers.iterator();

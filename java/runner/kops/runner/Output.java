@@ -165,47 +165,37 @@ final class Output extends MockProducer<byte[], byte[]> {
     /**
      * Gives what came to changelogs to the output of the task that continues this one, and to that task's stores.
      *
-     * @param restore is given bodies of frames, in the order of writing
+     * @param restore is given them, some at a time, in the order of writing
      */
-    void handOver(Output next, Consumer<ByteBuffer> restore) {
+    void handOver(Output next, Consumer<List<ConsumerRecord<byte[], byte[]>>> restore) {
         List<Lasts> all = new ArrayList<>(tables.values());
         writers.values().stream().filter(writer -> writer.lasts != null).forEach(writer -> all.add(writer.lasts));
         Batch.Writer past = new Batch.Writer();
-        Runnable give = () -> {
-            ByteBuffer body = past.body();
-            next.take(body.duplicate().order(body.order()));
-            restore.accept(body);
-        };
         Lasts.addInOrder(all, memory, past, () -> {
             if (past.full()) {
-                give.run();
+                restore.accept(next.taken(past.body()));
             }
         });
-        give.run();
-        ByteBuffer versions = replay.body();
-        next.take(versions.duplicate().order(versions.order()));
-        restore.accept(versions);
+        restore.accept(next.taken(past.body()));
+        restore.accept(next.taken(replay.body()));
     }
 
-    /** Takes rows of changelogs that are there before its own. */
-    void take(ByteBuffer body) {
-        try {
-            for (Batch.Reader past = new Batch.Reader(body); past.hasNext(); ) {
-                ConsumerRecord<byte[], byte[]> record = past.next();
-                Writer writer = writers.computeIfAbsent(record.topic(), Writer::new);
-                byte[] headers = Batch.encoded(record.headers());
-                if (replayed.contains(record.topic())) {
-                    replay.add(record.topic(), record.partition(), record.offset(), record.timestamp(), record.key(), record.value(), headers);
-                } else if (writer.lasts == null) {
-                    read(record);
-                } else {
-                    long offset = writer.next(record.partition());
-                    writer.lasts.put(written++, record.partition(), offset, record.timestamp(), record.key(), record.value(), headers);
-                }
+    /** Takes rows of changelogs that are there before its own, and returns them. */
+    List<ConsumerRecord<byte[], byte[]>> taken(ByteBuffer body) {
+        List<ConsumerRecord<byte[], byte[]>> records = Batch.records(body);
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            Writer writer = writers.computeIfAbsent(record.topic(), Writer::new);
+            byte[] headers = Batch.encoded(record.headers());
+            if (replayed.contains(record.topic())) {
+                replay.add(record.topic(), record.partition(), record.offset(), record.timestamp(), record.key(), record.value(), headers);
+            } else if (writer.lasts == null) {
+                read(record);
+            } else {
+                long offset = writer.next(record.partition());
+                writer.lasts.put(written++, record.partition(), offset, record.timestamp(), record.key(), record.value(), headers);
             }
-        } catch (IOException problem) {
-            throw new UncheckedIOException(problem);
         }
+        return records;
     }
 
     /** Forgets rows that were not written. */

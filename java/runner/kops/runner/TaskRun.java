@@ -1,7 +1,6 @@
 package kops.runner;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
@@ -142,21 +141,17 @@ final class TaskRun {
     }
 
     /** Begins with these rows of changelogs in its stores. */
-    void begin(ByteBuffer body) throws IOException {
-        if (Boolean.parseBoolean(request.get("restarted"))) {
-            output.take(body.duplicate().order(body.order()));
-        }
-        restore(new Batch.Reader(body));
+    void begin(ByteBuffer body) {
+        restore(Boolean.parseBoolean(request.get("restarted")) ? output.taken(body) : Batch.records(body));
     }
 
     /** Puts rows of changelogs into their stores, as the library does when it restores them; before the first record. */
-    private void restore(Batch.Reader batch) throws IOException {
+    private void restore(List<ConsumerRecord<byte[], byte[]>> all) {
         if (started) {
             throw new IllegalStateException("the task has started, so nothing can be restored");
         }
         Map<TopicPartition, List<ConsumerRecord<byte[], byte[]>>> rows = new LinkedHashMap<>();
-        while (batch.hasNext()) {
-            ConsumerRecord<byte[], byte[]> row = batch.next();
+        for (ConsumerRecord<byte[], byte[]> row : all) {
             rows.computeIfAbsent(new TopicPartition(row.topic(), row.partition()), at -> new ArrayList<>()).add(row);
         }
         rows.forEach((changelog, records) -> {
@@ -209,13 +204,7 @@ final class TaskRun {
         });
         TaskRun run = new TaskRun(next, frames, then);
         try {
-            output.handOver(run.output, body -> {
-                try {
-                    run.restore(new Batch.Reader(body));
-                } catch (IOException problem) {
-                    throw new UncheckedIOException(problem);
-                }
-            });
+            output.handOver(run.output, run::restore);
         } catch (RuntimeException | Error problem) {
             run.abandon();
             throw problem;

@@ -43,6 +43,7 @@ _OFTEN = 8
 _PREFIX = 4096
 _BEFORE = 8
 _PLACES = 64
+_MANY = 100_000
 _POINTS, _FIRST, _SPECIAL = 16, 4, 12
 """After how many records of a task's input the program begins afresh: spread, of the first ones, and before those that matter most."""
 
@@ -356,12 +357,10 @@ def _late(sample: Sequence[frames.Batch]) -> NDArray[numpy.bool_]:
 def _spread(count: int, *, small: bool) -> list[int]:
     """Return after how many records of an input the program begins afresh.
 
-    Each time the stores are restored: of a large input, where it is small yet, again and again in halves, and four times in equal parts.
+    Each time the stores are restored, which takes long after much of a large input: there after an eighth, a sixteenth, and so on.
 
     :param small: also after each of the first
     """
-    equal = range(1, _POINTS + 1) if count <= 2 * _PREFIX else ()
-    points = {count * each // (_POINTS + 1) for each in equal}
-    if not points:
-        points = {count * each // 5 for each in range(1, 5)} | {count >> each for each in range(1, _POINTS - 3)}
+    numbers = range(1, _POINTS + 1)
+    points = {count * each // (_POINTS + 1) if count <= _MANY else count >> each + 2 for each in numbers}
     return sorted((points | (set(range(1, _FIRST + 1)) if small else set())) - {0})
