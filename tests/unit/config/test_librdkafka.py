@@ -1,8 +1,11 @@
+from pathlib import Path
+
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kops.config.librdkafka import librdkafka_settings
+from kops.config.librdkafka import librdkafka_settings, without_files
 from kops.config.oauth import TokenCommand
+from kops.gateways.wire.connections import tls_context
 
 from .conftest import JWT, JWT_EXPIRY, KEY_PASSWORD, PASSWORD
 
@@ -80,3 +83,14 @@ def test_properties_of_the_context_and_the_flag_go_through(connections):
     settings = librdkafka_settings(connection)
     assert settings["socket.timeout.ms"] == "5000"
     assert settings["client.id"] == "mine"
+
+
+@pytest.mark.parametrize("name", ["tls", "mtls", "mtls-encrypted", "mtls-one-file"])
+def test_files_travel_as_texts(connections, certificates, name):
+    settings = librdkafka_settings(connections[name])
+    moved = without_files(settings)
+    assert not [setting for setting in moved if setting.endswith(".location")]
+    for setting, path in settings.items():
+        if setting.endswith(".location"):
+            assert moved[setting.replace(".location", ".pem")] == Path(path).read_text()
+    tls_context(moved)
