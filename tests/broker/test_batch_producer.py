@@ -14,6 +14,7 @@ from kops.formats.batches.header import Producer as Identity
 from kops.gateways.wire import batch_producer
 from kops.gateways.wire.batch_producer import BatchProducer, write_batches
 from kops.gateways.wire.connections import can_connect
+from kops.gateways.wire.librdkafka_writer import LibrdkafkaWriter
 from kops.sandbox import brokers
 from support.patience import HANG_SECONDS
 
@@ -38,8 +39,12 @@ def random_rows(count, seed=7):
     return [(rng.randrange(PARTITIONS), some_bytes(), some_bytes(), rng.choice(times) + rng.randrange(10**6)) for _ in range(count)]
 
 
-def read_all(client, topic, partitions=PARTITIONS):
-    """Read a topic whole with librdkafka: (key, value, timestamp) by partition."""
+def headers_of(client, topic):
+    return read_all(client, topic, shown=lambda message: message.headers())
+
+
+def read_all(client, topic, partitions=PARTITIONS, shown=lambda message: (message.key(), message.value(), message.timestamp()[1])):
+    """Read a topic whole with librdkafka: what is shown of each record, by partition."""
     consumer = Consumer({**client, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True, "check.crcs": True})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     found, ended = {number: [] for number in range(partitions)}, set()
@@ -48,7 +53,7 @@ def read_all(client, topic, partitions=PARTITIONS):
             if message.error():
                 ended.add(message.partition())
             else:
-                found[message.partition()].append((message.key(), message.value(), message.timestamp()[1]))
+                found[message.partition()].append(shown(message))
     consumer.close()
     return found
 
@@ -69,6 +74,22 @@ def test_the_log_is_what_confluent_kafka_writes(broker, topic):
     assert producer.flush(HANG_SECONDS) == 0
     assert read_all(broker.client, ours) == read_all(broker.client, theirs) == by_partition(rows)
     assert {number: report.written for number, report in reports.items()} == {n: len(part) for n, part in by_partition(rows).items()}
+
+
+def test_headers_are_what_confluent_kafka_writes(broker, topic):
+    lists = [None, [], [("a", b"1")], [("ä", None), ("ä", b""), ("b", b"x" * 300)]]
+    rows = [(at % PARTITIONS, b"k%d" % at, None if at % 5 == 0 else b"v", 1_760_000_000_000 + at, lists[at % 4]) for at in range(600)]
+    kind = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
+    dicts = [None if row[4] is None else [{"key": key, "value": value} for key, value in row[4]] for row in rows]
+    table = table_of([row[:4] for row in rows]).append_column("headers", pyarrow.array(dicts, kind))
+    ours, theirs = (topic(partitions=PARTITIONS, config={"retention.ms": "-1"}) for _ in range(2))
+    settings = librdkafka_settings(broker.connection)
+    reports = write_batches(iter(table.to_batches(70)), ours, settings)
+    assert sum(report.written for report in reports.values()) == len(rows)
+    LibrdkafkaWriter(theirs, settings, None).write(table.to_batches(70))
+    expected = {number: [row[4] or None for row in rows if row[0] == number] for number in range(PARTITIONS)}
+    assert headers_of(broker.client, ours) == headers_of(broker.client, theirs) == expected
+    assert read_all(broker.client, ours) == read_all(broker.client, theirs)
 
 
 def test_a_timestamp_of_zero_stays_zero(broker, topic):

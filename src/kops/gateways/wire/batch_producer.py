@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kops.formats.batches.encode import Columns, columns_of, encode, split
+from kops.formats.batches.encode import Columns, columns_of, encode, sections_of_lists, split
 from kops.formats.batches.header import HEADER_BYTES
 from kops.gateways.wire.connections import PATIENCE_SECONDS, REQUEST_MILLISECONDS, Patience, await_quota, connected, is_passing, patiently
 from kops.gateways.wire.producer import IdempotentProducer, ProduceAnswer, answers_of, later_sequence
@@ -42,7 +42,7 @@ class _Batch:
 
 
 def write_batches(batches: Iterator[Any], topic: str, settings: Mapping[str, Any]) -> dict[int, WriteReport]:
-    """Write Arrow batches (partition, key, value, timestamp) and return the outcome by partition.
+    """Write Arrow batches (partition, key, value, timestamp, and headers if any) and return the outcome by partition.
 
     :param settings: librdkafka's
     :raises kafka.errors.KafkaError: when the brokers cannot be reached
@@ -75,13 +75,13 @@ class BatchProducer(IdempotentProducer):
         self._become(patiently(self._identify, wait=_RETRY_SECONDS))
 
     def write(self, table: Any) -> None:
-        """Write the records of an Arrow table (partition, key, value, timestamp), in order within each partition."""
+        """Write the records of an Arrow table, as ``write_batches`` takes them, in order within each partition."""
         import pyarrow.compute
 
         partition_column = table.column("partition")
         for round_ in _rounds(
             {
-                number: columns_of(*(part.column(name).combine_chunks() for name in ("key", "value", "timestamp")))
+                number: _columns(part)
                 for number in sorted(pyarrow.compute.unique(partition_column).to_pylist())
                 if len(part := table.filter(pyarrow.compute.equal(partition_column, number)))
             }
@@ -171,6 +171,14 @@ class BatchProducer(IdempotentProducer):
         if answer.error_code:
             raise for_code(answer.error_code)(f"no producer id for {self.topic}")
         return answer
+
+
+def _columns(records: Any) -> Columns:
+    """Return the records of one partition, an Arrow table, as columns to encode."""
+    key, value, timestamp, *headers = (
+        records.column(name).combine_chunks() for name in ("key", "value", "timestamp", "headers") if name in records.column_names
+    )
+    return columns_of(key, value, timestamp, sections_of_lists(*headers) if headers else None)
 
 
 def _requests(batches: Mapping[int, _Batch], limit: int) -> Iterator[dict[int, _Batch]]:

@@ -58,19 +58,19 @@ def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex:
     return _plan(services, found, {connector.name: STATES[verb] for connector in found}, wait_ms=wait_ms)
 
 
-def _plan(services: Services, found: Sequence[Connector], wanted: Mapping[str, str], *, wait_ms: int) -> Plan[StateChange]:
-    items = [_item(connector, wanted[connector.name]) for connector in found]
+def _plan(services: Services, connectors: Sequence[Connector], wanted: Mapping[str, str], *, wait_ms: int) -> Plan[StateChange]:
+    items = [_item(connector, wanted[connector.name]) for connector in connectors]
     changing = [item for item in items if item.changes]
     verbs = sorted({item.action for item in changing})
-    what = f"{' and '.join(verbs)} {named([item.target for item in changing])}" if changing else "every connector already has that state"
+    summary = f"{' and '.join(verbs)} {named([item.target for item in changing])}" if changing else "every connector already has that state"
     stopping = "stop" in verbs
     return connect_plan(
         services,
         NAME,
-        what,
+        summary,
         items,
         StateChange({item.target: wanted[item.target] for item in changing}, wait_ms),
-        guard={connector.name: connector.wanted_state for connector in found},
+        guard={connector.name: connector.wanted_state for connector in connectors},
         notes=("stopped connectors have no tasks; their configuration and offsets stay",) if stopping else (),
     )
 
@@ -158,9 +158,9 @@ def failures(connectors: Sequence[Connector]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _verified(result: ItemResult, found: Connector | None, wanted: str) -> ItemResult:
-    if found is not None and found.wanted_state == wanted and (found.state == wanted or found.failed):
-        return done_unless_failed(result.target, found, wanted=wanted)
-    what = "no longer exists" if found is None else f"is {states_text(found)}"
-    error = VerificationFailed(f"{result.target} {what}, not {wanted}", hint="`kops connect status` shows it; increase --wait")
-    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=states_value(found))
+def _verified(result: ItemResult, connector: Connector | None, wanted: str) -> ItemResult:
+    if connector is not None and connector.wanted_state == wanted and (connector.state == wanted or connector.failed):
+        return done_unless_failed(result.target, connector, wanted=wanted)
+    why = "no longer exists" if connector is None else f"is {states_text(connector)}"
+    error = VerificationFailed(f"{result.target} {why}, not {wanted}", hint="`kops connect status` shows it; increase --wait")
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=states_value(connector))

@@ -112,21 +112,21 @@ def matching_listed(
     :raises TimedOut: for one whose coordinator has not taken over yet
     """
     require_patterns(patterns, regex=regex)
-    known = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if may_match(group.group_id, patterns)}
+    listed = {group.group_id: group for group in services.kafka.groups.listed(partial=True) if may_match(group.group_id, patterns)}
     if problems is not None and any(regex or is_glob(name) for name in patterns) and (missing_some := why_incomplete(services)):
         problems[KEPT_IN] = missing_some
     while True:
         try:
-            return {name: known[name] for name in names_matching(patterns, known, regex=regex, what="group")}
+            return {name: listed[name] for name in names_matching(patterns, listed, regex=regex, what="group")}
         except NotFound as missing:
             name = str(missing.details.get("group", ""))
             answer = services.kafka.groups.describe_or_errors([name])[name]
             if isinstance(answer, BrokerDown):
                 answer = BrokerDown(f"group {name} is not known: {answer.message}", hint=answer.hint, group=name)
             if not isinstance(answer, KopsError):
-                known[name] = answer  # its coordinator was moving to another broker while the groups were listed
+                listed[name] = answer  # its coordinator was moving to another broker while the groups were listed
             elif isinstance(answer, NotFound):
-                raise _with_similar(missing, list(known)) from missing
+                raise _with_similar(missing, list(listed)) from missing
             elif problems is None or len(patterns) == 1:
                 raise answer from missing
             else:  # such as one that may not be described: brokers leave it out of their list
@@ -252,7 +252,7 @@ def _assignment(partitions: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _row(group: Group) -> dict[str, Any]:
-    known = group.type in WITH_KNOWN_MEMBERS or isinstance(group, WorkingGroup)
+    has_members = group.type in WITH_KNOWN_MEMBERS or isinstance(group, WorkingGroup)
     coordinator = group.coordinator
     return {
         "group": group.group_id,
@@ -262,7 +262,7 @@ def _row(group: Group) -> dict[str, Any]:
         "kafka_streams": is_streams(group),
         "coordinator": {"id": coordinator.id, "host": coordinator.host, "port": coordinator.port} if coordinator else None,
         "epoch": group.epoch if isinstance(group, WorkingGroup) else None,
-        "members": [_member(member) for member in group.members] if known else None,
+        "members": [_member(member) for member in group.members] if has_members else None,
         "subtopologies": [asdict(subtopology) for subtopology in group.subtopologies] if isinstance(group, WorkingGroup) else [],
     }
 

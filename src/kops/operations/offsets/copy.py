@@ -51,9 +51,9 @@ def plan_copy(
     group, current = ready_group(services, target, new_group=new_group, wait_empty=wait_empty)
     places = {partition: TopicPartition(renames.get(partition.topic, partition.topic), partition.partition) for partition in commits}
     _refuse_twice(places)
-    strategies = _by_time(services, commits) if by == BY_TIME else {p: ToOffset(found.offset) for p, found in commits.items()}
+    strategies = _by_time(services, commits) if by == BY_TIME else {p: ToOffset(commit.offset) for p, commit in commits.items()}
     bounds = services.kafka.offsets.bounds_or_errors(places.values())
-    there = {place: found for place, found in bounds.items() if isinstance(found, Bounds)}
+    there = {place: ends for place, ends in bounds.items() if isinstance(ends, Bounds)}
     times, warnings = by_strategy(services, {places[p]: strategy for p, strategy in strategies.items()}, there)
     wanted: dict[TopicPartition, tuple[CommittedOffset | None, str]] = {}
     unchanged: dict[TopicPartition, str] = {}
@@ -65,9 +65,9 @@ def plan_copy(
             continue
         if isinstance(ends, KopsError):
             raise ends
-        found = resolve(strategies[partition], None, ends, times.get(place))
-        same = place == partition and by == BY_OFFSET and found.offset == committed.offset
-        wanted[place] = (committed if same else CommittedOffset(found.offset), _reason(found, partition, place, committed.offset))
+        new = resolve(strategies[partition], None, ends, times.get(place))
+        same = place == partition and by == BY_OFFSET and new.offset == committed.offset
+        wanted[place] = (committed if same else CommittedOffset(new.offset), _reason(new, partition, place, committed.offset))
     if not wanted:
         missing_place = min(unchanged)
         raise Refused(f"there is no partition {missing_place}", hint="`kops topics create` makes topics", topic=missing_place.topic)
@@ -134,6 +134,6 @@ def _by_time(services: Services, commits: Mapping[TopicPartition, CommittedOffse
     return strategies
 
 
-def _reason(found: NewOffset, partition: TopicPartition, place: TopicPartition, offset: int) -> str:
+def _reason(new: NewOffset, partition: TopicPartition, place: TopicPartition, offset: int) -> str:
     origin = f"{partition} is at {offset}" if place != partition else ""
-    return "; ".join(text for text in (origin, found.reason) if text)
+    return "; ".join(text for text in (origin, new.reason) if text)

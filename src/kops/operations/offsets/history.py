@@ -70,8 +70,8 @@ def history_rows(
         raise NotFound(f"{TOPIC} has no commits of a group {group_id}", hint="`kops groups list` shows the groups", group=group_id)
     kept = [event for event in events if included(event.partition, narrow)]
     oldest = min((event.time for event in kept), default=None)
-    known = f"the oldest commit still known is of {time_text(oldest)}: {TOPIC} is compacted" if oldest is not None else ""
-    notes = [known] if known else [f"group {group_id} has no commits there"]
+    depth = f"the oldest commit still known is of {time_text(oldest)}: {TOPIC} is compacted" if oldest is not None else ""
+    notes = [depth] if depth else [f"group {group_id} has no commits there"]
     if at is None:
         jumped = {(jump.partition, jump.time) for jump in moves_of_tools(history)} if only_jumps else None
         moved = _moved(kept)
@@ -119,12 +119,12 @@ def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow:
         group: {(place.topic, place.partition): event for place, event in events_at(events, at).items() if included(place, narrow)}
         for group, events in read_history(services, group_ids).items()
     }
-    found, _gone = services.kafka.offsets.partitions_or_errors({topic for places in stood.values() for topic, _ in places})
-    there = {(place.topic, place.partition) for places in found.values() for place in places}
-    known = there | asked
+    existing_now, _gone = services.kafka.offsets.partitions_or_errors({topic for places in stood.values() for topic, _ in places})
+    there = {(place.topic, place.partition) for places in existing_now.values() for place in places}
+    nameable = there | asked
     rules = [
         # what no longer exists is not asked for, as a name in full would be: it is shown where a group still has a commit of it
-        Rule(topic, _where(places.get((topic, number)), at), (number,), pattern=(topic, number) not in known, group=group)
+        Rule(topic, _where(places.get((topic, number)), at), (number,), pattern=(topic, number) not in nameable, group=group)
         for group, places in stood.items()
         for topic, number in dict.fromkeys([*places, *sorted(asked)])
     ]
@@ -159,8 +159,8 @@ def _row(event: CommitEvent, moved: int | None) -> dict[str, Any]:
 
 
 def _standing_row(partition: TopicPartition, event: CommitEvent | None, at: int) -> dict[str, Any]:
-    known = {"topic": partition.topic, "partition": partition.partition, "at": time_text(at)}
+    row = {"topic": partition.topic, "partition": partition.partition, "at": time_text(at)}
     if event is None:
-        return known | {"offset": None, "committed": None, "note": "no longer known"}
+        return row | {"offset": None, "committed": None, "note": "no longer known"}
     note = "" if event.committed else "deleted or expired"
-    return known | {"offset": event.committed.offset if event.committed else None, "committed": time_text(event.time), "note": note}
+    return row | {"offset": event.committed.offset if event.committed else None, "committed": time_text(event.time), "note": note}

@@ -60,11 +60,11 @@ class Targets:
             return None
         if isinstance(strategy, OF_THE_GROUP):
             return resolve(strategy, None if committed is None else CommittedOffset(committed), bounds)
-        found = self._known.get((topic, partition, rule))
-        if found is None:
+        target = self._known.get((topic, partition, rule))
+        if target is None:
             landing = self._times[strategy.milliseconds][topic, partition] if isinstance(strategy, ToTime) else None
-            found = self._known[topic, partition, rule] = resolve(strategy, None, bounds, landing)
-        return found
+            target = self._known[topic, partition, rule] = resolve(strategy, None, bounds, landing)
+        return target
 
 
 def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: Places, *, strict: bool) -> TopicMoves:
@@ -72,12 +72,12 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: P
 
     :param strict: raise if a strategy cannot be resolved for a partition, rather than leave that partition unchanged
     """
-    known = targets.columns.get((topic, places))
-    partitions = known[0] if known else places.partitions
+    shared = targets.columns.get((topic, places))
+    partitions = shared[0] if shared else places.partitions
     before = current_column(committed, topic, partitions)
     whole = not before.metadata and None not in before.offsets
-    if known and whole:
-        return TopicMoves(topic, partitions, before, *known[1:])
+    if shared and whole:
+        return TopicMoves(topic, partitions, before, *shared[1:])
     after: list[int | None] = []
     reasons: list[str] = []
     for partition, rule, offset in zip(partitions, places.rules, before.offsets, strict=True):
@@ -117,18 +117,18 @@ def read_targets(services: Services, strategies: Sequence[Strategy | Stay], plac
     :param strategies: by number of the rule
     :param places: topics and their partitions
     """
-    known: dict[tuple[str, int], TopicPartition] = {}
+    seen: dict[tuple[str, int], TopicPartition] = {}
     times: dict[int, set[TopicPartition]] = {}
     for topic, some in set(places):
         for number, rule in zip(some.partitions, some.rules, strict=True):
             strategy = strategies[rule]
             if isinstance(strategy, Stay):
                 continue
-            partition = known.get((topic, number)) or known.setdefault((topic, number), TopicPartition(topic, number))
+            partition = seen.get((topic, number)) or seen.setdefault((topic, number), TopicPartition(topic, number))
             if isinstance(strategy, ToTime):
                 times.setdefault(strategy.milliseconds, set()).add(partition)
     bounds: dict[TopicPartition, Bounds] = {}
-    for partition, found in services.kafka.offsets.bounds_or_errors(known.values()).items():
+    for partition, found in services.kafka.offsets.bounds_or_errors(seen.values()).items():
         if isinstance(found, Bounds):
             bounds[partition] = found
         elif not isinstance(found, NotFound):

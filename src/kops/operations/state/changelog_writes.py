@@ -152,7 +152,7 @@ def refuse_incomplete(engine: Engine, store: StoreWrite) -> None:
         raise Refused(f"what is kept of {store.changelog} is not whole: {path}", hint="make the plan again")
 
 
-def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *, exactly_once: bool, headers: bool = False) -> None:
+def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *, exactly_once: bool) -> None:
     """Refuse a timestamp of 0 where only librdkafka can write: it takes 0 to mean now.
 
     :param earliest: the earliest timestamp of each partition of the records to be written
@@ -161,7 +161,7 @@ def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *,
     from kops.config.librdkafka import librdkafka_settings
     from kops.spark.staging.writer import WriteTarget, writes_whole_batches
 
-    target = WriteTarget(topic, librdkafka_settings(services.connection), "" if exactly_once else None, headers=headers)
+    target = WriteTarget(topic, librdkafka_settings(services.connection), "" if exactly_once else None)
     if min(earliest, default=1) <= 0 and not writes_whole_batches(target):
         raise Refused(
             f"{topic} would get a record with the timestamp 0, which cannot be written in a transaction, or over this connection",
@@ -169,9 +169,7 @@ def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *,
         )
 
 
-def refuse_times(
-    services: Services, facts: StoreFacts, contents: Iterable[Content], now_ms: int, *, exactly_once: bool, headers: bool = False
-) -> None:
+def refuse_times(services: Services, facts: StoreFacts, contents: Iterable[Content], now_ms: int, *, exactly_once: bool) -> None:
     """Refuse timestamps that the brokers would reject for a changelog (KIP-937), and a 0 that kops cannot write."""
     topic, settings = facts.store.changelog, facts.settings
     before, after = (int(settings.get(f"message.timestamp.{side}.max.ms") or 2**63 - 1) for side in ("before", "after"))
@@ -182,4 +180,4 @@ def refuse_times(
                     f"{topic} takes no timestamps that lie more than {limit} ms {side} now, and the store has some",
                     hint=f"raise message.timestamp.{side}.max.ms of {topic}",
                 )
-        refuse_time_zero(services, topic, [content.earliest], exactly_once=exactly_once, headers=headers)
+        refuse_time_zero(services, topic, [content.earliest], exactly_once=exactly_once)

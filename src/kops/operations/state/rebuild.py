@@ -36,8 +36,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
     _refuse_versions(computed)
     now_ms = to_milliseconds(services.now())
     for found in computed:
-        once, headers = state_file.exactly_once, found.counts.headers
-        refuse_times(services, found.facts, found.contents.values(), now_ms, exactly_once=once, headers=headers)
+        refuse_times(services, found.facts, found.contents.values(), now_ms, exactly_once=state_file.exactly_once)
     wipes = stale_local_state(state_file.application, computed)
     return plan_computed(
         engine,

@@ -134,8 +134,7 @@ def _refuse_unmovable(engine: Engine, state_file: StateFile, found: MovedChangel
             hint=why_misplaced(found.store.name),
         )
     earliest = [content.earliest for content in found.done.after.values() if content.records]
-    exactly_once, headers = state_file.exactly_once, bool(found.done.with_headers)
-    refuse_time_zero(engine.services, found.store.changelog, earliest, exactly_once=exactly_once, headers=headers)
+    refuse_time_zero(engine.services, found.store.changelog, earliest, exactly_once=state_file.exactly_once)
 
 
 def _kept_stage(services: Services, application: str) -> str:

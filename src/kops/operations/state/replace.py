@@ -232,8 +232,7 @@ def _refuse(services: Services, state_file: StateFile, done: Replacement) -> Non
     settings = {**facts.settings, **(done.change.after.settings if done.change.after else {})}
     contents = done.staged.contents.values()
     now_ms = to_milliseconds(services.now())
-    once, headers = state_file.exactly_once, done.found.counts.headers
-    refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=once, headers=headers)
+    refuse_times(services, replace(facts, settings=settings), contents, now_ms, exactly_once=state_file.exactly_once)
 
 
 def _refuse_headers(wrong: Sequence[ComputedStore], changes: Mapping[str, TopicChange]) -> None:

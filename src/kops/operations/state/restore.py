@@ -294,5 +294,5 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
 def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> StagedStore:
     """Return a store whose records have headers: all of it is written, from the snapshot itself, into a changelog that does not exist."""
     earliest = [kept["earliest"] for kept in store.contents.values() if kept["records"]]
-    refuse_time_zero(engine.services, store.topic.name, earliest, exactly_once=manifest.exactly_once, headers=True)
+    refuse_time_zero(engine.services, store.topic.name, earliest, exactly_once=manifest.exactly_once)
     return StagedStore(store, bounds, str(folder), None)

@@ -31,8 +31,8 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False, 
     topics = services.kafka.topics
     if patterns and not regex and not any(is_glob(pattern) for pattern in patterns):
         return topics.describe(patterns)  # one request instead of two, and similar names in the error
-    found = topics.existing(names_matching(patterns, topics.names(), regex=regex, what="topic"))
-    return {name: topic for name, topic in found.items() if internal or not topic.internal or name in patterns}
+    topics_by_name = topics.existing(names_matching(patterns, topics.names(), regex=regex, what="topic"))
+    return {name: topic for name, topic in topics_by_name.items() if internal or not topic.internal or name in patterns}
 
 
 def select_partitions(
@@ -45,16 +45,16 @@ def select_partitions(
     :raises UsageProblem: for an invalid name
     """
     if regex:
-        found = select(services, texts, regex=True)
-        return found, tuple(place for topic in found.values() for place in topic.places)
+        topics = select(services, texts, regex=True)
+        return topics, tuple(place for topic in topics.values() for place in topic.places)
     selections = [parse_selection(text, globs=True) for text in texts]
-    found = select(services, [selection.topic for selection in selections])
-    existing = {name: topic.places for name, topic in found.items()}
+    topics = select(services, [selection.topic for selection in selections])
+    existing = {name: topic.places for name, topic in topics.items()}
     chosen: set[TopicPartition] = set()
     for selection in selections:
-        names = names_matching([selection.topic], found)
+        names = names_matching([selection.topic], topics)
         chosen |= set(partitions_selected([Selection(name, selection.partitions) for name in names], existing))
-    return found, tuple(sorted(chosen))
+    return topics, tuple(sorted(chosen))
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,13 @@ def known_settings(services: Services, topics: Iterable[Topic]) -> tuple[dict[st
     from kops.core.findings import names_text
 
     answers = services.kafka.topics.settings_or_errors(topic.name for topic in topics)
-    found = {name: None if isinstance(one, KopsError) else one for name, one in answers.items() if not isinstance(one, NotFound)}
+    settings = {name: None if isinstance(one, KopsError) else one for name, one in answers.items() if not isinstance(one, NotFound)}
     hidden: dict[type[KopsError], list[str]] = {}
-    for name in found:
+    for name in settings:
         if isinstance(answer := answers[name], KopsError):
             hidden.setdefault(type(answer), []).append(name)
     reasons = [f"{answers[first]}{f'; nor for {names_text(others)}' if others else ''}" for first, *others in hidden.values()]
-    return found, reasons
+    return settings, reasons
 
 
 def _unknown_offsets(bounds: Mapping[TopicPartition, Bounds | KopsError]) -> list[str]:
@@ -123,9 +123,9 @@ def _unknown_offsets(bounds: Mapping[TopicPartition, Bounds | KopsError]) -> lis
 
 
 def _offsets(topic: Topic, bounds: Mapping[TopicPartition, Bounds | KopsError]) -> int | None:
-    found = [bounds[place] for place in topic.places]
-    known = [one.log_end_offset - one.log_start_offset for one in found if isinstance(one, Bounds)]
-    return sum(known) if len(known) == len(found) else None
+    bounds_of_partitions = [bounds[place] for place in topic.places]
+    counts = [one.log_end_offset - one.log_start_offset for one in bounds_of_partitions if isinstance(one, Bounds)]
+    return sum(counts) if len(counts) == len(bounds_of_partitions) else None
 
 
 def list_row(topic: Topic) -> dict[str, Any]:

@@ -63,11 +63,11 @@ def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def total_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    known = [row for row in rows if row["offsets"] is not None]
+    answered = [row for row in rows if row["offsets"] is not None]
     topics = len({row["topic"] for row in rows})
-    text = f"{sum(row['offsets'] for row in known):,} offsets in {counted(len(rows), 'partition')} of {counted(topics, 'topic')}"
-    since = f"; {sum(row['offsets_since'] for row in known):,} since the time" if rows and "offsets_since" in rows[0] else ""
-    unknown = f"; {counted(len(rows) - len(known), 'partition')} could not be asked" if len(known) < len(rows) else ""
+    text = f"{sum(row['offsets'] for row in answered):,} offsets in {counted(len(rows), 'partition')} of {counted(topics, 'topic')}"
+    since = f"; {sum(row['offsets_since'] for row in answered):,} since the time" if rows and "offsets_since" in rows[0] else ""
+    unknown = f"; {counted(len(rows) - len(answered), 'partition')} could not be asked" if len(answered) < len(rows) else ""
     return text + since + unknown
 
 

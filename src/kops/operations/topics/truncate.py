@@ -96,14 +96,14 @@ def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: b
         raise UsageProblem(
             "--to start keeps every record", hint="--to end deletes all; an offset or a time such as @-1d keeps what follows"
         )
-    found, places = select_partitions(services, texts, regex=regex)
-    return _plan(services, found, dict.fromkeys(places, position), ", ".join(texts))
+    topics, places = select_partitions(services, texts, regex=regex)
+    return _plan(services, topics, dict.fromkeys(places, position), ", ".join(texts))
 
 
 def plan_truncate_at(services: Services, below: Mapping[TopicPartition, int]) -> Plan[Truncation]:
     """Plan to delete the records below an offset per partition, and no others, even if more are written meanwhile."""
-    found = services.kafka.topics.describe({place.topic for place in below})
-    return _plan(services, found, {place: Position("offset", offset) for place, offset in below.items()}, ", ".join(sorted(found)))
+    topics = services.kafka.topics.describe({place.topic for place in below})
+    return _plan(services, topics, {place: Position("offset", offset) for place, offset in below.items()}, ", ".join(sorted(topics)))
 
 
 def plan_truncate_by_file(services: Services, path: Path) -> Plan[Truncation]:
@@ -112,22 +112,24 @@ def plan_truncate_by_file(services: Services, path: Path) -> Plan[Truncation]:
     :raises UsageProblem: when it cannot be read, or has another format
     """
     positions = read_offsets_file(read_text(path, hint="name a file of offsets, as Apache's --offset-json-file"), str(path))
-    found = services.kafka.topics.describe(place.topic for place in positions)
-    existing = {name: topic.places for name, topic in found.items()}
+    topics = services.kafka.topics.describe(place.topic for place in positions)
+    existing = {name: topic.places for name, topic in topics.items()}
     partitions_selected([Selection(place.topic, (place.partition,)) for place in positions], existing)
-    return _plan(services, found, positions, str(path))
+    return _plan(services, topics, positions, str(path))
 
 
-def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[TopicPartition, Position], named: str) -> Plan[Truncation]:
-    refuse_kafkas_own(found, "would lose what they know", "truncates")
-    settings = services.kafka.topics.settings(found)
+def _plan(
+    services: Services, topics_by_name: Mapping[str, Topic], positions: Mapping[TopicPartition, Position], named: str
+) -> Plan[Truncation]:
+    refuse_kafkas_own(topics_by_name, "would lose what they know", "truncates")
+    settings = services.kafka.topics.settings(topics_by_name)
     _refuse_compacted(settings)
     bounds = services.kafka.offsets.bounds(positions)
     strategies = {place: _strategy(position) for place, position in positions.items()}
     times, dated = by_strategy(services, strategies, bounds)
     targets = {place: resolve(strategies[place], None, ends, times.get(place)) for place, ends in bounds.items()}
     cuts = {place: (bounds[place], target.offset) for place, target in targets.items()}
-    needs, readers = needs_below(services, cuts), readers_of(services, found) if found else Readers({}, {})
+    needs, readers = needs_below(services, cuts), readers_of(services, topics_by_name) if topics_by_name else Readers({}, {})
     deleted = {place: max(0, target.offset - bounds[place].log_start_offset) for place, target in targets.items()}
     topics = sorted({place.topic for place, count in deleted.items() if count})
     return Plan(
@@ -138,7 +140,7 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
         items=tuple(_item(place, bounds[place], targets[place]) for place in sorted(positions)),
         severity=Severity.SEVERE,
         confirm=topics[0] if len(topics) == 1 else f"{len(topics)} topics",
-        guard={"topics": {name: found[name].topic_id for name in topics}, "needs": _needs_json(needs)},
+        guard={"topics": {name: topics_by_name[name].topic_id for name in topics}, "needs": _needs_json(needs)},
         arguments=Truncation({place: targets[place].offset for place in positions if deleted[place]}),
         warnings=(*_warnings(topics, needs, readers), *dated),
     )
