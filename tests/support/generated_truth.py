@@ -115,7 +115,7 @@ def contradicts(claim: Claim, wanted: Held, log: Sequence[Record], form: str, *,
             wrong.append(f"{key!r}: {different}")
     if not claim.is_whole:
         right = len(found) - len(wrong)
-        return [f"{claim.sure} keys are said to be right, and {right} are: {'; '.join(wrong[:2])}"] if right < claim.sure else []
+        return [f"{claim.sure} keys are claimed to be right, and {right} are: {'; '.join(wrong[:2])}"] if right < claim.sure else []
     missing = [f"{key!r} is missing" for key in sorted(wanted.needed - set(found)) if not may_be_either(wanted.view[key])]
     return [*missing, *wrong]
 
