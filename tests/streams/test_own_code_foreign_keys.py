@@ -18,17 +18,17 @@ LEFT = ("with-regions", "with-both", "twice")
 
 
 EXACT, VALUES_ONLY, DOUBTFUL = (True, True), (True, False), (False, False)
-"""Whether all keys of a store are claimed to be right, and whether their timestamps are too."""
+"""Whether kops claims that all keys of a store are right, and that their timestamps are too."""
 
 
 def promised(found, *names):
-    """Return what is claimed of stores; of one that is in doubt, nothing is claimed of timestamps."""
+    """Return what kops claims of stores; of one that is in doubt, nothing of timestamps."""
     claims = {name: found.claims[name] for name in names}
     return {name: (claim.is_whole, claim.is_whole and claim.is_exact) for name, claim in claims.items()}
 
 
 def expected(version, *names):
-    """Return what is claimed of joined tables."""
+    """Return what kops claims of joined tables."""
     return {name: DOUBTFUL if version == "4.0.0" and name in LEFT else VALUES_ONLY for name in names}
 
 
