@@ -25,7 +25,7 @@ partition only keys of that partition show; and what may have happened to any ke
 
 
 LIMITED_TO = "limited_to"
-"""The fact of a doubt that is about so many keys, and no others."""
+"""The fact of a doubt that is about this many keys, and no others."""
 
 
 def doubt(check: str, summary: str, *, subject: str = "", settled_by: str = "", **facts: Any) -> Finding:
