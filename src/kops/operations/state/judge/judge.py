@@ -240,7 +240,7 @@ def remember_proofs(
     proven, problems = [], []
     for found in computed:
         witnesses = found.witnesses
-        if witnesses is not None and witnesses.contradicted and found.outcome is ExitCode.FAILED and stands_still:
+        if witnesses is not None and witnesses.contradicted and found.outcome is not ExitCode.DONE and stands_still:
             try:
                 compared = witnesses.surviving + witnesses.missing
                 remember_difference(services, state_file, found.facts.store, witnesses.contradicted, compared, at=at)
