@@ -35,7 +35,7 @@ def test_open_windows_whose_results_would_be_lost_are_counted_and_named(program,
     opened = [Record(b"k%d" % at, b"x", NOW + at) for at in range(KEYS)]
     twins.process([twin], [*closed, *opened])
     sure = run_kops("state", "verify", *common).ok().json[0]
-    assert (sure["verdict"], sure["findings"]) == ("proven", [])
+    assert (sure["verdict"], {finding["severity"] for finding in sure["findings"]}) == ("proven", {"note"}), sure
     sent = {key for key, _ in twin.output()}
     assert len(sent) == len(closed)
 
