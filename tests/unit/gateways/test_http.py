@@ -83,7 +83,7 @@ def test_the_limit_counts_decompressed_bytes(monkeypatch):
 
 def test_deep_nesting_is_not_json():
     for depth, deep in ((100_000, True), (900, True), (200, False)):
-        answer = bounded.Answer(200, {}, b"[" * depth + b"]" * depth)
+        answer = bounded.HttpAnswer(200, {}, b"[" * depth + b"]" * depth)
         if deep:
             with pytest.raises(ValueError, match="nested deeper than 200 levels"):
                 answer.json()
