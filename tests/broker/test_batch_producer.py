@@ -232,3 +232,25 @@ def test_kafka_python_reads_the_encoding_back():
         assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (9, 1, len(found))
         found += [(record.key, record.value, record.timestamp) for record in batch]
     assert found == list(zip(keys, values, times, strict=True))
+
+
+def test_headers_of_a_stage_are_written(broker, topic, tmp_path):
+    from pyarrow import parquet
+
+    from kops.spark.staging.stage_files import records_to_append
+    from kops.spark.staging.writer import WriteTarget, _write_batches
+
+    kind = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
+    lists = [[{"key": "v", "value": b"\x03"}], [], None]
+    count, times = len(lists), pyarrow.array([0, 1_760_000_000_000, 1_760_000_000_001])
+    rows = {"partition": pyarrow.array([0] * count, pyarrow.int32()), "key": pyarrow.array([b"a", b"b", b"c"])}
+    for side, is_there in (("before", False), ("after", True)):
+        rows |= {f"{side}_present": pyarrow.array([is_there] * count), f"{side}_value": pyarrow.array([b"x"] * count)}
+        rows |= {f"{side}_timestamp": times, f"{side}_headers": pyarrow.array(lists, kind)}
+    parquet.write_table(pyarrow.table(rows), tmp_path / "part.parquet")
+    name = topic(partitions=PARTITIONS, config={"retention.ms": "-1"})
+    target = WriteTarget(name, librdkafka_settings(broker.connection), headers=True)
+    written = _write_batches(records_to_append(str(tmp_path / "part.parquet"), backwards=False, headers=True), target)
+    assert written == {0: (count, 0, None)}
+    assert headers_of(broker.client, name)[0] == [[("v", b"\x03")], None, None]
+    assert [time for _, _, time in read_all(broker.client, name)[0]] == times.to_pylist()

@@ -71,7 +71,7 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 def reason_for_sql(kafka: KafkaSource, job: Job, path: str) -> str | None:
     """Return why Spark SQL computes a store; None if tasks compute its partitions as columns.
 
-    Even then Spark SQL does, where a task leaves the store to it for what it meets in the data (``whole_partitions.Left``).
+    Even then Spark SQL does, where a task leaves the store to it for what it meets in the data (``whole_partitions.FallBack``).
     What Spark SQL reads are the records, or what tasks have made of them (``_view_of_reduced``).
     """
     if kafka.batches is None:
