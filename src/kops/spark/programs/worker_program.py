@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from kops.core.errors import OperationFailed
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import CLOCK, SHIFT_MS, Program, refuse_another_application, refuse_another_topology
+from kops.gateways.machine.program import CLOCK, SHIFT_MS, CannotBeginAfresh, Program, refuse_another_application, refuse_another_topology
 from kops.spark.programs.inputs import of_columns
+
+SLOW_SECONDS = 1.0
+"""A program that takes longer to begin afresh does so as seldom as can be."""
 
 if TYPE_CHECKING:
     from kops.spark.programs.models import Run
@@ -16,26 +19,30 @@ if TYPE_CHECKING:
 
 
 class _Worker:
-    """The programs by their surroundings, and those that have run a task."""
+    """The programs by their surroundings, those that have run a task, and whether they stay as that left them."""
 
     programs: ClassVar[dict[tuple[str, ...], Program]] = {}
     used: ClassVar[set[tuple[str, ...]]] = set()
+    stays: ClassVar[bool] = False
 
 
 def program_of(run: Run, read: Read, surroundings: tuple[str, ...] = ()) -> Program:
     """Return the program of a run, begun afresh: what it keeps in fields is not that of another task.
 
-    Those of another run are ended. One that cannot begin afresh in its JVM, as with a class loader that finds Kafka itself, gets a new one.
+    One that cannot begin afresh, or takes long, stays as the last task left it: if it keeps something, that differs from what it is when it
+    is disturbed. Those of another run are ended.
     """
     if any(each.start.folder != run.start.folder for each in _Worker.programs.values()):
         end_programs()
     program = _Worker.programs.get(surroundings)
-    if program is not None and surroundings in _Worker.used:
+    if program is not None and surroundings in _Worker.used and not _Worker.stays:
+        began = time.monotonic()
         try:
             program.ask(frames.RESTART)
-        except OperationFailed:
-            end_program(surroundings)
-            program = None
+        except CannotBeginAfresh:
+            _Worker.stays = True
+        else:
+            _Worker.stays = time.monotonic() - began > SLOW_SECONDS
     if program is None:
         program = _Worker.programs[surroundings] = _started(run, read, surroundings)
     _Worker.used.add(surroundings)
@@ -68,5 +75,6 @@ def end_program(surroundings: tuple[str, ...]) -> None:
 
 
 def end_programs() -> None:
+    _Worker.stays = False
     for surroundings in list(_Worker.programs):
         end_program(surroundings)
