@@ -70,6 +70,7 @@ def compute_by_program(
         run = plan.run(program, folder)
         plan.keep_archived(engine, run)
         ran = {step.number: run_subtopology(batches, run, plan.tasks(step)) for step in plan.steps}
+        engine.services.progress.step(_disturbed_text([*ran.values()]))
         partitions, more = plan.partitions, _of_no_network(program, ran)
         stores = {store.name: store for store in program.capture.stores}
         return [
@@ -84,6 +85,12 @@ def compute_by_program(
             )
             for found in facts
         ]
+
+
+def _disturbed_text(ran: Sequence[Ran]) -> str:
+    records, disturbed = sum(each.records for each in ran), sum(each.disturbed for each in ran)
+    restarts = sum(each.restarts for each in ran)
+    return f"{disturbed:,} of {records:,} records were given once more, disturbed; the program began afresh at {restarts:,} points"
 
 
 def _of_no_network(program: ProgramRun, ran: Mapping[int, Ran]) -> tuple[Exactness, ...]:
