@@ -74,7 +74,7 @@ def test_a_program_that_keeps_all_in_its_stores_may_begin_afresh_after_each_reco
 
 @pytest.mark.parametrize("program", ["versioned", "optimized", "global"])
 def test_versions_tables_of_their_own_topic_and_global_tables_are_there_after_a_restart(host, program):
-    """What they pass on to a topic of others shows it: a table gives the value before, to be undone."""
+    """What they pass on to a topic of others shows it."""
     if program == "versioned" and host.version < "3.5":
         pytest.skip("from Kafka Streams 3.5 on")
     given, names = records("in", 60), [replace(row, key=row.value, value=b"name " + row.value) for row in records("names", 60)]

@@ -117,12 +117,13 @@ public final class Runner {
     /** The program begun afresh, with its global stores. */
     private static Application restarted(
             Callable<Object[]> again, Application before, Map<String, String> settings, List<ByteBuffer> global) {
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
         try {
             Object[] begun = again.call();
-            Thread.currentThread().setContextClassLoader((ClassLoader) begun[2]);
             if (!(begun[0] instanceof Topology)) {
                 throw new IllegalStateException("begun afresh, the program has Kafka Streams of another class loader");
             }
+            Thread.currentThread().setContextClassLoader((ClassLoader) begun[2]);
             Application next = Application.of(begun[0], begun[1], settings);
             if (!next.facts().equals(before.facts())) {
                 throw new IllegalStateException("begun afresh, the program has another topology");
@@ -132,6 +133,7 @@ public final class Runner {
             }
             return next;
         } catch (Exception | Error problem) {
+            Thread.currentThread().setContextClassLoader(loader);
             throw new Application.Failure(problem, "restart", null);
         }
     }

@@ -14,7 +14,7 @@ from kops.spark.programs.inputs import of_files, of_topic
 from kops.spark.programs.orders import HOW, by_time, one_by_one
 from kops.spark.programs.rows import restored
 from kops.spark.programs.task_output import TaskOutput
-from kops.spark.programs.worker_program import end_program, program_of
+from kops.spark.programs.worker_program import SLOW_SECONDS, end_program, program_of
 
 if TYPE_CHECKING:
     from kops.spark.programs.models import ProgramTask, Run
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 _REFUSED = "refused."
-_SLOW_SECONDS, _FEW = 1.0, 4
-"""A program that takes longer to begin afresh does so a few times only."""
+_FEW = 4
+"""How often a program begins afresh that takes long to do so."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _with_restarts(items: Iterable[frames.Batch | str], restarts: Sequence[int])
             began = time.monotonic()
             yield None
             done += 1
-            if done == 1 and time.monotonic() - began > _SLOW_SECONDS:
+            if done == 1 and time.monotonic() - began > SLOW_SECONDS:
                 left = deque(list(left)[:: max(1, len(left) // (_FEW - 1))])
             rest, here, count = sliced(rest, slice(size, None)), here - size, count + size
         if here:

@@ -6,15 +6,19 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from kops.core.errors import KopsError, OperationFailed
+from kops.core.errors import KopsError
 from kops.formats import runner_frames as frames
-from kops.gateways.machine.program import CLOCK, SHIFT_MS, Program, refuse_another_application, refuse_another_topology
+from kops.gateways.machine.program import CLOCK, SHIFT_MS, CannotBeginAfresh, Program, refuse_another_application, refuse_another_topology
 from kops.gateways.machine.program_travel import on_host, unpacked
 from kops.spark.programs.inputs import of_columns
+
+SLOW_SECONDS = 1.0
+"""A program that takes longer to begin afresh does so as seldom as can be."""
 
 if TYPE_CHECKING:
     from kops.spark.programs.models import Run
@@ -22,30 +26,34 @@ if TYPE_CHECKING:
 
 
 class _Worker:
-    """The programs by their surroundings, and those that have run a task.
+    """The programs by their surroundings, those that have run a task, and whether they stay as that left them.
 
     :param moved: the folder of a run on the driver's machine, and that run on this one
     """
 
     programs: ClassVar[dict[tuple[str, ...], Program]] = {}
     used: ClassVar[set[tuple[str, ...]]] = set()
+    stays: ClassVar[bool] = False
     moved: ClassVar[tuple[str, Run] | None] = None
 
 
 def program_of(run: Run, read: Read, surroundings: tuple[str, ...] = ()) -> Program:
     """Return the program of a run, begun afresh: what it keeps in fields is not that of another task.
 
-    Those of another run are ended. One that cannot begin afresh in its JVM, as with a class loader that finds Kafka itself, gets a new one.
+    One that cannot begin afresh, or takes long, stays as the last task left it: if it keeps something, that differs from what it is when it
+    is disturbed. Those of another run are ended.
     """
     if any(each.start.folder != run.start.folder for each in _Worker.programs.values()):
         end_programs()
     program = _Worker.programs.get(surroundings)
-    if program is not None and surroundings in _Worker.used:
+    if program is not None and surroundings in _Worker.used and not _Worker.stays:
+        began = time.monotonic()
         try:
             program.ask(frames.RESTART)
-        except OperationFailed:
-            end_program(surroundings)
-            program = None
+        except CannotBeginAfresh:
+            _Worker.stays = True
+        else:
+            _Worker.stays = time.monotonic() - began > SLOW_SECONDS
     if program is None:
         program = _Worker.programs[surroundings] = _started(run, read, surroundings)
     _Worker.used.add(surroundings)
@@ -78,6 +86,7 @@ def end_program(surroundings: tuple[str, ...]) -> None:
 
 
 def end_programs() -> None:
+    _Worker.stays = False
     for surroundings in list(_Worker.programs):
         end_program(surroundings)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kops.core.findings import counted
 from kops.core.statefile import StateFile
@@ -22,6 +23,9 @@ from kops.operations.state.own_code.memory import memory_for
 from kops.operations.state.own_code.start import ProgramRun, folder_for, jobs_of
 from kops.operations.state.own_code.tasks import ProgramTasks
 from kops.operations.state.rules.program import ProgramRuns, surroundings_differ
+
+if TYPE_CHECKING:
+    from kops.spark.programs.jobs import Ran
 
 
 def compute_by_program(
@@ -63,6 +67,7 @@ def compute_by_program(
         with jobs_of(engine, program, batches, run) as jobs:
             plan.keep_archived(engine, jobs)
             ran = {step.number: run_subtopology(jobs, plan.tasks(step)) for step in plan.steps}
+        engine.services.progress.step(_disturbed_text([*ran.values()]))
         elsewhere = surroundings_differ(program.differences, program.capture.surroundings, ran.values())
         stores = {store.name: store for store in program.capture.stores}
         return [
@@ -80,6 +85,12 @@ def compute_by_program(
             )
             for found in facts
         ]
+
+
+def _disturbed_text(ran: Sequence[Ran]) -> str:
+    records, disturbed = sum(each.records for each in ran), sum(each.disturbed for each in ran)
+    restarts = sum(each.restarts for each in ran)
+    return f"{disturbed:,} of {records:,} records were given once more, disturbed; the program began afresh at {restarts:,} points"
 
 
 def _computed(facts: StoreFacts, runs: ProgramRuns, stage: str) -> ComputedStore:
