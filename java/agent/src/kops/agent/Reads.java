@@ -61,8 +61,8 @@ public final class Reads {
     /** Called before a file is opened. @param writes not 0: the program writes it */
     public static void file(final Object path, final int writes) {
         final String name = path == null ? "" : path.toString();
-        if (writes != 0) OWN_FILES.add(name);
-        else if (!OWN_FILES.contains(name)) note(name, FILES, null);
+        if (writes == 0 && !OWN_FILES.contains(name)) note(name, FILES, null);
+        if (writes != 0 && OWN_FILES.size() < MOST_NAMES) OWN_FILES.add(name);
     }
 
     /** Called before the program asks for the name of its host. */
