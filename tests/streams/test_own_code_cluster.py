@@ -162,6 +162,7 @@ def executor_of(program):
     return next(executor for executor in executors if program in processes.descendants({executor}))
 
 
+@pytest.mark.long
 def test_a_spark_connect_server_runs_a_program(app, on_spark, connect_server, cluster):
     made, capture = app("texts", {"in": 2}, outputs={"out": 2})
     stores = ("texts", "windows", "letters")
@@ -174,6 +175,7 @@ def test_a_spark_connect_server_runs_a_program(app, on_spark, connect_server, cl
     assert {store: made.view(store) for store in stores} == before
 
 
+@pytest.mark.long
 def test_two_workers_start_from_archives_and_snapshots(app, on_cluster, cluster, run_kops, tmp_path):
     made, capture = app("texts", {"in": 2}, outputs={"out": 2})
     topic, stores, servers = made.topic("in"), ("texts", "letters"), ("-B", cluster.servers)
@@ -202,6 +204,7 @@ def test_two_workers_start_from_archives_and_snapshots(app, on_cluster, cluster,
     assert {store: made.view(store) for store in stores} == before
 
 
+@pytest.mark.long
 def test_two_workers_judge_a_move_to_another_number_of_partitions(on_cluster, cluster, prefix, tmp_path, run_kops):
     app = made(cluster, prefix, tmp_path, count=100)
     move = ("--partitions", 5, "--grow-inputs", "--dry-run")
