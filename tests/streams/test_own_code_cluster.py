@@ -208,7 +208,7 @@ def test_two_workers_start_from_archives_and_snapshots(app, on_cluster, cluster,
 def test_two_workers_judge_a_move_to_another_number_of_partitions(on_cluster, cluster, prefix, tmp_path, run_kops):
     app = made(cluster, prefix, tmp_path, count=100)
     move = ("--partitions", 5, "--grow-inputs", "--dry-run")
-    code, _, err = ended(on_cluster("state", "repartition", captured(run_kops, app), *move))
+    code, out, err = ended(on_cluster("state", "repartition", captured(run_kops, app), *move))
     assert code == 0, err
     for store in STORES:
-        assert f"{store}: of {len(app.view(store))} of {len(app.view(store))} keys the program computes the same" in err, err
+        assert f"{store}: of {len(app.view(store))} of {len(app.view(store))} keys the program computes the same" in out, out
