@@ -164,6 +164,7 @@ def executor_of(program):
     return next(executor for executor in executors if program in processes.descendants({executor}))
 
 
+@pytest.mark.long
 def test_a_spark_connect_server_runs_a_program(app, on_spark, connect_server, cluster):
     made, capture = app("texts", {"in": 2}, outputs={"out": 2})
     stores = ("texts", "windows", "letters")
@@ -176,6 +177,7 @@ def test_a_spark_connect_server_runs_a_program(app, on_spark, connect_server, cl
     assert {store: made.view(store) for store in stores} == before
 
 
+@pytest.mark.long
 def test_two_workers_start_from_archives_and_snapshots(app, on_cluster, cluster, run_kops, tmp_path):
     made, capture = app("texts", {"in": 2}, outputs={"out": 2})
     topic, stores, servers = made.topic("in"), ("texts", "letters"), ("-B", cluster.servers)
@@ -204,10 +206,11 @@ def test_two_workers_start_from_archives_and_snapshots(app, on_cluster, cluster,
     assert {store: made.view(store) for store in stores} == before
 
 
+@pytest.mark.long
 def test_two_workers_judge_a_move_to_another_number_of_partitions(on_cluster, cluster, prefix, tmp_path, run_kops):
     app = made(cluster, prefix, tmp_path, count=100)
     move = ("--partitions", 5, "--grow-inputs", "--dry-run")
-    code, _, err = ended(on_cluster("state", "repartition", captured(run_kops, app), *move))
+    code, out, err = ended(on_cluster("state", "repartition", captured(run_kops, app), *move))
     assert code == 0, err
     for store in STORES:
-        assert f"{store}: of {len(app.view(store))} of {len(app.view(store))} keys the program computes the same" in err, err
+        assert f"{store}: of {len(app.view(store))} of {len(app.view(store))} keys the program computes the same" in out, out
