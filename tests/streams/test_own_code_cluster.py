@@ -1,21 +1,15 @@
 """`kops state rebuild CAPTURE` where Spark is elsewhere: two workers whose Python has no kops run the program's tasks."""
 
 import json
-import os
-import signal
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from support import processes
 from support.captured import built_agent
 from support.isolation import FOR_SHORT_RUNS
-from support.own_apps import FIRST_MS, App, records, without_expired
+from support.own_apps import App, records, without_expired
 from support.own_moves import STORES, captured, made
 from support.patience import HANG_SECONDS
-from support.programs import Record
-from support.streams_apps import wait_for
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -120,48 +114,6 @@ def test_two_workers_run_foreign_key_joins(app, on_cluster, cluster, run_kops):
     }
     done = run_kops("state", "verify", capture, *chosen, "-B", cluster.servers, "-o", "json")
     assert {row["store"]: sum(row[word] for word in DIFFERENCES) for row in done.json} == dict.fromkeys(names, 0)
-
-
-def test_a_worker_without_the_right_java_or_one_that_is_lost(app, on_cluster, cluster, tmp_path, python_without_kops):
-    waits = tmp_path / "waits"
-    waiting = Record(b"key-1", b"!wait:%s" % str(waits).encode(), FIRST_MS + 200_000)
-    made, capture = app("texts", {"in": 2}, outputs={"out": 2}, also=[waiting])
-    before = made.view("texts")
-    cluster.empty(made.topic("texts-changelog"))
-    rebuild = ("state", "rebuild", "--store", "texts", "--yes")
-
-    python = tmp_path / "python-without-java"
-    python.write_text(f'#!/bin/sh\nJAVA_HOME=/nowhere exec {python_without_kops} "$@"\n')
-    python.chmod(0o755)
-    code, out, err = ended(on_cluster(*rebuild, capture, **{"spark.pyspark.python": str(python)}))
-    assert (code, json.loads(out)["errors"][0]["code"]) == (2, "missing_requirement"), err
-    assert "cannot start the program: JAVA_HOME is /nowhere, but there is no bin/java in it" in out
-
-    newer = tmp_path / "newer.json"
-    body = json.loads(capture.read_text())
-    newer.write_text(json.dumps({**body, "java": {**body["java"], "version": "99.0.1"}}))
-    code, out, err = ended(on_cluster(*rebuild, newer))
-    assert (code, json.loads(out)["errors"][0]["code"]) == (5, "refused"), err
-    assert "and the program was captured with Java 99" in out
-
-    waits.touch()
-    process = on_cluster(*rebuild, capture)
-    wait_for("a task to wait", lambda: waits.read_text().isdigit() or process.poll() is not None)
-    assert process.poll() is None, process.communicate()
-    program = int(waits.read_text())
-    os.kill(executor_of(program), signal.SIGKILL)
-    wait_for("its program to end", lambda: not Path(f"/proc/{program}").exists())
-    waits.unlink()
-    code, _, err = ended(process)
-    assert code == 0, err
-    assert made.view("texts") == before
-    assert len(cluster.read(made.topic("texts-changelog"))) == len(before)
-
-
-def executor_of(program):
-    """Return the process of Spark in whose task a program runs."""
-    executors = processes.named(processes.descendants({os.getpid()}), "CoarseGrainedExecutorBackend")
-    return next(executor for executor in executors if program in processes.descendants({executor}))
 
 
 @pytest.mark.long
