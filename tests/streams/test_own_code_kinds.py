@@ -82,24 +82,6 @@ def test_stores_of_each_kind_come_back(app, run_kops, cluster, tmp_path):
 
 
 @pytest.mark.long
-def test_a_sample_of_keys_has_global_tables_whole(app, run_kops, cluster, tmp_path):
-    made, capture, file = app("4.4.0"), tmp_path / "capture.json", tmp_path / "state.yaml"
-    run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
-    sessions = {
-        "from": {"topic": made.topic("in"), "key": "string", "value": "string"},
-        "type": "session",
-        "window": {"gap": "30s", "grace": "10s"},
-        "aggregate": {"count": True},
-    }
-    file.write_text(json.dumps({"application": made.application, "streams": {"version": "4.3"}, "stores": {"sessions": sessions}}))
-    arguments = ("--app", capture, "--one-key-in", 2, "-o", "json", "-B", cluster.servers)
-    checked = run_kops("state", "check", file, *arguments).ok()
-    assert f"one in 2 keys of the input, chosen by their hash, and all of {made.topic('names')}" in checked.err
-    (row,) = checked.json
-    assert (row["status"], 0 < row["equal"] < len(view_of(made, "sessions"))) == ("equal", True), row
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
 def test_stores_of_each_kind_that_outgrow_the_memory(app, run_kops, cluster, tmp_path, monkeypatch, version):
     """Sessions, windows, tables, joins, buffers: what their changelogs get is the same."""

@@ -116,9 +116,6 @@ def test_what_cannot_be_computed_after_a_move_is_never_certain(cluster, prefix, 
     cluster.produce(app.topic(topic), records(COUNT)[HALF:])
     app.run()
 
-    checked = run_kops("state", "check", file, "--app", capture, "-o", "json", *servers).ok()
-    assert [(row["store"], row["status"]) for row in checked.json] == [("counts", "equal")]  # both compute it from the input as it lies
-
     def judged():
         for kops in (run_kops, run_kops_alone):
             for described in (("--app", capture), (file,)):
