@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.Properties;
+import java.util.concurrent.Callable;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
@@ -29,8 +30,8 @@ public final class LoadedBeside {
         URL runner = new File(arguments[0]).toURI().toURL();
         try (URLClassLoader loader = new URLClassLoader(new URL[] {runner}, topology.getClass().getClassLoader())) {
             loader.loadClass("kops.runner.Runner")
-                    .getMethod("run", Object.class, Object.class, InputStream.class, OutputStream.class)
-                    .invoke(null, topology, settings, System.in, out);
+                    .getMethod("run", Object.class, Object.class, Callable.class, InputStream.class, OutputStream.class)
+                    .invoke(null, topology, settings, null, System.in, out); // it is not begun again
         }
     }
 }
