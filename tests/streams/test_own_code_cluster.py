@@ -85,7 +85,7 @@ def test_two_workers_run_a_program_with_windows_and_a_repartition(app, on_cluste
     before = {store: made.view(store) for store in stores}
     here = run_kops("state", "verify", capture, "-B", cluster.servers, "-o", "json").json
     code, out, err = ended(on_cluster("state", "verify", capture))
-    there = [{**row, "proven": found["proven"]} for row, found in zip(json.loads(out), here, strict=True)]  # since the first one
+    there = [{**row, "last_proven": found["last_proven"]} for row, found in zip(json.loads(out), here, strict=True)]  # since the first one
     assert (code, there) == (0, here), err
     for store in stores:
         cluster.empty(made.topic(f"{store}-changelog"))
