@@ -99,6 +99,7 @@ def test_two_workers_run_a_program_with_windows_and_a_repartition(app, on_cluste
     assert {row["store"]: sum(row[word] for word in DIFFERENCES) for row in done.json} == dict.fromkeys(stores, 0)
 
 
+@pytest.mark.long
 def test_two_workers_run_foreign_key_joins(app, on_cluster, cluster, run_kops):
     made, capture = app("rows", {"orders": 2, "customers": 2, "regions": 2, "asked": 2}, main="InARow")
     names = ("orders-store", "customers-store", "with-customers")
