@@ -16,7 +16,7 @@ import pytest
 from support import twins
 from support.command_line import Outcome
 from support.programs import Program, Record, Window
-from support.verified import counts
+from support.verified import counts, findings
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -105,7 +105,7 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
 
 def test_surviving_keys_count_as_evidence(scene):
     found = scene.verified("right")
-    assert (found["verdict"], counts(found), found["findings"]) == ("proven", (KEYS, 0, 0, 0), [])
+    assert (found["verdict"], counts(found), findings(found)) == ("proven", (KEYS, 0, 0, 0), [])
     assert found["witnesses"] == {
         "surviving": KEYS,
         "equal": KEYS,
@@ -169,7 +169,7 @@ def test_surviving_keys_are_no_evidence_for_a_lost_partition(scene):
 def test_records_that_another_tool_made_the_application_skip_are_not_computed_with_certainty(scene):
     found = scene.verified("skipped", code=1)
     assert (found["verdict"], found["different"]) == ("doubtful", 2)
-    (differ,) = found["findings"]
+    (differ,) = findings(found)
     assert (differ["check"], differ["facts"]["partitions"]) == ("keys_differ", [0])
     held = scene.twins["skipped"].view()
     scene.lose("skipped", 0)
@@ -177,7 +177,7 @@ def test_records_that_another_tool_made_the_application_skip_are_not_computed_wi
     left = sum(entry.partition != 0 for entry in held.values())
     assert (found["witnesses"]["equal"], found["witnesses"]["surviving"], found["different"]) == (left, left, 0)
     assert counts(found) == (left, 0, KEYS - left, 0)
-    assert [finding["check"] for finding in found["findings"]] == ["differed_before"]
+    assert [finding["check"] for finding in findings(found)] == ["differed_before"]
 
 
 def test_what_a_changelog_has_lost_is_said_wherever_it_counts(scene, tmp_path):
@@ -228,7 +228,7 @@ def test_lost_partition_for_which_nothing_is_computed_is_unclear(scene):
     scene.lose("narrow", other)
     found = scene.verified("narrow", code=7)
     assert (found["verdict"], counts(found), found["last_proven"]) == ("doubtful", (1, 0, 0, 0), None)
-    (emptied,) = found["findings"]
+    (emptied,) = findings(found)
     assert (emptied["check"], emptied["subject"]) == ("emptied_partitions", twin.program.changelog)
     assert "nothing shows what was there" in emptied["summary"]
 

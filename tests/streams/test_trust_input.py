@@ -20,7 +20,7 @@ from support.command_line import Outcome
 from support.patience import HANG_SECONDS
 from support.programs import Program, Record, Window
 from support.streams_apps import Cluster, wait_for
-from support.verified import summaries
+from support.verified import findings, summaries
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -157,7 +157,7 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
 )
 def test_what_nothing_contradicts_is_not_doubted(scene, name):
     found = scene.verified(name)
-    assert (found["verdict"], found["findings"]) == ("proven", [])
+    assert (found["verdict"], findings(found)) == ("proven", [])
     assert not scene.lost(name)
 
 
@@ -197,7 +197,7 @@ def test_times_from_elsewhere_contradict_a_file_that_does_not_say_so(scene):
 
 def test_aborted_records_are_doubted_where_the_file_does_not_say_whether_they_count(scene):
     found = scene.verified("aborted")
-    assert (found["verdict"], found["findings"]) == ("proven", []), "the keys of the changelog settle it"
+    assert (found["verdict"], findings(found)) == ("proven", []), "the keys of the changelog settle it"
     twin = scene.twins["aborted"]
     file = Path(twin.state_file)
     assert "isolation" not in file.read_text()

@@ -21,7 +21,7 @@ from support.command_line import Outcome
 from support.patience import HANG_SECONDS
 from support.programs import KeyBy, Program, Record
 from support.streams_apps import Cluster
-from support.verified import counts
+from support.verified import counts, findings
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -190,7 +190,7 @@ def test_records_that_an_application_skipped_show_in_its_output(scene):
     assert counts(scene.verified("skipped", code=1, output=None)) == (KEYS - lost, lost, 0, 0)
     found = scene.verified("skipped", code=1)
     assert (found["verdict"], found["witnesses"]["output"]["differing"]) == ("doubtful", 2)
-    (differs,) = found["findings"]
+    (differs,) = findings(found)
     assert (differs["check"], "computed 2 at" in differs["summary"]) == ("output_differs", True)
     assert scene.kops("skipped", "rebuild", "--yes").code == 5
 
@@ -215,7 +215,7 @@ def test_keys_that_an_application_forgot_are_still_in_its_output(scene):
     found = scene.verified("reset", code=1)
     assert (found["witnesses"]["output"]["equal"], found["witnesses"]["output"]["differing"]) == (KEYS + 6, 0)
     assert counts(found) == (0, 0, KEYS + 6, 0)
-    assert [finding["check"] for finding in found["findings"]] == ["differed_before"]
+    assert [finding["check"] for finding in findings(found)] == ["differed_before"]
 
 
 def test_keys_that_expire_from_a_changelog_are_not_certain(scene):

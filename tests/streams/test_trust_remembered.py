@@ -8,6 +8,7 @@ import pytest
 from support.programs import Program, Record
 from support.streams import compacted_view
 from support.streams_cases import START
+from support.verified import findings
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -38,7 +39,7 @@ def test_a_difference_is_remembered_until_the_file_is_another_or_proven(cluster,
     )
     assert cluster.read(changelog) == []
     seen = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json")
-    (before,) = seen.json[0]["findings"]
+    (before,) = findings(seen.json[0])
     assert (seen.json[0]["verdict"], before["check"]) == ("doubtful", "differed_before"), seen.json
     assert "found 40 of 40 keys different" in before["summary"]
 

@@ -13,9 +13,14 @@ def counts(row: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(row[word] for word in WORDS)
 
 
+def findings(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what is known of the keys, and what else is in doubt, without notices about topics."""
+    return [finding for finding in row["findings"] if finding["severity"] != "note" or not finding["subject"]]
+
+
 def checks(row: Mapping[str, Any]) -> dict[str, str]:
     """Return how severe each finding is, by its check."""
-    return {finding["check"]: finding["severity"] for finding in row["findings"]}
+    return {finding["check"]: finding["severity"] for finding in findings(row)}
 
 
 def summaries(row: Mapping[str, Any]) -> str:
