@@ -58,7 +58,8 @@ def given(name: str) -> list[Record]:
     return records
 
 
-def test_none_is_wrong_and_called_exact(cluster, prefix, run_kops, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_none_is_wrong_and_called_right(cluster, prefix, run_kops, tmp_path, monkeypatch):
     file, capture = tmp_path / "stores", tmp_path / "capture.json"
     file.write_text("3\n4\n")
     monkeypatch.setenv("SERDE_PREFIX", ">")
