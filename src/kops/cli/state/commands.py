@@ -10,7 +10,7 @@ import click
 
 from kops.cli.frame import options
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import Approval, spark_option
+from kops.cli.frame.options import Approval, on_error_option, spark_option
 from kops.cli.frame.session import Session
 from kops.cli.state.init import init
 from kops.cli.state.query import query
@@ -62,13 +62,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--damaged", metavar="STORE[:PARTITIONS]", multiple=True, help="Do not trust the keys in this changelog; repeatable.")
     @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from this snapshot, and compute what came after it.")
-    @click.option(
-        "--on-error",
-        type=click.Choice(["fail", "skip"]),
-        default="fail",
-        show_default=True,
-        help="What to do with records that cannot be decoded.",
-    )
+    @on_error_option
     @no_network_option
     @click.option(
         "--disturb",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kops.cli.frame.lazy import Command
-from kops.cli.frame.options import spark_option
+from kops.cli.frame.options import on_error_option, spark_option
 from kops.cli.frame.session import Session
 from kops.cli.state.shared import chosen_stores, no_network_option, source_of
 
@@ -25,13 +25,7 @@ from kops.cli.state.shared import chosen_stores, no_network_option, source_of
     show_default=True,
     help="Read the changelog, or compute it from its input.",
 )
-@click.option(
-    "--on-error",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="What to do with records that cannot be decoded.",
-)
+@on_error_option
 @no_network_option
 @spark_option("for --from input")
 @click.pass_obj

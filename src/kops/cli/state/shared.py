@@ -14,7 +14,7 @@ from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.core.statefile import StateFile
-    from kops.operations.state.own_code.start import ProgramRun
+    from kops.core.streams.capture import Capture
     from kops.operations.state.recipe import Recipe
 
 no_network_option = click.option(
@@ -113,32 +113,41 @@ def chosen_stores(
         if all_disturbed:
             raise click.UsageError("--disturb is for a program: with a state file none is run")
         return read_state_file(source.path, stores), FileRecipe(skip_undecodable)
-    from kops.operations.state.own_code.program_recipe import ProgramRecipe
-    from kops.operations.state.own_code.registries import program_run
-    from kops.operations.state.own_code.stores import program_state_file, refuse_moving, refuse_older_library, with_topics
-    from kops.operations.streams.capture import load_capture
+    from kops.operations.state.own_code.stores import refuse_moving
 
     if skip_undecodable:
         raise click.UsageError("a program itself decides what becomes of records that it cannot read: leave out --on-error")
-    capture = load_capture(source.path)
-    if runs:
-        refuse_older_library(capture, source.path)
-    capture = with_topics(session, capture)
-    state_file, unfit = program_state_file(capture, source.path, stores, reused=reused)
+    capture, state_file, unfit = _captured(session, source, stores, reused=reused, runs=runs)
     if moves:
         refuse_moving(state_file, () if stores else unfit, moves)
     for sentence in unfit:
         session.note(f"note: {sentence}")
-    program = program_run(session, capture, no_network=no_network)
+    return state_file, _by_program(session, capture, no_network=no_network, all_disturbed=all_disturbed, runs=runs)
+
+
+def _captured(
+    session: Session, source: Source, stores: tuple[str, ...], *, reused: bool = False, runs: bool = True
+) -> tuple[Capture, StateFile, list[str]]:
+    """Return a captured program, its stores, and why others of them are left out, one sentence each."""
+    from kops.operations.state.own_code.stores import program_state_file, refuse_older_library, with_topics
+    from kops.operations.streams.capture import load_capture
+
+    capture = load_capture(source.path)
     if runs:
-        _note_differences(session, program)
-    return state_file, ProgramRecipe(replace(program, all_disturbed=all_disturbed))
+        refuse_older_library(capture, source.path)
+    capture = with_topics(session, capture)
+    return capture, *program_state_file(capture, source.path, stores, reused=reused)
 
 
-def _note_differences(session: Session, program: ProgramRun) -> None:
-    """Say where a program has other surroundings than when it was captured, before anything is started."""
-    for each in program.differences:
+def _by_program(session: Session, capture: Capture, *, no_network: bool, all_disturbed: bool = False, runs: bool = True) -> Recipe:
+    """Return how a program's stores are computed; say where it has other surroundings than when it was captured, before it is started."""
+    from kops.operations.state.own_code.program_recipe import ProgramRecipe
+    from kops.operations.state.own_code.registries import program_run
+
+    program = program_run(session, capture, no_network=no_network)
+    for each in program.differences if runs else ():
         session.note(f"note: {each.text}")
+    return ProgramRecipe(replace(program, all_disturbed=all_disturbed))
 
 
 def movable_stores(
@@ -150,19 +159,11 @@ def movable_stores(
     """
     if not source.captured:
         return chosen_stores(session, source, stores, no_network=no_network)
-    from kops.operations.state.own_code.program_recipe import ProgramRecipe
-    from kops.operations.state.own_code.registries import program_run
     from kops.operations.state.own_code.repartition import refuse_unmovable
-    from kops.operations.state.own_code.stores import program_state_file, refuse_older_library, with_topics
-    from kops.operations.streams.capture import load_capture
 
     if stores:
         raise click.UsageError("all stores of a program move: leave out --store")
-    capture = with_topics(session, load_capture(source.path))
-    refuse_older_library(capture, source.path)
-    state_file, unfit = program_state_file(capture, source.path, ())
+    capture, state_file, unfit = _captured(session, source, ())
     if partitions is not None:
         refuse_unmovable(capture, unfit, partitions)
-    program = program_run(session, capture, no_network=no_network)
-    _note_differences(session, program)
-    return state_file, ProgramRecipe(program)
+    return state_file, _by_program(session, capture, no_network=no_network)

@@ -45,6 +45,11 @@ def report_folder(services: Services) -> str:
     return tempfile.mkdtemp(prefix="read-", dir=spark_folder(services))
 
 
+def is_local(master: str) -> bool:
+    """Whether Spark runs on this machine."""
+    return master.startswith("local")
+
+
 @dataclass
 class Engine:
     """A Spark session that is starting, and what jobs need from the connection.
@@ -73,7 +78,7 @@ class Engine:
     @property
     def is_local(self) -> bool:
         """Whether all tasks run on this machine."""
-        return self.master.startswith("local")
+        return is_local(self.master)
 
     @property
     def tasks(self) -> SparkContext | SparkSession:

@@ -32,9 +32,7 @@ _SHOWN = 5
 class Situation:
     """All that is known of a computed store.
 
-    :param witnesses: without the keys that kops wrote; none: its topic is its changelog
-    :param proven: the last ``verify`` that proved it with the same state file
-    :param contradicted: the last ``verify``, if it found keys different with the same state file, and nothing settles that now
+    :param found: with the witnesses among its keys, but those that kops wrote, and with what is remembered of it
     """
 
     engine: Engine
@@ -43,9 +41,10 @@ class Situation:
     past: OwnHistory
     commits: Commits
     cut: InputOffsets
-    witnesses: Witnesses | None
-    proven: PastProof | None = None
-    contradicted: PastDifference | None = None
+
+    @property
+    def witnesses(self) -> Witnesses | None:
+        return self.found.witnesses
 
 
 Rule = Callable[[Situation], Iterable[Finding]]
@@ -104,8 +103,8 @@ def _of_expired_keys(at: Situation) -> Iterable[Finding]:
 
 
 def _of_past(at: Situation) -> Iterator[Finding]:
-    if at.contradicted is not None:
-        yield doubt("differed_before", f"`kops state verify` {at.contradicted.text}, with this same file")
+    if at.found.contradicted is not None:
+        yield doubt("differed_before", f"`kops state verify` {at.found.contradicted.text}, with this same file")
 
 
 def _of_buffer(at: Situation) -> Iterable[Finding]:
@@ -121,13 +120,12 @@ def judge(
 ) -> ComputedStore:
     """Return a computed store with its verdict."""
     store, witnesses = found.facts.store, found.witnesses
-    proven = contradicted = None
     if witnesses is not None:
         witnesses = witnesses.without_own(past.written.get(store.changelog, {}))
         proven, contradicted = remembered(engine.services, state_file, store), _contradicted(engine.services, state_file, found, witnesses)
         found = replace(found, witnesses=witnesses, proven=proven, contradicted=contradicted)
-    at = Situation(engine, state_file, found, past, commits, cut, witnesses, proven, contradicted)
-    findings = [finding for rule in COMPUTATION for finding in rule(at) if not is_settled(finding, witnesses, proven)]
+    at = Situation(engine, state_file, found, past, commits, cut)
+    findings = [finding for rule in COMPUTATION for finding in rule(at) if not is_settled(finding, witnesses, found.proven)]
     contradictions = [finding for rule in WITNESSES for finding in rule(at)]
     if witnesses is not None:
         placing = logs.placing_of(engine.services, state_file, found)

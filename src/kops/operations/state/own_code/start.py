@@ -21,7 +21,7 @@ from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart, keep
 from kops.gateways.machine.program_ahead import ProgramPool
 from kops.gateways.machine.program_registries import Registries
 from kops.gateways.machine.program_travel import pack
-from kops.operations.engine.spark import Engine, chosen_master, spark_folder, start_engine
+from kops.operations.engine.spark import Engine, chosen_master, is_local, spark_folder, start_engine
 from kops.operations.services import Services
 from kops.operations.state.from_snapshot import BaseSnapshot
 from kops.operations.state.own_code.memory import Memory
@@ -112,7 +112,7 @@ def engine_for(services: Services, program: ProgramRun, master: str | None) -> E
     :raises Refused: where it cannot
     """
     chosen = chosen_master(services, master)
-    if not chosen.startswith("local"):
+    if not is_local(chosen):
         hint = "leave out --master and --remote: it then runs on this machine"
         if answer_topics(program.capture):  # its tasks take turns, and read again what they had read
             raise Refused(f"the program has foreign-key joins, which run on this machine only, and Spark is at {chosen}", hint=hint)

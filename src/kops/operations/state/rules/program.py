@@ -121,7 +121,8 @@ def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
     """
     of_order, here, ran = runs.doubts.of_order, runs.here, runs.ran
     orders, why = ran[0].orders, f": {'; '.join(of_order)}" if of_order else ""
-    yield from (doubt("disturbed_run_failed", f"run once more, disturbed, it fails: {each.thrown}{why}") for each in ran if each.thrown)
+    failed = [each.thrown for each in ran if each.thrown]
+    yield from (doubt("disturbed_run_failed", f"run once more, disturbed, it fails: {thrown}{why}") for thrown in failed)
     for each in ran:
         if each.not_restarted:
             yield doubt("not_restarted", f"what it keeps between records is not known: {each.not_restarted}")
@@ -139,7 +140,7 @@ def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
     elif here.unsure_times:
         said = f"the timestamps of {here.unsure_times:,} of {keys} {_dependent(on)}, such as {examples}{why}"
         yield remark("times_depend_on", said, on=on)
-    elif orders > 1 and of_order:
+    elif orders > 1 and of_order and not failed:
         yield remark("record_order", f"all keys agreed in {orders} legal orders of records, though {'; '.join(of_order)}")
     if not whole:
         given, of = sum(each.disturbed for each in ran), sum(each.records for each in ran)

@@ -110,6 +110,7 @@ def test_a_program_that_fails_when_it_is_disturbed(judged):
     found = judged(Doubts(), thrown="the program threw X")
     assert kinds(found) == [DOUBT]
     assert summaries(found) == ["run once more, disturbed, it fails: the program threw X"]
+    assert kinds(judged(thrown="the program threw X")) == [DOUBT], "that all keys agreed was not seen"
     found = judged(Doubts(), not_restarted="its main takes arguments")
     assert (kinds(found), summaries(found)) == ([DOUBT], ["what it keeps between records is not known: its main takes arguments"])
 
