@@ -2,10 +2,6 @@ package kops.rewrite;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.function.UnaryOperator;
-import org.objectweb.asm.ClassReader;
-import org.objectweb.asm.ClassVisitor;
-import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
@@ -14,7 +10,7 @@ import org.objectweb.asm.Opcodes;
  * Shifts what a class reads of the time of day. All of Java reads it by two native methods, so that this reaches whatever a program calls;
  * System.nanoTime() counts from no time of day. Returns null for a class that calls neither.
  */
-public final class Clock implements UnaryOperator<byte[]> {
+public final class Clock extends Methods {
     private static final String HOOK = "kops/agent/Hook";
     private static final String MILLIS = "currentTimeMillis";
     private static final String NANOS = "getNanoTimeAdjustment";
@@ -23,16 +19,12 @@ public final class Clock implements UnaryOperator<byte[]> {
     public byte[] apply(final byte[] bytes) {
         final String text = new String(bytes, StandardCharsets.ISO_8859_1);
         if (!text.contains(MILLIS) && !text.contains(NANOS)) return null;
-        final ClassReader reader = new ClassReader(bytes);
-        final ClassWriter writer = new ClassWriter(reader, 0);
-        reader.accept(new ClassVisitor(Opcodes.ASM9, writer) {
-            @Override
-            public MethodVisitor visitMethod(
-                    final int access, final String name, final String descriptor, final String signature, final String[] exceptions) {
-                return shifted(super.visitMethod(access, name, descriptor, signature, exceptions));
-            }
-        }, 0);
-        return writer.toByteArray();
+        return super.apply(bytes);
+    }
+
+    @Override
+    MethodVisitor rewritten(final String owner, final String name, final String descriptor, final MethodVisitor next) {
+        return shifted(next);
     }
 
     private static MethodVisitor shifted(final MethodVisitor next) {

@@ -1,9 +1,5 @@
 package kops.rewrite;
 
-import java.util.function.UnaryOperator;
-import org.objectweb.asm.ClassReader;
-import org.objectweb.asm.ClassVisitor;
-import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
@@ -12,7 +8,7 @@ import org.objectweb.asm.Type;
  * Lets classes of the JDK say what is read: the map of environment variables, below System.getenv in all its forms and ProcessBuilder; what opens
  * files, below java.io and java.nio.file; and the name of the host.
  */
-public final class Recorder implements UnaryOperator<byte[]> {
+public final class Recorder extends Methods {
     private static final String READS = "kops/agent/Reads";
     private static final String ENVIRONMENT = "java/lang/ProcessEnvironment$";
     private static final String FLAGS = "sun/nio/fs/UnixChannelFactory$Flags";
@@ -21,26 +17,14 @@ public final class Recorder implements UnaryOperator<byte[]> {
     private static final int READ_AND_WRITE = 2;
 
     @Override
-    public byte[] apply(final byte[] bytes) {
-        final ClassReader reader = new ClassReader(bytes);
-        final ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-        final String owner = reader.getClassName();
-        reader.accept(new ClassVisitor(Opcodes.ASM9, writer) {
+    MethodVisitor rewritten(final String owner, final String name, final String descriptor, final MethodVisitor next) {
+        return new MethodVisitor(Opcodes.ASM9, next) {
             @Override
-            public MethodVisitor visitMethod(
-                    final int access, final String name, final String descriptor, final String signature, final String[] exceptions) {
-                final MethodVisitor next = super.visitMethod(access, name, descriptor, signature, exceptions);
-                if (next == null || (access & (Opcodes.ACC_NATIVE | Opcodes.ACC_ABSTRACT)) != 0) return next;
-                return new MethodVisitor(Opcodes.ASM9, next) {
-                    @Override
-                    public void visitCode() {
-                        super.visitCode();
-                        say(this, owner, name, descriptor);
-                    }
-                };
+            public void visitCode() {
+                super.visitCode();
+                say(this, owner, name, descriptor);
             }
-        }, 0);
-        return writer.toByteArray();
+        };
     }
 
     private static void say(final MethodVisitor code, final String owner, final String name, final String descriptor) {

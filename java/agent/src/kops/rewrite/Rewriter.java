@@ -1,32 +1,18 @@
 package kops.rewrite;
 
-import java.util.function.UnaryOperator;
-import org.objectweb.asm.ClassReader;
-import org.objectweb.asm.ClassVisitor;
-import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 
 /** Lets every constructor of KafkaStreams call the hook before anything else, its super constructor included. */
-public final class Rewriter implements UnaryOperator<byte[]> {
+public final class Rewriter extends Methods {
     private static final String TOPOLOGY = "org/apache/kafka/streams/Topology";
     private static final String SUPPLIER = "org/apache/kafka/streams/KafkaClientSupplier";
     private static final String HOOK = "kops/agent/Hook";
 
     @Override
-    public byte[] apply(final byte[] bytes) {
-        final ClassReader reader = new ClassReader(bytes);
-        final ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-        reader.accept(new ClassVisitor(Opcodes.ASM9, writer) {
-            @Override
-            public MethodVisitor visitMethod(
-                    final int access, final String name, final String descriptor, final String signature, final String[] exceptions) {
-                final MethodVisitor next = super.visitMethod(access, name, descriptor, signature, exceptions);
-                return "<init>".equals(name) ? hooked(next, descriptor) : next;
-            }
-        }, 0);
-        return writer.toByteArray();
+    MethodVisitor rewritten(final String owner, final String name, final String descriptor, final MethodVisitor next) {
+        return "<init>".equals(name) ? hooked(next, descriptor) : next;
     }
 
     private static MethodVisitor hooked(final MethodVisitor next, final String descriptor) {
