@@ -20,6 +20,7 @@ from kops.cli.state.shared import (
     chosen_stores,
     no_network_option,
     refuse_early,
+    stores_option,
     wait_option,
     wait_until_stopped,
     with_source,
@@ -55,7 +56,7 @@ def computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument and the options that every verb has; the command gets the state file and ``how``."""
 
     @with_source
-    @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+    @stores_option
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Use input up to this position: end, or @TIME.")
     @click.option(
         "--from-archive", "archives", metavar="PATH", multiple=True, help="Read this archive of an input before its topic; repeatable."

@@ -6,11 +6,12 @@ import click
 
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.session import Session
+from kops.cli.state.shared import stores_option
 
 
 @click.command("init", cls=Command)
 @click.argument("application", metavar="APPLICATION")
-@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+@stores_option
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to a new file. [default: stdout]")
 @click.option("--force", is_flag=True, help="Let --out replace a file.")
 @click.pass_obj

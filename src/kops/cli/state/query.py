@@ -7,7 +7,7 @@ import click
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import on_error_option, spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import chosen_stores, no_network_option, source_of
+from kops.cli.state.shared import chosen_stores, no_network_option, source_of, stores_option
 
 
 @click.command("query", cls=Command)
@@ -15,7 +15,7 @@ from kops.cli.state.shared import chosen_stores, no_network_option, source_of
 @click.argument("key", metavar="[KEY]", required=False)
 @click.option("--app", metavar="CAPTURE", type=click.Path(), help="The same as SOURCE.")
 @click.option("--all", "whole", is_flag=True, help="Show the whole table instead of one key.")
-@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+@stores_option
 @click.option("--at", metavar="POSITION", help="As of end, committed, @TIME, or an offset of the changelog. [default: now]")
 @click.option(
     "--from",

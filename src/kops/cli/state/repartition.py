@@ -8,13 +8,22 @@ from kops.cli.frame import options
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import Approval, spark_option
 from kops.cli.frame.session import Session
-from kops.cli.state.shared import Source, movable_stores, no_network_option, refuse_early, wait_option, wait_until_stopped, with_source
+from kops.cli.state.shared import (
+    Source,
+    movable_stores,
+    no_network_option,
+    refuse_early,
+    stores_option,
+    wait_option,
+    wait_until_stopped,
+    with_source,
+)
 
 
 @click.command("repartition", cls=Command)
 @with_source
 @click.option("--partitions", metavar="N", type=click.IntRange(1, 2**31 - 1), help="The new number of partitions.")
-@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+@stores_option
 @click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be undone.")
 @click.option("--input", "instead", metavar="OLD=NEW", multiple=True, help="The application reads NEW from now on; repeatable.")
 @click.option("--keep-inputs", is_flag=True, help="The program sets the partitions of its repartition topics (withNumberOfPartitions).")

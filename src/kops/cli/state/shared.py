@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kops.core.streams.capture import Capture
     from kops.operations.state.recipe import Recipe
 
+stores_option = click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+
 no_network_option = click.option(
     "--no-network", is_flag=True, help="Run the program without a network (Linux); its schema registry is read through kops."
 )
