@@ -56,6 +56,8 @@ identity hashes from another generator than ``-XX:hashCode=5``, the default. Wha
 stays: a run of the program cannot have it otherwise.
 """
 OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
+_KNOWN_CLASSES = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
+"""Of a JVM in which the program is disturbed: it begins afresh often, and its classes were verified where it runs as it is."""
 SHIFT_MS = ((400 * 24 + 7) * 60 + 13) * 60_000
 """By how much the clock goes before: years, months, days of the week, hours and minutes are others."""
 _NAMED = 5
@@ -280,6 +282,7 @@ def launched(
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
     options += map(quoted, proxies.java_options if proxies else ())
     own = environment.get("JAVA_TOOL_OPTIONS", "")
+    options += _KNOWN_CLASSES if start.surroundings else []
     options += [own, *map(quoted, start.options), *_other(start.surroundings, own)]  # of which the last one counts
     environment = {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, options))}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
