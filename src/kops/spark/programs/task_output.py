@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +50,22 @@ class PartitionFiles:
             self._files[topic, partition] = ipc.new_file(str(part), schema), part, target
         return self._files[topic, partition][0]
 
-    def close(self) -> None:
+    def close(self, topics: Iterable[str] = ()) -> None:
+        """Complete the files.
+
+        :param topics: of which the writer's files of an earlier run go, too where this one has no records
+        """
+        for topic in topics:
+            for file in self._run.repartitioned(topic, 0, self._order).parent.glob(f"*/{self._name}.arrow"):
+                file.unlink()
         for writer, part, target in self._files.values():
             writer.close()
             part.replace(target)
+
+    def discard(self) -> None:
+        for writer, part, _ in self._files.values():
+            writer.close()
+            part.unlink()
 
 
 class TaskOutput:
@@ -94,7 +107,12 @@ class TaskOutput:
 
     def close(self) -> None:
         if self._files is not None:
-            self._files.close()
+            self._files.close(self._passes_on)
+
+    def discard(self) -> None:
+        """Delete the files for other tasks: the run failed."""
+        if self._files is not None:
+            self._files.discard()
 
     def of(self, store: StoreTask) -> Rows:
         """Return the last row of each key, with what the store started from; of versioned stores the versions."""

@@ -91,6 +91,7 @@ def run_once(
         facts = program.ask(frames.FINISH, take=written.take)
     except BaseException:
         end_program(way.surroundings)
+        written.discard()
         raise
     written.close()
     return written, {**_numbers(task, facts), "restarts": restarts}
