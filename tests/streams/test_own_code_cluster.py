@@ -100,6 +100,24 @@ def test_two_workers_run_a_program_with_windows_and_a_repartition(app, on_cluste
 
 
 @pytest.mark.long
+def test_two_workers_run_foreign_key_joins(app, on_cluster, cluster, run_kops):
+    made, capture = app("rows", {"orders": 2, "customers": 2, "regions": 2, "asked": 2}, main="InARow")
+    names = ("orders-store", "customers-store", "with-customers")
+    before = {store: made.view(store) for store in names}
+    for store in names:
+        cluster.empty(made.topic(f"{store}-changelog"))
+    chosen = [word for name in names for word in ("--store", name)]
+    code, _, err = ended(on_cluster("state", "rebuild", capture, *chosen, "--yes", "--accept-doubtful"))
+    assert code == 0, err
+    after = {store: made.view(store) for store in names}
+    assert {store: {key: entry.value for key, entry in view.items()} for store, view in after.items()} == {
+        store: {key: entry.value for key, entry in view.items()} for store, view in before.items()
+    }
+    done = run_kops("state", "verify", capture, *chosen, "-B", cluster.servers, "-o", "json")
+    assert {row["store"]: sum(row[word] for word in DIFFERENCES) for row in done.json} == dict.fromkeys(names, 0)
+
+
+@pytest.mark.long
 def test_a_spark_connect_server_runs_a_program(app, on_spark, connect_server, cluster):
     made, capture = app("texts", {"in": 2}, outputs={"out": 2})
     stores = ("texts", "windows", "letters")

@@ -52,7 +52,8 @@ class ClusterJobs(Jobs):
         super().__init__(batches, run)
         self._kept: list[DataFrame] = []
         self._archived: dict[str, DataFrame] = {}
-        self._sent: dict[str, Sequence[int]] = {}
+        self._sent = SentFiles()
+        self._numbers: dict[int, list[int]] = {}
         self.copies: list[str] = []
         """Paths of folders that tasks have read."""
         session = batches.session
@@ -78,7 +79,7 @@ class ClusterJobs(Jobs):
                 raise as_error(failed)
             self._note_seen(row for row in rows if row.kind == _SEEN)
             self._compare(items, _merged(rows, _RECEIVED))
-            self._sent |= _merged(rows, _SENT)
+            self._sent.add(made, items, _merged(rows, _SENT))
             facts = [json.loads(row.content) for row in rows if row.kind == _FACTS]
             for number, path in enumerate(stages):
                 write_parquet(_rows_of_stage(made, number), path)
@@ -108,8 +109,7 @@ class ClusterJobs(Jobs):
         :raises OperationFailed: when they differ
         """
         places = {(topic, item.partition) for item in items if isinstance(item, ProgramTask) for topic in item.repartition}
-        wanted = {path: digest for path, digest in self._sent.items() if _place(path) in places}
-        if wanted != received:
+        if self._sent.digests(places) != received:
             raise _lost()
 
     def _placed(self, items: Sequence[Any], stages: Sequence[str]) -> DataFrame:
@@ -123,14 +123,16 @@ class ClusterJobs(Jobs):
         for frame in read:
             wanted = frame.where(f"partition < {count}").selectExpr("kind", "partition as task", "path", "at", "content")
             placed = placed.unionByName(wanted)
-        numbers = ", ".join(f"{number}L" for number in numbers_of_tasks(session, count))
+        if count not in self._numbers:
+            self._numbers[count] = numbers_of_tasks(session, count)
+        numbers = ", ".join(f"{number}L" for number in self._numbers[count])
         return placed.repartition(count, expression(f"element_at(array({numbers}), task + 1)"))
 
     def _read(self, tasks: Sequence[ProgramTask], stages: Sequence[str]) -> Iterator[DataFrame]:
         """Yield the files that tasks read, as rows."""
-        topics = ", ".join(sorted({f"'{topic}'" for task in tasks for topic in task.repartition}))
-        for made in self._kept if topics else ():
-            yield made.where(f"kind = '{REPARTITIONED}' and owner in ({topics})")
+        for made, topics in self._sent.of({topic for task in tasks for topic in task.repartition}):
+            names = ", ".join(f"'{topic}'" for topic in topics)
+            yield made.where(f"kind = '{REPARTITIONED}' and owner in ({names})")
         for topic in sorted({topic for task in tasks for topic in task.archived}):
             yield self._archived[topic]
         for path in sorted({path for task in tasks for path in _copied(task, stages)}):
@@ -146,6 +148,47 @@ class ClusterJobs(Jobs):
             file = Path(self.batches.progress_folder, row.path)
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(row.content)
+
+
+class SentFiles:
+    """The files that tasks sent to those behind them, by the job whose rows they are.
+
+    A sub-topology that takes answers of foreign-key joins runs several times, and sends files of the same paths each time. Those of its
+    last run count, which has read more.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: list[tuple[DataFrame, Mapping[str, Sequence[int]]]] = []
+        self._last: dict[tuple[str, int | None], int] = {}
+
+    def add(self, made: DataFrame, items: Sequence[Any], digests: Mapping[str, Sequence[int]]) -> None:
+        """Note what the tasks of a job sent.
+
+        :param made: the job's rows
+        :param digests: of the files by their paths
+        """
+        for item in items:
+            topics, writer = (item.passes_on, item.subtopology) if isinstance(item, ProgramTask) else ((item.topic,), None)
+            self._last |= {(topic, writer): len(self._jobs) for topic in topics}
+        self._jobs.append((made, digests))
+
+    def of(self, topics: Collection[str]) -> Iterator[tuple[DataFrame, list[str]]]:
+        """Yield the rows of each job that sent what counts of some topics, with those topics."""
+        for job, (made, _) in enumerate(self._jobs):
+            if found := sorted(self._topics(job) & {*topics}):
+                yield made, found
+
+    def digests(self, places: Collection[tuple[str, int]]) -> dict[str, Sequence[int]]:
+        """Return those of the files that count of some partitions."""
+        return {
+            path: digest
+            for job, (_, digests) in enumerate(self._jobs)
+            for path, digest in digests.items()
+            if _place(path) in places and _place(path)[0] in self._topics(job)
+        }
+
+    def _topics(self, job: int) -> set[str]:
+        return {topic for (topic, _), last in self._last.items() if last == job}
 
 
 def _copied(task: ProgramTask, stages: Sequence[str]) -> set[str]:

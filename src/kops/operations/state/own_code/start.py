@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.core.streams.capture import Capture
-from kops.core.streams.foreign_keys import answer_topics
 from kops.core.streams.surroundings import Difference
 from kops.gateways.machine.agent import shell_environment
 from kops.gateways.machine.jdk import parse_version
@@ -114,8 +113,6 @@ def engine_for(services: Services, program: ProgramRun, master: str | None) -> E
     chosen = chosen_master(services, master)
     if not is_local(chosen):
         hint = "leave out --master and --remote: it then runs on this machine"
-        if answer_topics(program.capture):  # its tasks take turns, and read again what they had read
-            raise Refused(f"the program has foreign-key joins, which run on this machine only, and Spark is at {chosen}", hint=hint)
         if program.alone:
             raise Refused(f"--no-network is only for a program that runs on this machine, and Spark is at {chosen}", hint=hint)
     return start_engine(services, master)
