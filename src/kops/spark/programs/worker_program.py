@@ -109,7 +109,7 @@ def moved_here(run: Run) -> Run:
     try:
         found = unpacked(run.packed, SparkFiles.get(Path(run.packed.archive).name))
     except KopsError as error:
-        raise on_host(error, socket.gethostname()) from error
+        raise on_host(error, socket.gethostname(), run.packed.java) from error
     folder = tempfile.mkdtemp(prefix="program-", dir=Path(SparkFiles.getRootDirectory()).absolute())
     start = replace(
         run.start,
