@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kops.core.errors import KopsError
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import CLOCK, SHIFT_MS, CannotBeginAfresh, Program, refuse_another_application, refuse_another_topology
+from kops.gateways.machine.program_registries import with_files
 from kops.gateways.machine.program_travel import on_host, unpacked
 from kops.spark.programs.inputs import of_columns
 
@@ -119,6 +120,7 @@ def moved_here(run: Run) -> Run:
         process=os.getpid(),
         jars=found.jars,
         variables=found.environment,
+        registries=with_files(run.start.registries, Path(folder)),
     )
     made = replace(run, start=start, settings={**run.settings, "state.dir": folder}, packed=None)
     _Worker.moved = run.start.folder, made

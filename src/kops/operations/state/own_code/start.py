@@ -18,7 +18,7 @@ from kops.gateways.machine.agent import shell_environment
 from kops.gateways.machine.jdk import parse_version
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart, keep_environment, launched
 from kops.gateways.machine.program_ahead import ProgramPool
-from kops.gateways.machine.program_registries import Registries
+from kops.gateways.machine.program_registries import Registries, with_contents
 from kops.gateways.machine.program_travel import pack
 from kops.operations.engine.spark import Engine, chosen_master, is_local, spark_folder, start_engine
 from kops.operations.services import Services
@@ -132,7 +132,8 @@ def jobs_of(engine: Engine, program: ProgramRun, batches: BatchSource, run: Run)
         java = parse_version(f'version "{version}"') if version else None
         packed = pack(capture.command, program.directory, paths, archive, java=java, environment=shell_environment())
         engine.session.addArtifacts(packed.archive, archive=True)
-        jobs = ClusterJobs(batches, replace(run, packed=packed))
+        start = replace(run.start, registries=with_contents(run.start.registries))
+        jobs = ClusterJobs(batches, replace(run, start=start, packed=packed))
     try:
         yield jobs
     finally:
