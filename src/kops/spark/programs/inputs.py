@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import pyarrow
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.programs.models import Key, ProgramTask, Run
-    from kops.spark.reading.batch_source import Piece, Read
+    from kops.spark.programs.models import ProgramTask, Run, WaitingRecord
+    from kops.spark.reading.batch_source import Read, TaskInput
 
 _AHEAD = 2
 
 
-def of_topic(run: Run, task: ProgramTask, topic: str, piece: Piece | None, read: Read) -> Iterator[frames.Batch]:
+def of_topic(run: Run, task: ProgramTask, topic: str, piece: TaskInput | None, read: Read) -> Iterator[frames.Batch]:
     """Yield the records of a topic: first those that only an archive has."""
     if topic in task.archived:
         yield from _of_archive(run, topic, task.partition)
@@ -128,7 +128,7 @@ def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[fr
     yield from batches_of(topic, task.partition, whole)
 
 
-def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Table, list[Key]]:
+def _without(whole: pyarrow.Table, records: Sequence[WaitingRecord]) -> tuple[pyarrow.Table, list[WaitingRecord]]:
     """Leave out the records that wait, of equal ones the last; return those that are not there too."""
     import numpy
     import pyarrow
@@ -136,7 +136,7 @@ def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Tabl
     waiting = list(records)
     if not waiting:
         return whole, []
-    wanted: dict[Key, int] = {}
+    wanted: dict[WaitingRecord, int] = {}
     for key in waiting:
         wanted[key] = wanted.get(key, 0) + 1
     keep = numpy.ones(whole.num_rows, bool)
@@ -152,7 +152,7 @@ def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Tabl
     return whole.filter(pyarrow.array(keep)), waiting
 
 
-def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[Key]) -> None:
+def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[WaitingRecord]) -> None:
     if left:
         raise Refused(
             f"{topic}:{task.partition} holds {len(left)} records not processed by the application, such as of the key {left[0][0]!r}, which"

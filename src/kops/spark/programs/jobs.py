@@ -59,7 +59,7 @@ class StoreCounts:
 
 
 @dataclass(frozen=True)
-class Ran:
+class SubtopologyRun:
     """What came of a sub-topology.
 
     :param records: how many were given to its tasks
@@ -158,7 +158,7 @@ class Jobs:
         """Forget what the tasks have written for each other."""
 
 
-def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
+def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> SubtopologyRun:
     """Run all tasks of a sub-topology.
 
     :raises KopsError: what the first task that failed met: the program threw, its JVM ended, its class path is another
@@ -168,7 +168,7 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
     by_task = {each["task"]: each for each in jobs.facts(what, tasks, run_task, stages)}
     found = [(task, by_task[task.name]) for task in tasks]
     names = [store.name for store in tasks[0].stores]
-    return Ran(
+    return SubtopologyRun(
         {name: counts_of([(task.partition, facts["stores"][name]) for task, facts in found]) for name in names},
         records=sum(facts["records"] for _, facts in found),
         skipped=sum(facts["skipped"] for _, facts in found),

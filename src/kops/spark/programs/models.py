@@ -13,7 +13,7 @@ from kops.gateways.machine.program import ProgramStart
 from kops.gateways.machine.program_travel import PackedProgram
 
 if TYPE_CHECKING:
-    from kops.spark.reading.batch_source import Piece
+    from kops.spark.reading.batch_source import TaskInput
 
 REPARTITIONED, ARCHIVED = "repartitioned", "archived"
 """Folders in that of a run: what goes through repartition topics, by order, topic and partition; what archives have, by topic."""
@@ -22,8 +22,8 @@ FAILURE = "failure.json"
 
 WHOLE, SAMPLE = "whole", "sample"
 
-Key = tuple["bytes | None", "bytes | None", int]
-"""Key, value and timestamp."""
+WaitingRecord = tuple["bytes | None", "bytes | None", int]
+"""Key, value and timestamp of a record that the application has yet to process."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Run:
     """What all tasks of a run have in common.
 
     :param settings: of the frame that configures the runner
-    :param global_pieces: what is read of the topics of global stores
+    :param global_inputs: what is read of the topics of global stores
     :param application: which the program must be
     :param topology: what the runner must say of it
     :param varied: sub-topologies that are run in several orders
@@ -42,7 +42,7 @@ class Run:
     settings: Mapping[str, str]
     application: str
     topology: Mapping[str, str]
-    global_pieces: tuple[Piece, ...] = ()
+    global_inputs: tuple[TaskInput, ...] = ()
     varied: frozenset[int] = frozenset()
     packed: PackedProgram | None = None
 
@@ -85,7 +85,7 @@ class StoreTask:
 
     name: str
     changelog: str
-    held: Piece | None
+    held: TaskInput | None
     stage: str
     time_at: int = 0
     expires_ms: int = 0
@@ -99,13 +99,13 @@ class StoreTask:
 class ProgramTask:
     """One task of the program.
 
-    :param pieces: what is read of its topics, at most one piece of each
+    :param inputs: ranges of its topics, at most one of each
     :param repartition: repartition topics that it reads
     :param waiting: records of those that the application has yet to process, in their order; they must not count
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
     :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, a ``SAMPLE``, or nothing
-    :param archived: topics of which an archive has what comes before their pieces
+    :param archived: topics of which an archive has what comes before their ranges
     :param answers: topics with answers of foreign-key joins, or with questions of its own: read after all else, in the order of these
         numbers, or not at all
     :param restored: changelogs of its stores, with the paths of a snapshot's rows that they start from
@@ -114,9 +114,9 @@ class ProgramTask:
 
     subtopology: int
     partition: int
-    pieces: tuple[Piece, ...]
+    inputs: tuple[TaskInput, ...]
     repartition: tuple[str, ...] = ()
-    waiting: Mapping[str, Sequence[Key]] = field(default_factory=dict)
+    waiting: Mapping[str, Sequence[WaitingRecord]] = field(default_factory=dict)
     stores: tuple[StoreTask, ...] = ()
     passes_on: tuple[str, ...] = ()
     orders: tuple[str, ...] = (BY_TIME,)

@@ -53,8 +53,8 @@ def run_once(
     """
     program = program_of(run, read, way.surroundings)
     written = TaskOutput(run, task, None if apart else way.order)
-    pieces = {piece.topic: piece for piece in task.pieces}
-    names = list(dict.fromkeys((*task.archived, *pieces, *task.repartition)))
+    inputs = {each.topic: each for each in task.inputs}
+    names = list(dict.fromkeys((*task.archived, *inputs, *task.repartition)))
     timed = way.order == BY_TIME and len({*names, *task.answers}) > 1
     request = {
         "subtopology": str(task.subtopology),
@@ -99,8 +99,8 @@ def run_once(
 
 def inputs_of(run: Run, task: ProgramTask, read: Read, order: str = BY_TIME) -> dict[str, Iterator[frames.Batch]]:
     """Return the records of each topic that a task reads."""
-    pieces = {piece.topic: piece for piece in task.pieces}
-    named = {name: of_topic(run, task, name, pieces.get(name), read) for name in (*task.archived, *pieces)}
+    inputs = {each.topic: each for each in task.inputs}
+    named = {name: of_topic(run, task, name, inputs.get(name), read) for name in (*task.archived, *inputs)}
     return {**named, **{topic: of_files(run, topic, task, order) for topic in task.repartition}}
 
 

@@ -70,9 +70,9 @@ def _started(run: Run, read: Read, surroundings: tuple[str, ...]) -> Program:
         hello = program.ask(frames.CONFIGURE, frames.encoded_map({**run.settings, **given}))
         refuse_another_application(hello["application"], run.application)
         refuse_another_topology(hello, run.topology, run.application)
-        for piece in run.global_pieces:
-            for columns in read(piece):
-                program.ask(frames.GLOBAL, frames.encoded_batch(of_columns(piece.topic, piece.partition, columns)))
+        for each in run.global_inputs:
+            for columns in read(each):
+                program.ask(frames.GLOBAL, frames.encoded_batch(of_columns(each.topic, each.partition, columns)))
     except BaseException:
         program.close()
         raise

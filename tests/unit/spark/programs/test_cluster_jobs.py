@@ -6,7 +6,7 @@ from pyarrow import ipc
 
 from kops.spark.programs.cluster_jobs import SentFiles, _digest
 from kops.spark.programs.models import ProgramTask
-from kops.spark.reading.batch_source import Piece
+from kops.spark.reading.batch_source import TaskInput
 
 SCHEMA = pyarrow.schema(
     [("timestamp", pyarrow.int64()), ("key", pyarrow.binary()), ("value", pyarrow.binary()), ("headers", pyarrow.binary())]
@@ -59,7 +59,7 @@ def test_a_sub_topology_that_runs_again_replaces_what_it_sent():
     sent = SentFiles()
     sent.add("one", [first], {f"repartitioned/time/{topic}/{at}/00000-00000.arrow": [1] for topic in ("asked", "more") for at in (0, 1)})
     sent.add("two", [other, late], {"repartitioned/time/more/0/00001-00001.arrow": [2]})
-    sent.add("three", [Piece("in", 0, 0, 5)], {"repartitioned/time/in/0/99999-00000.arrow": [3]})
+    sent.add("three", [TaskInput("in", 0, 0, 5)], {"repartitioned/time/in/0/99999-00000.arrow": [3]})
     sent.add("four", [second], {"repartitioned/time/asked/0/00000-00000.arrow": [4]})
     assert list(sent.of({"asked", "more"})) == [("one", ["more"]), ("two", ["more"]), ("four", ["asked"])]
     assert list(sent.of({"in"})) == [("three", ["in"])]
