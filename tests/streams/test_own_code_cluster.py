@@ -69,7 +69,7 @@ def ended(process):
 def app(cluster, prefix, tmp_path, run_kops, request):
     """Run an application over its input to the end, and capture it; return it, and the capture."""
 
-    def run(name, inputs, outputs=(), also=(), **more):
+    def run(name, inputs, outputs=(), also=(), given=(), **more):
         made = App(cluster, name, prefix, tmp_path / "app", inputs=list(inputs), **more)
         topics = {made.topic(each): count for each, count in {**inputs, **dict(outputs)}.items()}
         request.addfinalizer(lambda: cluster.delete_all(cluster.topics().keys() & topics.keys()))
@@ -77,7 +77,7 @@ def app(cluster, prefix, tmp_path, run_kops, request):
         for seed, each in enumerate(inputs):
             if each == "asked":
                 made.run()  # what is asked finds the joined table
-            cluster.produce(made.topic(each), [*records(100, seed=seed, keys=20), *also])
+            cluster.produce(made.topic(each), given or [*records(100, seed=seed, keys=20), *also])
         made.run()
         capture = tmp_path / "capture.json"
         run_kops("streams", "capture", "--out", capture, "--", *made.command).ok()
@@ -104,6 +104,18 @@ def test_two_workers_run_a_program_with_windows_and_a_repartition(app, on_cluste
     assert after == before
     done = run_kops("state", "verify", capture, "-B", cluster.servers, "-o", "json")
     assert {row["store"]: sum(row[word] for word in DIFFERENCES) for row in done.json} == dict.fromkeys(stores, 0)
+
+
+@pytest.mark.long
+def test_files_that_a_command_names_are_the_same_on_workers(app, on_cluster, tmp_path):
+    """They are at other paths there, which is no difference of what the program reads."""
+    file = tmp_path / "around.properties"
+    file.write_text("min.amount=50\n")
+    given = [Record(b"%d" % at, f"Bern {at} {FIRST_MS + at}".encode(), FIRST_MS + at) for at in range(100)]
+    _, capture = app("around", {"in": 1}, main="Around", settings=[f"config.file={file}"], given=given)
+    code, out, err = ended(on_cluster("state", "verify", capture))
+    assert {row["verdict"] for row in json.loads(out)} == {"proven"}, out
+    assert (code, "when the program was captured" in err + out) == (0, False), err
 
 
 @pytest.mark.long

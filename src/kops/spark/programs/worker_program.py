@@ -107,8 +107,9 @@ def moved_here(run: Run) -> Run:
     end_programs()
     if _Worker.moved is not None:
         shutil.rmtree(_Worker.moved[1].folder, ignore_errors=True)
+    place = os.path.realpath(SparkFiles.get(Path(run.packed.archive).name))  # as the JVM knows the folder that it is started in
     try:
-        found = unpacked(run.packed, SparkFiles.get(Path(run.packed.archive).name))
+        found = unpacked(run.packed, place)
     except KopsError as error:
         raise on_host(error, socket.gethostname(), run.packed.java) from error
     folder = tempfile.mkdtemp(prefix="program-", dir=Path(SparkFiles.getRootDirectory()).absolute())
@@ -121,6 +122,7 @@ def moved_here(run: Run) -> Run:
         jars=found.jars,
         variables=found.environment,
         registries=with_files(run.start.registries, Path(folder)),
+        place=place,
     )
     made = replace(run, start=start, settings={**run.settings, "state.dir": folder}, packed=None)
     _Worker.moved = run.start.folder, made
