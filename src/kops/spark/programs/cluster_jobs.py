@@ -1,8 +1,7 @@
-"""Jobs whose tasks run the program on other machines: what they write into files there travels as rows.
+"""Jobs whose tasks run the program on other machines: the files that they write there travel as rows.
 
-Files for the tasks behind them go through Spark's shuffles, those of a stage into the stage, and what was seen of the input to this
-machine. What archives and snapshots have goes to the tasks in the same way. A task that is lost with its worker runs again, and its rows
-count once.
+Files for the next sub-topologies go through Spark's shuffles, staged files into the stage, and reports about the input to this machine.
+Archived records and snapshots go to the tasks in the same way. A task that is lost with its worker runs again, and its rows count once.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ if TYPE_CHECKING:
 
 _SCHEMA = "kind string, owner string, partition int, path string, at bigint, content binary"
 """A part of a file: its path in the folder of a run, where the part begins, and whose it is: a topic and partition, or a stage."""
-_FACTS, _FAILURE, _SEEN, _SENT, _RECEIVED = _TOLD = "facts", "failure", "seen", "sent", "received"
+_FACTS, _FAILURE, _SEEN, _SENT, _RECEIVED = _REPORTED = "facts", "failure", "seen", "sent", "received"
 _STAGE, _COPY, _TASK = "stage", "copy", "task"
 _STAGES, _COPIES, _REPORTS = "stages", "copies", "reports"
 _PART_BYTES = 4 << 20
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PARTS_AT_ONCE = "16"
-"""So that a Python worker is given 64 MB at once."""
+"""Parts of files: a Python worker is given 64 MB at once."""
 
 
 class ClusterJobs(Jobs):
-    """Rows are kept on the executors' disks until these are closed."""
+    """The rows stay on the executors' disks until these jobs are closed."""
 
     def __init__(self, batches: BatchSource, run: Run) -> None:
         super().__init__(batches, run)
@@ -55,7 +54,7 @@ class ClusterJobs(Jobs):
         self._sent = SentFiles()
         self._numbers: dict[int, list[int]] = {}
         self.copies: list[str] = []
-        """Paths of folders that tasks have read."""
+        """Folders that tasks have read: a task knows each by its number here."""
         session = batches.session
         self._rows_at_once = session.conf.get(_ROWS_AT_ONCE) or "20000"
         session.conf.set(_ROWS_AT_ONCE, _PARTS_AT_ONCE)
@@ -71,9 +70,9 @@ class ClusterJobs(Jobs):
         with explained(what):
             placed = self._placed(items, stages)
             made = placed.mapInArrow(_Tasks(self, items, give, stages), _SCHEMA)
-            made = made.persist(StorageLevel.DISK_ONLY)
+            made = made.persist(StorageLevel.DISK_ONLY)  # for the stage, and for later jobs: the program must not run again for each
             self._kept.append(made)
-            rows = made.where(f"kind in {_TOLD}").collect()
+            rows = made.where(f"kind in {_REPORTED}").collect()
             failed = next((json.loads(row.content) for row in rows if row.kind == _FAILURE), None)
             if failed is not None:
                 raise as_error(failed)
@@ -94,7 +93,7 @@ class ClusterJobs(Jobs):
         return ends
 
     def _check(self, path: str, sums: Sequence[Mapping[str, Any]]) -> None:
-        """Compare a stage with what its tasks counted: where a worker was lost in between, that of a second run is in it.
+        """Compare a stage with the counts of its tasks: if a worker was lost in between, it has rows of their second run.
 
         :raises OperationFailed: when they differ
         """
@@ -104,7 +103,7 @@ class ClusterJobs(Jobs):
             raise _lost()
 
     def _compare(self, items: Sequence[Any], received: Mapping[str, Sequence[int]]) -> None:
-        """Compare what tasks were given with what the tasks before them sent, which may have run again since.
+        """Compare what tasks received with what earlier tasks reported as sent: these may have run again since.
 
         :raises OperationFailed: when they differ
         """
@@ -113,7 +112,7 @@ class ClusterJobs(Jobs):
             raise _lost()
 
     def _placed(self, items: Sequence[Any], stages: Sequence[str]) -> DataFrame:
-        """Return the numbers of tasks, each in a partition of its own, with the files that it reads."""
+        """Return the numbers of tasks, one per partition, each with the files that it reads."""
         session, count = self.batches.session, max(1, len(items))
         nothing = [f"cast(null as {kind}) as {name}" for name, kind in (("path", "string"), ("at", "bigint"), ("content", "binary"))]
         placed = session.range(0, len(items), 1, count).selectExpr(f"'{_TASK}' as kind", "cast(id as int) as task", *nothing)
@@ -192,7 +191,7 @@ class SentFiles:
 
 
 def _copied(task: ProgramTask, stages: Sequence[str]) -> set[str]:
-    """Return the folders of a snapshot, or of stages that others wrote, of which a task reads its partition."""
+    """Return the folders of snapshots, and of stages that other tasks wrote, from which a task reads its partition."""
     rows = {path for store in task.stores for path in (store.base, store.snapshot) if path is not None}
     return rows | {*task.restored.values()} | {store.stage for store in task.stores if store.stage not in stages}
 
@@ -214,7 +213,7 @@ def _place(path: str) -> tuple[str, int]:
 
 
 class _Tasks:
-    """What runs in Spark's tasks; one of these may have several of the program's."""
+    """Runs in Spark's tasks; adaptive execution may give one of them several tasks of the program."""
 
     def __init__(self, jobs: ClusterJobs, items: Sequence[Any], give: Give, stages: Sequence[str]) -> None:
         self._run, self._items, self._give, self._settings = jobs.run, items, give, dict(jobs.batches.settings)
@@ -279,7 +278,7 @@ class _Tasks:
 
 
 class _Archived:
-    """Makes a file of what an archive has of a partition."""
+    """Writes the archived records of a partition into a file."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -293,7 +292,7 @@ class _Archived:
 
 
 class _Copied:
-    """Makes a file of what a folder of Parquet has of a partition."""
+    """Writes the rows of a partition in a folder of Parquet into a file."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -348,7 +347,7 @@ def _content(texts: pyarrow.Array) -> Any:
 
 
 def _clear(run: Run, *names: str) -> None:
-    """Delete what tasks left in the folder of this worker."""
+    """Delete the files of earlier tasks in this worker's folder."""
     for name in names or (REPARTITIONED, ARCHIVED, _STAGES, _COPIES, _REPORTS):
         shutil.rmtree(run.folder / name, ignore_errors=True)
 

@@ -11,7 +11,7 @@ from kops.core.errors import Refused
 from kops.core.streams.local_state import CATCH_UP
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME
 from kops.formats import runner_frames as frames
-from kops.spark.programs.rows import BATCH, batches_of
+from kops.spark.programs.rows import BATCH, record_batches
 
 if TYPE_CHECKING:
     import pyarrow
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _AHEAD = 2
 
 
-def of_topic(run: Run, task: ProgramTask, topic: str, piece: TaskInput | None, read: Read) -> Iterator[frames.Batch]:
+def topic_batches(run: Run, task: ProgramTask, topic: str, piece: TaskInput | None, read: Read) -> Iterator[frames.Batch]:
     """Yield the records of a topic: first those that only an archive has."""
     if topic in task.archived:
         yield from _of_archive(run, topic, task.partition)
     if piece is not None:
         slices = (each for columns in read(piece) for each in _slices(columns))
-        yield from prefetched(of_columns(topic, piece.partition, each) for each in slices)
+        yield from prefetched(columns_batch(topic, piece.partition, each) for each in slices)
 
 
 def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
@@ -39,7 +39,7 @@ def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
     file = run.archived(topic, partition)
     if not file.exists():
         return
-    yield from batches_of(topic, partition, ipc.open_file(pyarrow.memory_map(str(file))).read_all(), "timestamp_ms")
+    yield from record_batches(topic, partition, ipc.open_file(pyarrow.memory_map(str(file))).read_all(), "timestamp_ms")
 
 
 def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
@@ -81,15 +81,15 @@ def prefetched(items: Iterable[Any]) -> Iterator[Any]:
             thread.join(0.01)
 
 
-def of_columns(topic: str, partition: int, columns: RecordColumns) -> frames.Batch:
+def columns_batch(topic: str, partition: int, columns: RecordColumns) -> frames.Batch:
     import numpy
 
     topics, partitions = numpy.zeros(len(columns), numpy.int32), numpy.full(len(columns), partition, numpy.int32)
-    texts = columns.keys(), columns.values(), headers_of(columns)
+    texts = columns.keys(), columns.values(), encoded_headers_column(columns)
     return frames.Batch([topic], topics, partitions, columns.offsets, columns.timestamps, *texts)
 
 
-def headers_of(columns: RecordColumns) -> pyarrow.Array:
+def encoded_headers_column(columns: RecordColumns) -> pyarrow.Array:
     """Return the headers of each record as frames have them; null if it has none."""
     import numpy
     import pyarrow
@@ -103,7 +103,7 @@ def headers_of(columns: RecordColumns) -> pyarrow.Array:
     return pyarrow.array(found, pyarrow.binary())
 
 
-def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
+def repartitioned_batches(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
     """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time, or one by one.
 
     Where those have not run in this order, it is what they wrote by time.
@@ -125,7 +125,7 @@ def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[fr
     whole, left = _without(whole, task.waiting.get(topic, ()))
     if order == BY_TIME:  # in another, what a cache passes on may be other records
         _refuse_waiting(topic, task, left)
-    yield from batches_of(topic, task.partition, whole)
+    yield from record_batches(topic, task.partition, whole)
 
 
 def _without(whole: pyarrow.Table, records: Sequence[WaitingRecord]) -> tuple[pyarrow.Table, list[WaitingRecord]]:

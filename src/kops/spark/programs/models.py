@@ -1,4 +1,4 @@
-"""What a run of an application's own program is, and each task of it."""
+"""A run of an application's own program, and its tasks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import TaskInput
 
 REPARTITIONED, ARCHIVED = "repartitioned", "archived"
-"""Folders in that of a run: what goes through repartition topics, by order, topic and partition; what archives have, by topic."""
+"""Folders in a run's folder: records for repartition topics, by order, topic and partition; archived records, by topic."""
 FAILURE = "failure.json"
-"""A file in the folder of a run: the first error that a task met."""
+"""A file in a run's folder: the first error of any task."""
 
 WHOLE, SAMPLE = "whole", "sample"
 
@@ -28,13 +28,13 @@ WaitingRecord = tuple["bytes | None", "bytes | None", int]
 
 @dataclass(frozen=True)
 class Run:
-    """What all tasks of a run have in common.
+    """What all tasks of a run share.
 
     :param settings: of the frame that configures the runner
     :param global_inputs: what is read of the topics of global stores
     :param application: which the program must be
-    :param topology: what the runner must say of it
-    :param varied: sub-topologies that are run in several orders
+    :param topology: the runner must report the same one
+    :param varied: sub-topologies whose tasks run in several orders
     :param packed: the program for tasks on other machines; None: they run on this one, or it was unpacked
     """
 
@@ -51,11 +51,11 @@ class Run:
         return Path(self.start.folder)
 
     def repartitioned(self, topic: str, partition: int, order: str) -> Path:
-        """Return the folder of what goes through a repartition topic."""
+        """Return the folder with the records for a partition of a repartition topic."""
         return self.folder / REPARTITIONED / order / topic / str(partition)
 
     def files(self, topic: str, partition: int, order: str) -> list[Path]:
-        """Return the files that were written there, in the order of the tasks: those that run in one order only did so by time."""
+        """Return the files written there, sorted by the task that wrote them. Sub-topologies that run in one order only ran by time."""
         folders = {BY_TIME, order}
         found = [file for each in folders for file in self.repartitioned(topic, partition, each).glob("*.arrow")]
         return sorted(file for file in found if (order if int(file.name[:5]) in self.varied else BY_TIME) == file.parents[2].name)

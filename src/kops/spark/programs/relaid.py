@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import OperationFailed, Refused
 from kops.core.streams.program_doubts import BY_TIME
 from kops.spark.columns.difference import stage_rows
-from kops.spark.programs.inputs import headers_of
+from kops.spark.programs.inputs import encoded_headers_column
 from kops.spark.programs.jobs import Jobs
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import EXAMPLES, DifferingKeys, first_keys
@@ -21,7 +21,7 @@ from kops.spark.programs.spill import Rows, Spill, zip_parts
 from kops.spark.programs.stores import latest_window, rows_wanted, unexpired_rows, without_expired
 from kops.spark.programs.task_output import PartitionFiles, TaskOutput
 from kops.spark.programs.task_run import Way, run_once
-from kops.spark.programs.tasks import row_of
+from kops.spark.programs.tasks import facts_row
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,7 +42,7 @@ def relay(jobs: Jobs, pieces: Sequence[TaskInput], old: int, new: int) -> int:
     """
 
     def give(run: Run, piece: TaskInput, read: Read) -> pyarrow.Table:
-        return row_of(run, f"{piece.topic}:{piece.partition}", lambda: {"records": _relaid(run, piece, read, old, new)})
+        return facts_row(run, f"{piece.topic}:{piece.partition}", lambda: {"records": _relaid(run, piece, read, old, new)})
 
     if not pieces:
         return 0
@@ -58,7 +58,7 @@ def _relaid(run: Run, piece: TaskInput, read: Read, old: int, new: int) -> int:
     for columns in read(piece):
         keys = columns.keys()
         _refuse_misplaced(piece, columns, keys, old)
-        found = [pyarrow.array(columns.timestamps), keys, columns.values(), headers_of(columns)]
+        found = [pyarrow.array(columns.timestamps), keys, columns.values(), encoded_headers_column(columns)]
         table = pyarrow.table(found, names=["timestamp", "key", "value", "headers"])
         files.add(piece.topic, partitions_of(keys, new).to_numpy(), table)
         count += len(columns)
@@ -110,7 +110,7 @@ def check_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> dict[str, Rel
     """Run all tasks of a sub-topology, and compare their stores with what is staged for them."""
 
     def give(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
-        return row_of(run, f"task {task.name}", lambda: _checked(run, task, read))
+        return facts_row(run, f"task {task.name}", lambda: _checked(run, task, read))
 
     found = jobs.facts(f"run sub-topology {tasks[0].subtopology} of {jobs.run.application}", tasks, give)
     return {store.name: _added([each["stores"][store.name] for each in found]) for store in tasks[0].stores}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.changelogs import Changelogs
-from kops.spark.programs.inputs import headers_of
+from kops.spark.programs.inputs import encoded_headers_column
 from kops.spark.programs.rows import rows_schema, snapshot_rows
 from kops.spark.programs.spill import Rows, zip_parts
 from kops.spark.programs.versions import as_records
@@ -154,5 +154,5 @@ def _held(records: RecordColumns) -> pyarrow.Table:
     import pyarrow
 
     columns = records.where(records.key_lengths >= 0) if (records.key_lengths < 0).any() else records
-    found = [columns.keys(), columns.values(), pyarrow.array(columns.timestamps), headers_of(columns).fill_null(b"")]
+    found = [columns.keys(), columns.values(), pyarrow.array(columns.timestamps), encoded_headers_column(columns).fill_null(b"")]
     return pyarrow.table(found, schema=rows_schema())

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
 from kops.formats import runner_frames as frames
-from kops.spark.programs.inputs import of_files, of_topic
+from kops.spark.programs.inputs import repartitioned_batches, topic_batches
 from kops.spark.programs.orders import HOW, by_time, one_by_one
-from kops.spark.programs.rows import restored
+from kops.spark.programs.rows import snapshot_batches
 from kops.spark.programs.task_output import TaskOutput
 from kops.spark.programs.worker_program import SLOW_SECONDS, end_program, program_of
 
@@ -73,7 +73,7 @@ def run_once(
     try:
         program.ask(frames.TASK, frames.encoded_map(request), written.take)
         for changelog, path in task.restored.items():
-            for batch in restored(changelog, path, task.partition):
+            for batch in snapshot_batches(changelog, path, task.partition):
                 program.ask(frames.RESTORE, frames.encoded_batch(batch))
         named = inputs_of(run, task, read, way.order) if sample is None else {names[0]: iter(sample)}
         if way.offsets:
@@ -100,8 +100,8 @@ def run_once(
 def inputs_of(run: Run, task: ProgramTask, read: Read, order: str = BY_TIME) -> dict[str, Iterator[frames.Batch]]:
     """Return the records of each topic that a task reads."""
     inputs = {each.topic: each for each in task.inputs}
-    named = {name: of_topic(run, task, name, inputs.get(name), read) for name in (*task.archived, *inputs)}
-    return {**named, **{topic: of_files(run, topic, task, order) for topic in task.repartition}}
+    named = {name: topic_batches(run, task, name, inputs.get(name), read) for name in (*task.archived, *inputs)}
+    return {**named, **{topic: repartitioned_batches(run, topic, task, order) for topic in task.repartition}}
 
 
 def _renumbered(batches: Iterable[frames.Batch]) -> Iterator[frames.Batch]:

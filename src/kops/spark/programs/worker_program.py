@@ -16,7 +16,7 @@ from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import CLOCK, SHIFT_MS, CannotBeginAfresh, Program, refuse_another_application, refuse_another_topology
 from kops.gateways.machine.program_registries import with_files
 from kops.gateways.machine.program_travel import on_host, unpacked
-from kops.spark.programs.inputs import of_columns
+from kops.spark.programs.inputs import columns_batch
 
 SLOW_SECONDS = 1.0
 """A program that takes longer to begin afresh does so as seldom as can be."""
@@ -72,7 +72,7 @@ def _started(run: Run, read: Read, surroundings: tuple[str, ...]) -> Program:
         refuse_another_topology(hello, run.topology, run.application)
         for each in run.global_inputs:
             for columns in read(each):
-                program.ask(frames.GLOBAL, frames.encoded_batch(of_columns(each.topic, each.partition, columns)))
+                program.ask(frames.GLOBAL, frames.encoded_batch(columns_batch(each.topic, each.partition, columns)))
     except BaseException:
         program.close()
         raise

@@ -15,7 +15,7 @@ from kops.formats.batches.encode import encode
 from kops.formats.batches.header import Producer, batches_of
 from kops.gateways.machine.program import ProgramStart
 from kops.spark.programs import relaid, spill
-from kops.spark.programs.inputs import of_files
+from kops.spark.programs.inputs import repartitioned_batches
 from kops.spark.programs.jobs import Jobs
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.relaid import RelaidCheck, check_subtopology, relay
@@ -67,7 +67,7 @@ def test_records_go_where_the_default_partitioner_puts_them_in_the_order_of_thei
     assert relay(Jobs(Here(records), run), pieces(records), OLD, NEW) == 60
     seen = {}
     for partition in range(NEW):
-        for batch in of_files(run, "in", ProgramTask(0, partition, ()), order):
+        for batch in repartitioned_batches(run, "in", ProgramTask(0, partition, ()), order):
             assert set(batch.partition.tolist()) == {partition}
             rows = zip(batch.key.to_pylist(), batch.value.to_pylist(), batch.timestamp.tolist(), strict=True)
             seen[partition] = list(rows)
