@@ -1,4 +1,4 @@
-"""What a task of a program reads: its topics, what only an archive has of them, and what the tasks before it wrote."""
+"""The input of a program's task: its topics, archived records of them, and what earlier tasks wrote to repartition topics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AHEAD = 2
 
 
 def topic_batches(run: Run, task: ProgramTask, topic: str, piece: TaskInput | None, read: Read) -> Iterator[frames.Batch]:
-    """Yield the records of a topic: first those that only an archive has."""
+    """Yield the records of a topic, archived ones first."""
     if topic in task.archived:
         yield from _of_archive(run, topic, task.partition)
     if piece is not None:
@@ -48,7 +48,7 @@ def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
 
 
 def prefetched(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield items that a thread makes ahead, so that reading continues while the program works."""
+    """Yield items that a thread fetches ahead, so that reading continues while the program works."""
     made: Queue[tuple[bool, Any]] = Queue(_AHEAD)
     stopped = False
 
@@ -75,7 +75,7 @@ def prefetched(items: Iterable[Any]) -> Iterator[Any]:
                 raise item
     finally:
         stopped = True
-        while thread.is_alive():  # it may wait for room
+        while thread.is_alive():  # it may wait for room in the queue, and would for ever
             while not made.empty():
                 made.get_nowait()
             thread.join(0.01)
@@ -90,7 +90,7 @@ def columns_batch(topic: str, partition: int, columns: RecordColumns) -> frames.
 
 
 def encoded_headers_column(columns: RecordColumns) -> pyarrow.Array:
-    """Return the headers of each record as frames have them; null if it has none."""
+    """Return the headers of each record encoded as in frames; null if it has none."""
     import numpy
     import pyarrow
 
@@ -104,9 +104,10 @@ def encoded_headers_column(columns: RecordColumns) -> pyarrow.Array:
 
 
 def repartitioned_batches(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
-    """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time, or one by one.
+    """Yield the records that tasks wrote to a partition of a repartition topic, each task's in its order.
 
-    Where those have not run in this order, it is what they wrote by time.
+    Several tasks' records are merged by time, or given one task after another. If the tasks did not run in this order, their records of the
+    run by time are given.
     """
     import numpy
     import pyarrow
@@ -129,7 +130,7 @@ def repartitioned_batches(run: Run, topic: str, task: ProgramTask, order: str) -
 
 
 def _without(whole: pyarrow.Table, records: Sequence[WaitingRecord]) -> tuple[pyarrow.Table, list[WaitingRecord]]:
-    """Leave out the records that wait, of equal ones the last; return those that are not there too."""
+    """Drop the waiting records, the last ones of equals; return the remaining rows, and the waiting records that are not among them."""
     import numpy
     import pyarrow
 

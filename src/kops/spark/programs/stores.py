@@ -1,4 +1,4 @@
-"""What a changelog lacks of what a program wrote to it: compared, and staged."""
+"""Compares what a program wrote to a changelog with what that holds, and stages the difference."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LOST = 200
 
 
 def staged(run: Run, store: StoreTask, partition: int, written: TaskOutput, read: Read) -> dict[str, Any]:
-    """Stage what the changelog lacks; return the counts.
+    """Stage the rows that the changelog lacks; return the counts.
 
-    Where the program gives no timestamp, as suppressions do not, that of a record is when it was sent, and is not compared.
+    Records of suppressions get no timestamp from the program but the time when they are sent, so times are not compared there.
     """
     wanted, timed = rows_wanted(run, store, written)
     return _compared(wanted, store, partition, read, timed=timed)
@@ -120,7 +120,7 @@ def latest_window(rows: Rows, store: StoreTask) -> int | None:
 
 
 def without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTask, latest: int | None) -> tuple[pyarrow.Table, int]:
-    """Leave out windows that have expired, unless the changelog still has them: nothing deletes them there, and time did elsewhere.
+    """Leave out expired windows, unless the changelog still has them: the store has dropped them, and nothing deletes them there.
 
     :param latest: of all parts (``latest_window``)
     :return: the others, and how many with a value have expired

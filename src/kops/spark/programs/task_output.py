@@ -1,4 +1,4 @@
-"""What a task of a program writes: to changelogs, kept; to repartition topics, into files for the tasks behind them."""
+"""The output of a program's task: changelog records are kept, those of repartition topics go into files for the next sub-topologies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PartitionFiles:
-    """What goes to partitions of topics, a file for each, complete or absent: timestamp, key, value, headers.
+    """A file per partition of a topic, complete or absent: timestamp, key, value, headers.
 
     :param writer: sub-topology and partition of the task that writes, by which files of a partition are ordered
     """
@@ -69,9 +69,9 @@ class PartitionFiles:
 
 
 class TaskOutput:
-    """What a task writes.
+    """The output of one run of a task.
 
-    :param order: in which it is run; None: what it passes on is kept in ``passed``, since no other task reads it
+    :param order: of the run; None: records for repartition topics are kept in ``passed``, since no other task reads them
     """
 
     def __init__(self, run: Run, task: ProgramTask, order: str | None) -> None:

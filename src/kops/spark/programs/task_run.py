@@ -1,4 +1,4 @@
-"""One run of a task: as it is, or in a way that is another."""
+"""One run of a task: as it is, or varied."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 _SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 _REFUSED = "refused."
 _FEW = 4
-"""How often a program begins afresh that takes long to do so."""
+"""Number of restarts of a program that takes long to restart."""
 
 
 @dataclass(frozen=True)
 class Way:
     """How a task is run.
 
-    :param surroundings: of ``kops.gateways.machine.program.SURROUNDINGS``, those that are others; another name: another JVM
-    :param restarts: after how many records the program begins afresh, ascending
-    :param rarely: caches are flushed at the end, and punctuators called after many records; otherwise as ``HOW`` has it for the order
-    :param offsets: records of repartition topics have other ones, as with transactions between them
+    :param surroundings: names of ``kops.gateways.machine.program.SURROUNDINGS`` that are changed; any other name stands for one more JVM
+    :param restarts: numbers of records after which the program is restarted, ascending
+    :param rarely: flush caches at the end, and call punctuators after many records; otherwise as ``HOW`` says for the order
+    :param offsets: give records of repartition topics other offsets, as transactions between them would
     """
 
     order: str = BY_TIME
@@ -46,10 +46,10 @@ class Way:
 def run_once(
     run: Run, task: ProgramTask, way: Way, read: Read, *, sample: Sequence[frames.Batch] | None = None, apart: bool = False
 ) -> tuple[TaskOutput, dict[str, Any]]:
-    """Run a task; return what it wrote, and what happened.
+    """Run a task; return its output, and the facts of the run.
 
-    :param sample: of what it reads, which is one partition; None: all
-    :param apart: what it passes on is for no other task
+    :param sample: part of its input, which is one partition; None: all of it
+    :param apart: no other task reads what it passes on
     """
     program = program_of(run, read, way.surroundings)
     written = TaskOutput(run, task, None if apart else way.order)
@@ -110,7 +110,7 @@ def _renumbered(batches: Iterable[frames.Batch]) -> Iterator[frames.Batch]:
 
 
 def _with_restarts(items: Iterable[frames.Batch | str], restarts: Sequence[int]) -> Iterator[frames.Batch | str | None]:
-    """Yield what is sent, and None where the program begins afresh."""
+    """Yield the items, and None where the program is restarted."""
     left, count, done = deque(restarts), 0, 0
     for item in items:
         if isinstance(item, str):
