@@ -15,7 +15,7 @@ from kops.operations.streams.capture import capture_program
 from kops.spark.programs.models import SAMPLE, ProgramTask, Run, StoreTask
 from kops.spark.programs.tasks import run_task
 from kops.spark.programs.worker_program import end_programs
-from kops.spark.reading.batch_source import Piece
+from kops.spark.reading.batch_source import TaskInput
 from support.captured import built_agent
 from support.own_apps import SOURCES
 from support.own_code import jars_of_streams
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.streams
 COUNT = 600
 
 
-def read(piece: Piece) -> Iterator[RecordColumns]:
+def read(piece: TaskInput) -> Iterator[RecordColumns]:
     """Yield the input: texts of several lengths with letters that are not ASCII, under a few keys."""
     assert piece.topic == "app-in"
     content, places = bytearray(b"\0"), []
@@ -62,7 +62,7 @@ def tasks(tmp_path_factory):
                 (stage := folder / f"stage-{number}-{name}").mkdir(exist_ok=True)
                 stores.append(StoreTask(name, changelog, None, str(stage)))
         again = ("app-again-repartition",)
-        pieces = () if number else (Piece("app-in", 0, 0, count),)
+        pieces = () if number else (TaskInput("app-in", 0, 0, count),)
         task = ProgramTask(
             number, 0, pieces, again if number else (), stores=tuple(stores), passes_on=() if number else again, disturbed=disturbed
         )

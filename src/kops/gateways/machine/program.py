@@ -102,6 +102,7 @@ class ProgramStart:
     :param jars: the agent and the runner, where kops is not installed
     :param variables: that it gets besides those of the machine; may hold secrets: never to be shown
     :param options: of its JVM, which count more than those of its variables
+    :param place: folder to which its files were moved, where they keep their paths; empty: they are where they were captured
     """
 
     command: tuple[str, ...]
@@ -119,6 +120,7 @@ class ProgramStart:
     options: tuple[str, ...] = ()
     jars: tuple[str, str] | None = None
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    place: str = ""
 
 
 class CannotBeginAfresh(OperationFailed):
@@ -275,6 +277,7 @@ def launched(
         "processes": f"{start.process},{os.getpid()}",
         "seconds": str(round(start.seconds)),
         **({"clock.shift": str(SHIFT_MS)} if CLOCK in start.surroundings else {}),
+        **({"place": start.place} if start.place else {}),
         **more,
     }
     environment = {**environment, **start.variables}

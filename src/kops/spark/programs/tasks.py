@@ -32,10 +32,10 @@ def run_task(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
 
     :raises KopsError: which is also in the file ``FAILURE``, since Spark keeps only its text
     """
-    return row_of(run, f"task {task.name}", lambda: _facts(run, task, read))
+    return facts_row(run, f"task {task.name}", lambda: _facts(run, task, read))
 
 
-def row_of(run: Run, what: str, make: Callable[[], Mapping[str, Any]]) -> pyarrow.Table:
+def facts_row(run: Run, what: str, make: Callable[[], Mapping[str, Any]]) -> pyarrow.Table:
     """Return the row of a task.
 
     :param what: names it, should it fail
@@ -47,16 +47,16 @@ def row_of(run: Run, what: str, make: Callable[[], Mapping[str, Any]]) -> pyarro
     try:
         facts = make()
     except KopsError as error:
-        _tell(run, error)
+        _report_failure(run, error)
         raise
     except Exception as error:
         said = f"{what} of {run.application} failed: {type(error).__name__}: {error}"
-        _tell(run, OperationFailed(said, trace=traceback.format_exc()))
+        _report_failure(run, OperationFailed(said, trace=traceback.format_exc()))
         raise
     return pyarrow.table({"facts": [json.dumps(facts)]})
 
 
-def _tell(run: Run, error: KopsError) -> None:
+def _report_failure(run: Run, error: KopsError) -> None:
     part = run.folder / f".{FAILURE}.{os.getpid()}"
     part.write_text(json.dumps(error.as_json()), encoding="utf-8")
     try:

@@ -19,7 +19,7 @@ from kops.formats.base import as_text_or_base64
 from kops.output.records import as_line
 
 if TYPE_CHECKING:
-    from kops.spark.programs.jobs import Ran, StoreCounts
+    from kops.spark.programs.jobs import StoreCounts, SubtopologyRun
 
 _NAMED = 5
 DEPENDS_ON: Mapping[str, str] = {
@@ -52,7 +52,7 @@ class ProgramRuns:
 
     doubts: Doubts
     here: StoreCounts
-    ran: Sequence[Ran]
+    ran: Sequence[SubtopologyRun]
     windows: bool = False
     anywhere: Collection[str] = ()
     elsewhere: Sequence[Finding] = ()
@@ -64,7 +64,7 @@ class ProgramRuns:
         capture: Capture,
         store: str,
         doubts: Doubts,
-        ran: Mapping[int, Ran],
+        ran: Mapping[int, SubtopologyRun],
         *,
         alone: bool,
         elsewhere: Sequence[Finding] = (),
@@ -103,7 +103,7 @@ class ProgramRuns:
             yield doubt("no_network", f"the library dropped {self.dropped:,} records, and {why}")
 
 
-def surroundings_differ(before: Iterable[Difference], then: Surroundings, ran: Iterable[Ran]) -> list[Finding]:
+def surroundings_differ(before: Iterable[Difference], then: Surroundings, ran: Iterable[SubtopologyRun]) -> list[Finding]:
     """Return where a program had other surroundings than when it was captured.
 
     :param before: what was known before it was started
@@ -158,7 +158,7 @@ def keys_text(keys: Sequence[bytes]) -> str:
     return ", ".join(as_line(key["data"], key["encoding"]) for key in shown)
 
 
-def _refused(ran: Sequence[Ran]) -> Iterator[Finding]:
+def _refused(ran: Sequence[SubtopologyRun]) -> Iterator[Finding]:
     """Name topics for which records were too large, and the program's ``ProductionExceptionHandler`` passed over these.
 
     What a changelog has refused stays in the store until that is restored.

@@ -8,7 +8,7 @@ from kops.gateways.machine.program import OTHER_SURROUNDINGS
 from kops.operations.state.rules.program import DEPENDS_ON, ProgramRuns
 from kops.spark.programs.disturbed import CHANCE, OFFSETS, RESTARTS, TOGETHER
 from kops.spark.programs.disturbed import ORDER as BY_ORDER
-from kops.spark.programs.jobs import Ran, StoreCounts
+from kops.spark.programs.jobs import StoreCounts, SubtopologyRun
 from kops.spark.staging.stage import StagedPartitions
 from support.verdicts import DOUBT, REMARK, kinds, said, summaries
 
@@ -34,7 +34,7 @@ def judged():
         **seen,
     ):
         here = StoreCounts(StagedPartitions({}, {}), 40, {}, 0, unsure, unsure_times, elsewhere, examples, by)
-        ran = Ran(
+        ran = SubtopologyRun(
             {"s": here},
             100,
             **{"skipped": 0, "without_key": (), "orders": 2, "disturbed": disturbed, **seen},
