@@ -213,7 +213,7 @@ def _place(path: str) -> tuple[str, int]:
 
 
 class _Tasks:
-    """Runs in Spark's tasks; adaptive execution may give one of them several tasks of the program."""
+    """Runs in Spark's tasks, of which one may have several tasks of the program."""
 
     def __init__(self, jobs: ClusterJobs, items: Sequence[Any], give: Give, stages: Sequence[str]) -> None:
         self._run, self._items, self._give, self._settings = jobs.run, items, give, dict(jobs.batches.settings)
