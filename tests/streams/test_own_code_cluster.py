@@ -108,7 +108,7 @@ def test_two_workers_run_a_program_with_windows_and_a_repartition(app, on_cluste
 
 @pytest.mark.long
 def test_files_that_a_command_names_are_the_same_on_workers(app, on_cluster, tmp_path):
-    """They are at other paths there, which is no difference of what the program reads."""
+    """They are at other paths there, and the program reads the same."""
     file = tmp_path / "around.properties"
     file.write_text("min.amount=50\n")
     given = [Record(b"%d" % at, f"Bern {at} {FIRST_MS + at}".encode(), FIRST_MS + at) for at in range(100)]

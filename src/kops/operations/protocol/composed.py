@@ -18,7 +18,7 @@ NAME = "cluster.apply"
 
 
 class Part(NamedTuple):
-    """A plan of one mutation, and how its targets are told from those of the others: ``topic`` makes ``topic orders`` of ``orders``."""
+    """A plan of one mutation, and what kind of thing it changes: with ``topic``, its target ``orders`` is ``topic orders`` in the whole."""
 
     kind: str
     plan: Plan[Any]
