@@ -127,6 +127,17 @@ def _alter(parts: Parts) -> Made:
     return Made(command, lambda: [parts.setting(topic, "retention.ms") for topic in "ab"])
 
 
+def _apply_folder(parts: Parts) -> Made:
+    """A topic to grow, one to create, and one to delete: two plans of one mutation, the second after the first."""
+    parts.topics("grown", "gone")
+    folder = parts.folder / "cluster"
+    folder.mkdir()
+    documents = [f"name: {parts.name}-grown\npartitions: 3\n", f"name: {parts.name}-new\npartitions: 2\n"]
+    (folder / "topics.yaml").write_text("---\n".join(documents))
+    (folder / "manifest.yaml").write_text(f"owner: {parts.name}\nowns: {{topics: [{parts.name}-*]}}\n")
+    return Made(("cluster", "apply", folder, "--prune"), parts.sizes, (parts.cluster.servers,))
+
+
 def _truncate(parts: Parts) -> Made:
     (a,) = parts.topics("a", records=20)
     return Made(("topics", "truncate", a, "--to", "6"), lambda: [low for low, _ in parts.cluster.ends(a).values()], (a,))
@@ -413,6 +424,7 @@ CASES = [
     Case("topics.create", _create, {}, {"a": 2, "b": 2}, {}),
     Case("topics.delete", _delete, {"a": 2, "b": 2}, {}, {"a": 2, "b": 2}),
     Case("topics.change", _alter, ["1000000"] * 2, ["2000000"] * 2, ["1000000"] * 2),
+    Case("cluster.apply", _apply_folder, {"grown": 2, "gone": 2}, {"grown": 3, "new": 2}, {"grown": 3, "gone": 2}),
     Case("topics.truncate", _truncate, [0, 0], [6, 6], None),
     Case("groups.delete", _delete_groups, {"g": STANDING, "h": STANDING}, {"g": {}, "h": {}}, {"g": STANDING, "h": STANDING}),
     Case("offsets.move", _move, {"g": STANDING}, {"g": AT_START}, {"g": STANDING}),
