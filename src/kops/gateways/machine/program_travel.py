@@ -165,5 +165,6 @@ def on_host(error: KopsError, host: str, java: int | None) -> KopsError:
     needed = f"has no Java {java}, with which the program was captured" if java is not None else "cannot start the program"
     return type(error)(
         f"Spark's worker on {host} {needed}: {error.message}",
-        hint="install it there, and set spark.executorEnv.JAVA_HOME in spark.conf of the context to its folder",
+        hint="install it there, and set spark.executorEnv.JAVA_HOME to its folder: in spark.conf of the context, or where the Spark Connect"
+        " server is started",
     )
