@@ -1,4 +1,4 @@
-"""``kops brokers``: alter."""
+"""``kops brokers``: alter, drain, demote, move-replicas, unregister."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import click
 from kops.cli.brokers.shared import group, ids_argument
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
+from kops.cli.topics.replicas import broker_ids, moving_options, rate_of
 from kops.cli.topics.shared import key_and_value
+
+BROKER_ID = click.IntRange(0, 2**31 - 1)
 
 
 @group.command("alter")
@@ -36,3 +39,37 @@ def alter(
     from kops.operations.brokers.settings import plan_alter
 
     return session.carry_out(plan_alter(session, ids, dict(map(key_and_value, settings)), remove, default=default), approval)
+
+
+@group.command("drain")
+@click.argument("broker", metavar="ID", type=BROKER_ID)
+@click.option(
+    "--to-brokers", metavar="ID,...", multiple=True, callback=broker_ids, help="The brokers that take over. [default: all others]"
+)
+@moving_options
+@mutation
+@click.pass_obj
+def drain(session: Session, /, *, broker: int, to_brokers: tuple[int, ...], throttle: str | None, batch: int, approval: Approval) -> int:
+    """Move every replica off a broker, those of internal topics too.
+
+    It is `kops topics reassign --off-broker` of all topics. Afterwards the broker can be stopped without any partition having fewer
+    replicas. Topics that are created meanwhile may still get replicas there.
+    """
+    from kops.operations.replicas.plan import Request, plan_reassign
+
+    request = Request(to_brokers=to_brokers, off_brokers=(broker,), rate=rate_of(throttle), batch=batch)
+    return session.carry_out(plan_reassign(session, (), request), approval)
+
+
+@group.command("demote")
+@click.argument("broker", metavar="ID", type=BROKER_ID)
+@mutation
+@click.pass_obj
+def demote(session: Session, /, *, broker: int, approval: Approval) -> int:
+    """Let other brokers lead what a broker leads, and make it the last choice; its replicas stay, and nothing is copied.
+
+    A partition whose only replica is there keeps its leader.
+    """
+    from kops.operations.replicas.plan import Request, plan_reassign
+
+    return session.carry_out(plan_reassign(session, (), Request(last=(broker,))), approval)

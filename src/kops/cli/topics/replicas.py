@@ -1,4 +1,4 @@
-"""``kops topics``: reassign."""
+"""``kops topics``: reassign, reassignments, elect-leaders."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import click
 from kops.cli.frame.options import Approval, mutation, regex_option
 from kops.cli.frame.session import Session
 from kops.cli.topics.shared import group, required, topic_option
+from kops.core.errors import ExitCode
+
+UNDER_WAY_COLUMNS = ("topic", "partition", "replicas", "adding", "removing", "left")
 
 
 def broker_ids(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[int, ...]:
@@ -75,3 +78,52 @@ def reassign(
 
     request = Request(rate=rate_of(throttle), **given)
     return session.carry_out(plan_reassign(session, required(patterns, more), request, regex=regex), approval)
+
+
+@group.command("reassignments")
+@click.argument("patterns", metavar="[TOPIC[:PARTITIONS]]...", nargs=-1)
+@regex_option
+@click.option("--cancel", is_flag=True, help="Cancel them: new replicas are deleted, and the old ones stay.")
+@mutation
+@click.pass_obj
+def reassignments(session: Session, /, *, patterns: tuple[str, ...], regex: bool, cancel: bool, approval: Approval) -> int:
+    """Show the partitions that are being moved, whoever began it, and what is left to copy.
+
+    With --cancel, these are cancelled; to undo that begins them again.
+    """
+    from kops.core.sizes import size_text
+    from kops.operations.replicas.underway import plan_cancel, rows_under_way
+
+    if cancel:
+        return session.carry_out(plan_cancel(session, patterns, regex=regex), approval)
+    if any(approval):
+        raise click.UsageError("nothing is changed without --cancel", click.get_current_context())
+    rows, warnings = rows_under_way(session, patterns, regex=regex)
+    if session.output_format == "table":
+        session.render([{**row, "left": size_text(row["left_bytes"])} for row in rows], UNDER_WAY_COLUMNS)
+    else:
+        session.render(rows, [*UNDER_WAY_COLUMNS[:-1], "left_bytes"])
+    session.note(*(f"warning: {warning}" for warning in warnings), *([] if rows else ["nothing is being moved"]))
+    return int(ExitCode.PARTIAL if warnings else ExitCode.DONE)
+
+
+@group.command("elect-leaders")
+@click.argument("patterns", metavar="[TOPIC[:PARTITIONS]]...", nargs=-1)
+@topic_option
+@regex_option
+@click.option("--unclean", is_flag=True, help="Of partitions without a leader: let a replica lead that is up. Records are lost.")
+@mutation
+@click.pass_obj
+def elect_leaders(
+    session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, unclean: bool, approval: Approval
+) -> int:
+    """Let preferred replicas lead again: of some topics, or of all.
+
+    --unclean is for partitions whose replicas in sync are all down and will not come back. What only those have is lost; to
+    approve, the topic's name is typed, or 'N topics' for several (--confirm).
+    """
+    from kops.operations.replicas.elect import plan_elect
+
+    if unclean and not (patterns or more):
+        raise click.UsageError("--unclean needs the names of topics", click.get_current_context())
+    return session.carry_out(plan_elect(session, [*patterns, *more], regex=regex, unclean=unclean), approval)

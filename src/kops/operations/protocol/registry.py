@@ -18,6 +18,8 @@ MUTATIONS = {
     "topics.create": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.delete": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.change": "kops.operations.topics.change:CHANGE_TOPICS",
+    "topics.cancel": "kops.operations.replicas.underway:CANCELLATION",
+    "topics.elect-leaders": "kops.operations.replicas.elect:ELECTION",
     "topics.reassign": "kops.operations.replicas.reassign:REASSIGNMENT",
     "topics.truncate": "kops.operations.topics.truncate:TRUNCATE",
     "groups.delete": "kops.operations.offsets.delete_groups:DELETE",

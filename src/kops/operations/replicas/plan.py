@@ -22,6 +22,7 @@ from kops.operations.topics.listing import select_partitions
 REASSIGN = "topics.reassign"
 THROTTLE = "throttle"
 """The target of the item that limits the copying; no topic of this name is in the way: partitions have a number."""
+REST = "take the throttle away"
 _SHOWN_BROKERS = 20
 
 
@@ -80,17 +81,18 @@ def plan_reassign(services: Services, texts: Sequence[str], request: Request, *,
     if request.factor:
         warnings += _too_few(services, {place.topic for place in places}, request.factor)
     limit = throttle.prepared(services, moves, request.rate) if request.rate and any(set(b) - set(a) for a, b in moves.values()) else None
-    return assemble(services, everything, moves, disks, limit, request.batch, warnings=warnings, unchanged=len(places) - len(moves))
+    stay = len(places) - len(moves)
+    return assemble(services, everything, moves, disks=disks, limit=limit, batch=request.batch, warnings=warnings, unchanged=stay)
 
 
 def assemble(
     services: Services,
     topics: Mapping[str, Topic],
     moves: Moves,
+    *,
     disks: Mapping[int, Sequence[LogDir]],
     limit: Throttle | None,
     batch: int,
-    *,
     warnings: Sequence[str] = (),
     unchanged: int = 0,
     left: Iterable[TopicPartition] | None = None,
@@ -109,27 +111,22 @@ def assemble(
     items = [_item(place, *pair, replica_size(place, sizes, leaders.get(place))) for place, pair in sorted(todo.items())]
     if limit is not None:
         items.append(Item(THROTTLE, "limit", None, f"{size_text(limit.rate)}/s until all is done", "then taken away"))
-    names = sorted({place.topic for place in moves})
+    ids = {name: topics[name].topic_id for name in sorted({place.topic for place in moves})}
     receives = sum(share.receives for share in shares)
-    said = f"of {counted(len({place.topic for place in todo}), 'topic')}, copying {size_text(receives)}"
+    of = f"{counted(len(todo), 'partition')} of {counted(len({place.topic for place in todo}), 'topic')}"
+    said = f"reassign {of}, copying {size_text(receives)}"
     return Plan(
         operation=REASSIGN,
-        summary=f"reassign {counted(len(todo), 'partition')} {said}"
-        if todo
-        else "take the throttle away"
-        if items
-        else "nothing has to move",
+        summary=said if todo else REST if items else "nothing has to move",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=items,
         guard={
             "placement": {str(place): list(before) for place, (before, _) in todo.items()},
-            "topic_ids": {name: topics[name].topic_id for name in names},
+            "topic_ids": ids,
             "throttle": throttle.own_now(services, limit) if limit is not None and left is None else None,
         },
-        arguments=Reassignment(
-            moves, {name: topics[name].topic_id for name in names}, batch, limit, tuple(one.as_json() for one in shares)
-        ),
+        arguments=Reassignment(moves, ids, batch, limit, tuple(one.as_json() for one in shares)),
         warnings=(*warnings, *_unknown_sizes(unknown), *_nearly_full(shares)),
         notes=(*_by_broker(shares), *([f"{counted(unchanged, 'partition')} stay as they are"] if unchanged and todo else [])),
     )

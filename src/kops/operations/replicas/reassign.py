@@ -54,7 +54,7 @@ class Reassign(Mutation[Reassignment]):
     def apply(self, services: Services, plan: Plan[Reassignment]) -> Iterator[ItemResult]:
         todo = _todo(plan)
         if plan.arguments.throttle is not None and todo:
-            throttle.put_on(services, plan)
+            throttle.put_on(services, plan.arguments.throttle, plan.arguments.moves)
         run = _Run(services, plan, todo)
         yield from run.results()
         _elect(services, run.done, plan.arguments.moves)
@@ -64,7 +64,9 @@ class Reassign(Mutation[Reassignment]):
             error = TimedOut("the throttle stays, since replicas are still being copied", hint="`kops journal finish` takes it away later")
             yield ItemResult(THROTTLE, Status.UNKNOWN, error=error.as_json())
         else:
-            yield ItemResult(THROTTLE, Status.DONE, value=throttle.taken_off(services, plan) or None)
+            yield ItemResult(
+                THROTTLE, Status.DONE, value=throttle.taken_off(services, plan.arguments.throttle, plan.arguments.moves) or None
+            )
 
     def verify(self, services: Services, plan: Plan[Reassignment], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         def read() -> tuple[ItemResult, ...]:
@@ -91,10 +93,17 @@ class Reassign(Mutation[Reassignment]):
         warnings = [f"{names_text(strayed)}: reassigned by others since: left alone"] if strayed else []
         warnings += [f"{names_text(gone)}: deleted or recreated since: left alone"] if gone else []
         there = {name: topic for name, topic in topics.items() if name not in gone}
-        limit = arguments.throttle if arguments.throttle and (left or throttle.is_left(services, plan)) else None
+        limit = arguments.throttle
+        if limit is not None and not left and not throttle.is_left(services, limit, arguments.moves):
+            limit = None
         disks, unknown = disks_of(services, left)
         moves = {place: pair for place, pair in arguments.moves.items() if place.topic in there}
-        return assemble(services, there, moves, disks, limit, arguments.batch, warnings=[*warnings, *unknown], left=left, now=now)
+        warnings += unknown
+        return assemble(services, there, moves, disks=disks, limit=limit, batch=arguments.batch, warnings=warnings, left=left, now=now)
+
+    def can_be_undone(self, plan: Plan[Reassignment]) -> bool:
+        """Whether replicas are moved: a plan may only take the throttle of another one away."""
+        return bool(_todo(plan))
 
     def invert(self, services: Services, plan: Plan[Reassignment], results: Sequence[ItemResult]) -> Plan[Reassignment]:
         """Plan to move replicas back, those under way included; what others have reassigned since stays.
@@ -102,14 +111,14 @@ class Reassign(Mutation[Reassignment]):
         :raises Refused: when there is nothing to undo
         """
         arguments, untouched = plan.arguments, not_done(results)
-        topics, moving, now = look(services, arguments.ids)
+        topics, _, now = look(services, arguments.ids)
         todo = {place_of(item.target) for item in plan.changes if item.target != THROTTLE and item.target not in untouched}
         same = {place for place in todo if _is_same(place, topics, arguments)}
         back = {place: (now[place], plan_before(plan, place)) for place in sorted(same) if now[place] == arguments.moves[place][1]}
         back = {place: pair for place, pair in back.items() if pair[0] != pair[1]}
         strayed = sorted(place for place in same if now[place] not in (arguments.moves[place][1], plan_before(plan, place)))
         limit = arguments.throttle
-        if limit is not None and not throttle.is_left(services, plan):
+        if limit is not None and not throttle.is_left(services, limit, arguments.moves):
             limit = throttle.prepared(services, back, limit.rate) if any(set(b) - set(a) for a, b in back.values()) else None
         if not back and limit is None:
             raise Refused(
@@ -118,7 +127,7 @@ class Reassign(Mutation[Reassignment]):
         disks, unknown = disks_of(services, back)
         there = {name: topic for name, topic in topics.items() if any(place.topic == name for place in same)}
         moves = back if back else {place: pair for place, pair in arguments.moves.items() if place.topic in there}
-        undo = assemble(services, there, moves, disks, limit, arguments.batch, warnings=unknown, left=back)
+        undo = assemble(services, there, moves, disks=disks, limit=limit, batch=arguments.batch, warnings=unknown, left=back)
         losses = [f"{names_text(strayed)} was reassigned since, and stays as it is"] if strayed else []
         return replace(undo, losses=tuple(losses))
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
-from kops.core.errors import KopsError, Refused
+from kops.core.errors import Refused
 from kops.core.models import Setting
-from kops.core.plan import Plan
 from kops.core.replicas.reassignment import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
     RATES,
     THROTTLED,
     Own,
-    Reassignment,
     Throttle,
     joined,
     throttled_brokers,
@@ -47,13 +46,11 @@ def own_now(services: Services, throttle: Throttle) -> dict[str, object]:
     return {"topics": topics, "brokers": brokers}
 
 
-def put_on(services: Services, plan: Plan[Reassignment]) -> None:
+def put_on(services: Services, throttle: Throttle, moves: Moves) -> None:
     """Set the rates, then name the replicas.
 
     :raises KopsError: when a broker refuses
     """
-    throttle, moves = plan.arguments.throttle, plan.arguments.moves
-    assert throttle is not None
     now, _ = _own(services, throttle.topics, ())
     ours = throttled_topics(moves)
     names = {
@@ -65,26 +62,24 @@ def put_on(services: Services, plan: Plan[Reassignment]) -> None:
     _alter(services, rates, names, rates_first=True)
 
 
-def taken_off(services: Services, plan: Plan[Reassignment]) -> list[str]:
+def taken_off(services: Services, throttle: Throttle, moves: Moves) -> list[str]:
     """Restore the settings as they were before; return a sentence for each that somebody else has changed, which stays.
 
     :raises KopsError: when a broker refuses
     """
-    rates, names, strayed = _left(services, plan)
+    rates, names, strayed = _left(services, throttle, moves)
     _alter(services, rates, names, rates_first=False)
     return strayed
 
 
-def is_left(services: Services, plan: Plan[Reassignment]) -> bool:
+def is_left(services: Services, throttle: Throttle, moves: Moves) -> bool:
     """Whether anything of the throttle is still set."""
-    rates, names, _ = _left(services, plan)
+    rates, names, _ = _left(services, throttle, moves)
     return bool(rates or names)
 
 
-def _left(services: Services, plan: Plan[Reassignment]) -> tuple[dict[str, Settings], dict[str, Settings], list[str]]:
+def _left(services: Services, throttle: Throttle, moves: Moves) -> tuple[dict[str, Settings], dict[str, Settings], list[str]]:
     """Return the settings of brokers and topics that have to change to be as before, and what others have changed."""
-    throttle, moves = plan.arguments.throttle, plan.arguments.moves
-    assert throttle is not None
     topics, brokers = _own(services, throttle.topics, throttle.brokers)
     rates: dict[str, Settings] = {}
     strayed = []
@@ -123,10 +118,8 @@ def _only(settings: Mapping[str, Setting], names: Iterable[str], source: str) ->
 
 
 def _alter(services: Services, rates: Mapping[str, Settings], names: Mapping[str, Settings], *, rates_first: bool) -> None:
-    of_brokers = lambda: services.kafka.settings.alter(BROKER, rates)  # noqa: E731 - in one of two orders
-    of_topics = lambda: services.kafka.topics.alter(names)  # noqa: E731
-    for alter in (of_brokers, of_topics) if rates_first else (of_topics, of_brokers):
-        errors: Iterable[KopsError | None] = alter().values()
-        for error in errors:
+    requests = [partial(services.kafka.settings.alter, BROKER, rates), partial(services.kafka.topics.alter, names)]
+    for request in requests if rates_first else requests[::-1]:
+        for error in request().values():
             if error is not None:
                 raise error
