@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.brokers.shared import group, ids_argument
+from kops.cli.brokers.shared import BROKER_ID, group, ids_argument
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
 from kops.cli.topics.replicas import broker_ids, moving_options, rate_of
 from kops.cli.topics.shared import key_and_value
-
-BROKER_ID = click.IntRange(0, 2**31 - 1)
 
 
 @group.command("alter")
@@ -73,3 +71,31 @@ def demote(session: Session, /, *, broker: int, approval: Approval) -> int:
     from kops.operations.replicas.plan import Request, plan_reassign
 
     return session.carry_out(plan_reassign(session, (), Request(last=(broker,))), approval)
+
+
+@group.command("move-replicas")
+@click.argument("broker", metavar="ID", type=BROKER_ID)
+@click.argument("patterns", metavar="TOPIC[:PARTITIONS]...", nargs=-1, required=True)
+@click.option("--to", "directory", metavar="DIRECTORY", required=True, help="The log directory, as `kops brokers log-dirs` shows it.")
+@mutation
+@click.pass_obj
+def move_replicas(session: Session, /, *, broker: int, patterns: tuple[str, ...], directory: str, approval: Approval) -> int:
+    """Move replicas of a broker to another log directory of the same broker, and wait until they are there."""
+    from kops.operations.brokers.log_dirs import plan_move
+
+    return session.carry_out(plan_move(session, broker, patterns, directory), approval)
+
+
+@group.command("unregister")
+@click.argument("broker", metavar="ID", type=BROKER_ID)
+@mutation
+@click.pass_obj
+def unregister(session: Session, /, *, broker: int, approval: Approval) -> int:
+    """Make the controllers forget a broker that is down for good. This cannot be undone.
+
+    Refused while it is in service or has replicas. To approve, its id is typed (--confirm ID). A broker of this id that is started
+    registers itself again.
+    """
+    from kops.operations.brokers.unregister import plan_unregister
+
+    return session.carry_out(plan_unregister(session, broker), approval)

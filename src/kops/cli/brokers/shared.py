@@ -6,7 +6,8 @@ import click
 
 from kops.cli.frame.lazy import Group
 
-ids_argument = click.argument("ids", metavar="[ID]...", nargs=-1, type=click.IntRange(0, 2**31 - 1))
+BROKER_ID = click.IntRange(0, 2**31 - 1)
+ids_argument = click.argument("ids", metavar="[ID]...", nargs=-1, type=BROKER_ID)
 
 
 @click.group(cls=Group)

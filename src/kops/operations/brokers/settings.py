@@ -10,6 +10,7 @@ from kops.core.models import Setting
 from kops.core.plan import Plan
 from kops.core.settings import BROKER, DEFAULT_BROKER, SettingsChange, requested, require_known
 from kops.core.topics.settings import in_kafkas_unit
+from kops.operations.cluster.describe import brokers
 from kops.operations.services import Services
 from kops.operations.settings.change import describe, plan_settings
 
@@ -34,8 +35,7 @@ def setting_rows(services: Services, ids: Sequence[int], *, everything: bool) ->
     :param ids: of brokers; empty: all
     :param everything: include settings that have Kafka's default
     """
-    brokers = brokers_named(services, ids)
-    found = services.kafka.settings.describe_or_errors(BROKER, map(str, brokers))
+    found = services.kafka.settings.describe_or_errors(BROKER, map(str, brokers_named(services, ids)))
     known = {name: one for name, one in found.items() if not isinstance(one, KopsError)}
     rows: list[dict[str, Any]] = []
     for name in sorted({name for settings in known.values() for name in settings}):
@@ -48,6 +48,21 @@ def setting_rows(services: Services, ids: Sequence[int], *, everything: bool) ->
                 where = {"brokers": holders, "name": name, "value": value, "source": source}
                 rows.append(where | {"sensitive": sensitive, "needs_restart": read_only})
     return rows, {name: one for name, one in found.items() if isinstance(one, KopsError)}
+
+
+def describe_broker(services: Services, broker: int) -> tuple[dict[str, Any], Mapping[str, KopsError]]:
+    """Return the row of a broker with the settings that were changed while it runs, and the errors of requests that failed.
+
+    :raises NotFound: for a broker that neither the cluster nor any partition knows
+    """
+    rows, gaps = brokers(services)
+    found = next((row for row in rows if row["id"] == broker), None)
+    if found is None:
+        known = ", ".join(str(row["id"]) for row in rows)
+        raise NotFound(f"there is no broker {broker}", hint=f"known: {known}; see `kops brokers list`")
+    settings, problems = setting_rows(services, [broker], everything=False) if found["in_service"] else ([], {})
+    changed = [row for row in settings if row["source"] in (BROKER, "broker default")]
+    return {**found, "settings": changed}, {**gaps, **{f"settings of broker {name}": error for name, error in problems.items()}}
 
 
 def _shown(setting: Setting) -> tuple[Any, ...]:
@@ -68,23 +83,23 @@ def plan_alter(
             "name either brokers or --default", hint="--default sets what applies to every broker without a value of its own"
         )
     target = requested(settings, remove, lambda given: {name: in_kafkas_unit(name, text.strip()) for name, text in given.items()})
-    brokers = brokers_named(services, ids)
-    found = describe(services, BROKER, map(str, brokers if ids else brokers[:1]))
+    chosen = brokers_named(services, ids)
+    found = describe(services, BROKER, map(str, chosen if ids else chosen[:1]))
     for each in found.values():
         require_known(target, each, "broker", hint="`kops brokers config --all` shows the names")
         fixed = [name for name in target if each[name].read_only]
         if fixed:
             hint = "change it in every broker's server.properties, and restart them one after another"
             raise Refused(f"{fixed[0]} cannot be changed while a broker runs", hint=hint, settings=fixed)
-    names = [DEFAULT_BROKER] if default else [str(broker) for broker in brokers]
-    warnings = _own_stay(services, brokers, target) if default else []
+    names = [DEFAULT_BROKER] if default else [str(broker) for broker in chosen]
+    warnings = _own_stay(services, chosen, target) if default else []
     return plan_settings(services, BROKER, dict.fromkeys(names, target), warnings=warnings)
 
 
-def _own_stay(services: Services, brokers: Iterable[int], target: Mapping[str, str | None]) -> list[str]:
+def _own_stay(services: Services, ids: Iterable[int], target: Mapping[str, str | None]) -> list[str]:
     """Say which brokers have values of their own, which go before the common ones."""
     texts = []
-    for name, answer in services.kafka.settings.describe_or_errors(BROKER, map(str, brokers)).items():
+    for name, answer in services.kafka.settings.describe_or_errors(BROKER, map(str, ids)).items():
         if isinstance(answer, KopsError):
             texts.append(f"whether broker {name} has values of its own is not known: {answer.message}")
         else:

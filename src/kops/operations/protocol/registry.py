@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kops.operations.protocol.mutation import Mutation
 
 MUTATIONS = {
+    "brokers.move-replicas": "kops.operations.brokers.log_dirs:MOVE",
+    "brokers.unregister": "kops.operations.brokers.unregister:UNREGISTERING",
     "topics.create": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.delete": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.change": "kops.operations.topics.change:CHANGE_TOPICS",

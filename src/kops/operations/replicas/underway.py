@@ -97,7 +97,7 @@ class Cancel(Mutation[Cancellation]):
         for place, error in services.kafka.replicas.reassign(dict.fromkeys(items)).items():
             yield ItemResult(str(place), Status.DONE) if error is None else failed(items[place], error)
 
-    def verify(self, services: Services, plan: Plan[Cancellation], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Cancellation], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
         def read() -> tuple[ItemResult, ...]:
             topics = {place_of(result.target).topic for result in results}
             _, moving, now = look(services, topics)
