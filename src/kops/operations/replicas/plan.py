@@ -97,18 +97,26 @@ def assemble(
     unchanged: int = 0,
     left: Iterable[TopicPartition] | None = None,
     now: Mapping[TopicPartition, Replicas] | None = None,
+    moving: Mapping[TopicPartition, Moving] | None = None,
 ) -> Plan[Reassignment]:
     """Return the plan of some moves.
 
     :param left: those that are still to be done; None: all
     :param now: where they are, where that is not what they were before
+    :param moving: what is under way
     """
     leaders = {place: partition.leader for place, partition in _partitions(topics.values()).items()}
     todo = {place: ((now or {}).get(place, moves[place][0]), moves[place][1]) for place in (moves if left is None else left)}
-    shares, unknown = shares_of(todo, leaders, disks)
+    flying = {place: found for place, found in (moving or {}).items() if place in todo}
+    # A copy that goes on is still to be made; the replicas that one that is given up was to replace are still there.
+    there = {place: one.origin if one.target == todo[place][1] else one.replicas for place, one in flying.items()}
+    shares, unknown = shares_of({place: (there.get(place, before), after) for place, (before, after) in todo.items()}, leaders, disks)
     require_room(shares)
     sizes = sizes_by_replica(one for some in disks.values() for one in some)
-    items = [_item(place, *pair, replica_size(place, sizes, leaders.get(place))) for place, pair in sorted(todo.items())]
+    items = [
+        _item(place, there.get(place, before), after, replica_size(place, sizes, leaders.get(place)))
+        for place, (before, after) in sorted(todo.items())
+    ]
     if limit is not None:
         items.append(Item(THROTTLE, "limit", None, f"{size_text(limit.rate)}/s until all is done", "then taken away"))
     ids = {name: topics[name].topic_id for name in sorted({place.topic for place in moves})}

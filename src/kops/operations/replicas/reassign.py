@@ -99,7 +99,9 @@ class Reassign(Mutation[Reassignment]):
         disks, unknown = disks_of(services, left)
         moves = {place: pair for place, pair in arguments.moves.items() if place.topic in there}
         warnings += unknown
-        return assemble(services, there, moves, disks=disks, limit=limit, batch=arguments.batch, warnings=warnings, left=left, now=now)
+        return assemble(
+            services, there, moves, disks=disks, limit=limit, batch=arguments.batch, warnings=warnings, left=left, now=now, moving=moving
+        )
 
     def can_be_undone(self, plan: Plan[Reassignment]) -> bool:
         """Whether replicas are moved: a plan may only take the throttle of another one away."""
@@ -111,7 +113,7 @@ class Reassign(Mutation[Reassignment]):
         :raises Refused: when there is nothing to undo
         """
         arguments, untouched = plan.arguments, not_done(results)
-        topics, _, now = look(services, arguments.ids)
+        topics, moving, now = look(services, arguments.ids)
         todo = {place_of(item.target) for item in plan.changes if item.target != THROTTLE and item.target not in untouched}
         same = {place for place in todo if _is_same(place, topics, arguments)}
         back = {place: (now[place], plan_before(plan, place)) for place in sorted(same) if now[place] == arguments.moves[place][1]}
@@ -127,7 +129,7 @@ class Reassign(Mutation[Reassignment]):
         disks, unknown = disks_of(services, back)
         there = {name: topic for name, topic in topics.items() if any(place.topic == name for place in same)}
         moves = back if back else {place: pair for place, pair in arguments.moves.items() if place.topic in there}
-        undo = assemble(services, there, moves, disks=disks, limit=limit, batch=arguments.batch, warnings=unknown, left=back)
+        undo = assemble(services, there, moves, disks=disks, limit=limit, batch=arguments.batch, warnings=unknown, left=back, moving=moving)
         losses = [f"{names_text(strayed)} was reassigned since, and stays as it is"] if strayed else []
         return replace(undo, losses=tuple(losses))
 
@@ -192,8 +194,8 @@ class _Run:
                 time.sleep(POLL_SECONDS if time.monotonic() - began < _SOON else LATER_SECONDS)
 
     def _send(self, places: Sequence[TopicPartition]) -> Iterator[ItemResult]:
-        moves = self.plan.arguments.moves
-        topics, _, now = look(self.services, {place.topic for place in places})
+        moves, requests = self.plan.arguments.moves, self.services.kafka.replicas
+        topics, moving, now = look(self.services, {place.topic for place in places})
         targets = {}
         for place in places:
             if not _is_same(place, topics, self.plan.arguments) or now[place] not in (plan_before(self.plan, place), moves[place][1]):
@@ -202,7 +204,14 @@ class _Run:
                 targets[place] = moves[place][1]
             else:
                 self._flying[place] = None
-        for place, error in self.services.kafka.replicas.reassign(targets).items() if targets else ():
+        # Brokers would finish the copies of a reassignment that is replaced by its reverse: it has to be cancelled first.
+        if replaced := [place for place in targets if place in moving]:
+            requests.reassign(dict.fromkeys(replaced))
+            now = look(self.services, {place.topic for place in replaced})[2]
+            for place in [place for place in replaced if now.get(place) == targets[place]]:
+                self._flying[place] = None
+                del targets[place]
+        for place, error in requests.reassign(targets).items() if targets else ():
             if error is None:
                 self._flying[place] = None
             else:
