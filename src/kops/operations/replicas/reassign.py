@@ -99,9 +99,8 @@ class Reassign(Mutation[Reassignment]):
         disks, unknown = disks_of(services, left)
         moves = {place: pair for place, pair in arguments.moves.items() if place.topic in there}
         warnings += unknown
-        return assemble(
-            services, there, moves, disks=disks, limit=limit, batch=arguments.batch, warnings=warnings, left=left, now=now, moving=moving
-        )
+        batch = arguments.batch
+        return assemble(services, there, moves, disks=disks, limit=limit, batch=batch, warnings=warnings, left=left, now=now, moving=moving)
 
     def can_be_undone(self, plan: Plan[Reassignment]) -> bool:
         """Whether replicas are moved: a plan may only take the throttle of another one away."""
