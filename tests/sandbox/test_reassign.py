@@ -165,7 +165,7 @@ def test_what_another_tool_began_is_shown_and_cancelled(three, kops, apache, top
     assert f"the throttle of {name} stays" in cancelled.err
     assert placed(name) == [[1]]
     assert "No partition reassignments found." in apache.run("--list", REASSIGN)
-    apache.run("--cancel", "--reassignment-json-file", str(file), REASSIGN)  # which takes its throttle away
+    apache.run("--cancel", "--reassignment-json-file", str(file), REASSIGN)  # which removes its throttle
     kops("undo", "last", "--yes").ok()
     assert placed(name) == [[3]]
 

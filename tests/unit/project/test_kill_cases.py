@@ -3,7 +3,6 @@
 from kops.operations.protocol.registry import MUTATIONS
 from support.kill_cases import CASES
 
-
 ON_THREE_BROKERS = {
     *("topics.reassign", "topics.cancel", "topics.elect-leaders", "brokers.move-replicas", "brokers.unregister"),
 }

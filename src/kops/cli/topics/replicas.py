@@ -72,7 +72,7 @@ def reassign(
     """Move, add or remove replicas of topics.
 
     As little as possible is copied, replicas stay in as many racks as there are, and the plan shows what each broker receives and
-    whether it fits. --throttle limits the copying; it is taken away at the end, after a kill by `kops journal finish`.
+    whether it fits. --throttle limits the copying; it is removed at the end, after a kill by `kops journal finish`.
     """
     from kops.operations.replicas.plan import Request, plan_reassign
 

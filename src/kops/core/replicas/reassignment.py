@@ -1,4 +1,4 @@
-"""A reassignment as a plan keeps it: replicas before and after, and the throttle that is set for it and taken away again."""
+"""A reassignment as a plan keeps it: replicas before and after, and the throttle that is set for it and removed again."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from kops.operations.topics.listing import select_partitions
 OPERATION = "brokers.move-replicas"
 POLL_SECONDS = 0.5
 STALL_SECONDS = 300.0
-"""A copy that does not grow for so long is not waited for."""
+"""A copy that stands still for this long is not waited for."""
 
 
 def directory_rows(services: Services, ids: Sequence[int]) -> tuple[list[dict[str, Any]], dict[int, KopsError]]:

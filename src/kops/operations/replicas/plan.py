@@ -22,7 +22,7 @@ from kops.operations.topics.listing import select_partitions
 REASSIGN = "topics.reassign"
 THROTTLE = "throttle"
 """The target of the item that limits the copying; no topic of this name is in the way: partitions have a number."""
-REST = "take the throttle away"
+REST = "remove the throttle"
 _SHOWN_BROKERS = 20
 
 
@@ -118,7 +118,7 @@ def assemble(
         for place, (before, after) in sorted(todo.items())
     ]
     if limit is not None:
-        items.append(Item(THROTTLE, "limit", None, f"{size_text(limit.rate)}/s until all is done", "then taken away"))
+        items.append(Item(THROTTLE, "limit", None, f"{size_text(limit.rate)}/s until all is done", "then removed"))
     ids = {name: topics[name].topic_id for name in sorted({place.topic for place in moves})}
     receives = sum(share.receives for share in shares)
     of = f"{counted(len(todo), 'partition')} of {counted(len({place.topic for place in todo}), 'topic')}"

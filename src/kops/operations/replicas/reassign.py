@@ -1,4 +1,4 @@
-"""The mutation that moves replicas: throttle, batches, leaders, throttle away; and the one that cancels what is under way."""
+"""The mutation that moves replicas: throttle, batches, leaders, throttle removed; and the one that cancels what is under way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POLL_SECONDS, LATER_SECONDS = 0.2, 1.0
 """How often it is looked what has arrived: at first, and after ``_SOON``."""
 _SOON = 5.0
 STALL_SECONDS = 300.0
-"""Copies that do not grow for so long are not waited for: a broker is down, or a throttle is lower than what is written."""
+"""Copies that stand still for this long are not waited for: a broker is down, or a throttle is lower than what is written."""
 
 
 class Reassign(Mutation[Reassignment]):
@@ -61,7 +61,7 @@ class Reassign(Mutation[Reassignment]):
         if plan.arguments.throttle is None:
             return
         if run.stuck:
-            error = TimedOut("the throttle stays, since replicas are still being copied", hint="`kops journal finish` takes it away later")
+            error = TimedOut("the throttle stays, since replicas are still being copied", hint="`kops journal finish` removes it later")
             yield ItemResult(THROTTLE, Status.UNKNOWN, error=error.as_json())
         else:
             yield ItemResult(
@@ -77,7 +77,7 @@ class Reassign(Mutation[Reassignment]):
         return settled(read)
 
     def resume(self, services: Services, plan: Plan[Reassignment]) -> Plan[Reassignment]:
-        """Plan what has not arrived yet, what is under way included, and to take the throttle away."""
+        """Plan what has not arrived yet, what is under way included, and to remove the throttle."""
         arguments = plan.arguments
         topics, moving, now = look(services, arguments.ids)
         todo = {place_of(item.target) for item in plan.changes if item.target != THROTTLE}

@@ -1,4 +1,4 @@
-"""The throttle of a reassignment: set before anything is copied, and taken away at the end, so that what was there before applies again."""
+"""The throttle of a reassignment: set before anything is copied, and removed at the end, so that what was there before applies again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kops.operations.settings.change import describe
 def prepared(services: Services, moves: Moves, rate: int) -> Throttle:
     """Return a throttle for some moves, with the settings as they are before it.
 
-    :raises Refused: while another throttled reassignment is under way: when it ends it takes its rates away, or finds ours
+    :raises Refused: while another throttled reassignment is under way: when it ends it removes its rates, or finds ours
     """
     found = Throttle(rate, *_own(services, throttled_topics(moves), map(str, throttled_brokers(moves))))
     limited = [broker for broker, own in found.brokers.items() if any(own.values())]

@@ -68,7 +68,7 @@ def plan_cancel(services: Services, texts: Sequence[str], *, regex: bool = False
     names = {place.topic for place in moving}
     settings = services.kafka.topics.settings(sorted(names), missing_ok=True)
     throttled = [name for name, found in settings.items() if any(own_settings(found).get(one) for one in THROTTLED)]
-    hint = f"the throttle of {', '.join(throttled)} stays: `kops journal finish` takes it away if kops set it, else `kops topics alter`"
+    hint = f"the throttle of {', '.join(throttled)} stays: `kops journal finish` removes it if kops set it, else `kops topics alter`"
     return Plan(
         operation=CANCEL,
         summary=f"cancel the reassignment of {counted(len(moving), 'partition')}" if moving else "nothing is being reassigned",
