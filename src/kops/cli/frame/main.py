@@ -18,10 +18,11 @@ from kops.output.guard import guarded_stderr
 SECTIONS = {
     "Look": {
         "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),
-        "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
+        "cluster": ("kops.cli.cluster:group", "The cluster as a whole: describe, health."),
     },
     "Look and change": {
-        "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, truncate, delete; apply files."),
+        "brokers": ("kops.cli.brokers:group", "Brokers: list, settings, log directories, drain, unregister."),
+        "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, move, delete; apply files."),
         "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
         "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
         "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),

@@ -28,6 +28,7 @@ def group() -> None:
 @click.option(
     "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
 )
+@click.option("--racks", is_flag=True, help="Make each broker a rack, with two log directories.")
 @click.option(
     "--connect",
     type=click.Choice(["distributed", "standalone"]),
@@ -56,6 +57,7 @@ def up(
     brokers: str | None,
     kafka_version: str | None,
     security: str | None,
+    racks: bool,
     connect: str | None,
     workers: int | None,
     plugins: tuple[Path, ...],
@@ -77,6 +79,7 @@ def up(
         brokers=int(brokers) if brokers else None,
         kafka_version=kafka_version,
         security=security,
+        racks=racks,
         new_ports=new_ports,
         connect_workers=workers or int(bool(connect or plugins)),
         connect=connect,

@@ -15,9 +15,14 @@ if TYPE_CHECKING:
     from kops.operations.protocol.mutation import Mutation
 
 MUTATIONS = {
+    "brokers.move-replicas": "kops.operations.brokers.log_dirs:MOVE",
+    "brokers.unregister": "kops.operations.brokers.unregister:UNREGISTERING",
     "topics.create": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.delete": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.change": "kops.operations.topics.change:CHANGE_TOPICS",
+    "topics.cancel": "kops.operations.replicas.underway:CANCELLATION",
+    "topics.elect-leaders": "kops.operations.replicas.elect:ELECTION",
+    "topics.reassign": "kops.operations.replicas.reassign:REASSIGNMENT",
     "topics.truncate": "kops.operations.topics.truncate:TRUNCATE",
     "groups.delete": "kops.operations.offsets.delete_groups:DELETE",
     "offsets.move": "kops.operations.offsets.move:MOVE",
@@ -36,6 +41,7 @@ MUTATIONS = {
     "connect.offsets": "kops.operations.connect.offsets_change:CHANGE_OFFSETS",
     "connect.loggers": "kops.operations.connect.loggers:SET_LOGGERS",
     "cluster.apply": "kops.operations.protocol.composed:COMPOSED",
+    "settings.change": "kops.operations.settings.change:CHANGE_SETTINGS",
     "streams.reset": "kops.operations.streams.mutation:RESET",
     "state.replace": "kops.operations.state.change:STATE_CHANGE",
     "state.rebuild": "kops.operations.state.change:STATE_CHANGE",

@@ -9,10 +9,10 @@ from typing import Any
 
 from kops.core.findings import counted
 from kops.core.plan import Plan
+from kops.core.settings import own_settings
 from kops.core.topics.changes import Changes
 from kops.core.topics.declaration import Declaration, Remedy
 from kops.core.topics.names import STREAMS_SUFFIXES
-from kops.core.topics.settings import own_settings
 from kops.operations.services import Services
 from kops.operations.topics.declared import compare_declared, plan_apply, read_declaration, spared_topics
 from kops.operations.topics.requests import plan_deletion
