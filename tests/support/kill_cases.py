@@ -127,6 +127,15 @@ def _alter(parts: Parts) -> Made:
     return Made(command, lambda: [parts.setting(topic, "retention.ms") for topic in "ab"])
 
 
+def _settings(parts: Parts) -> Made:
+    resource = ConfigResource(ResourceType.BROKER, str(min(parts.cluster.admin.list_topics(timeout=HANG_SECONDS).brokers)))
+
+    def look() -> str:
+        return parts.cluster.admin.describe_configs([resource])[resource].result(HANG_SECONDS)["log.cleaner.backoff.ms"].value
+
+    return Made(("brokers", "alter", resource.name, "--config", "log.cleaner.backoff.ms=14000", "--yes"), look)
+
+
 def _truncate(parts: Parts) -> Made:
     (a,) = parts.topics("a", records=20)
     return Made(("topics", "truncate", a, "--to", "6"), lambda: [low for low, _ in parts.cluster.ends(a).values()], (a,))
@@ -413,6 +422,7 @@ CASES = [
     Case("topics.create", _create, {}, {"a": 2, "b": 2}, {}),
     Case("topics.delete", _delete, {"a": 2, "b": 2}, {}, {"a": 2, "b": 2}),
     Case("topics.change", _alter, ["1000000"] * 2, ["2000000"] * 2, ["1000000"] * 2),
+    Case("settings.change", _settings, "15000", "14000", "15000"),
     Case("topics.truncate", _truncate, [0, 0], [6, 6], None),
     Case("groups.delete", _delete_groups, {"g": STANDING, "h": STANDING}, {"g": {}, "h": {}}, {"g": STANDING, "h": STANDING}),
     Case("offsets.move", _move, {"g": STANDING}, {"g": AT_START}, {"g": STANDING}),

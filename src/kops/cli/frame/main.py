@@ -21,6 +21,7 @@ SECTIONS = {
         "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
     },
     "Look and change": {
+        "brokers": ("kops.cli.brokers:group", "Brokers: list, settings, log directories, drain, unregister."),
         "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, truncate, delete; apply files."),
         "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
         "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),

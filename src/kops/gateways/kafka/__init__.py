@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.groups.streams import StreamsGroups
     from kops.gateways.kafka.offsets import Offsets
     from kops.gateways.kafka.records import Records
+    from kops.gateways.kafka.settings import SettingsRequests
     from kops.gateways.kafka.topics import Topics
     from kops.gateways.kafka.transactions import Transactions
 
@@ -80,6 +81,13 @@ class Kafka:
         from kops.gateways.kafka.cluster_details import ClusterDetails
 
         return ClusterDetails(self.client)
+
+    @cached_property
+    def settings(self) -> SettingsRequests:
+        """Settings of brokers, groups and client metrics."""
+        from kops.gateways.kafka.settings import SettingsRequests
+
+        return SettingsRequests(self.client)
 
     @cached_property
     def transactions(self) -> Transactions:

@@ -23,12 +23,15 @@ REQUESTS = {
     "ApiVersionsRequest": "metadata",
     "DescribeClientQuotasRequest": "admin",
     "DescribeClusterRequest": "admin",
+    "DescribeConfigsRequest": "admin",
     "DescribeGroupsRequest": "admin",
     "DescribeQuorumRequest": "admin",
     "EndTxnRequest": "producer",
     "FetchRequest": "consumer",
     "FindCoordinatorRequest": "metadata",
+    "IncrementalAlterConfigsRequest": "admin",
     "InitProducerIdRequest": "producer",
+    "ListConfigResourcesRequest": "admin",
     "OffsetCommitRequest": "consumer",
     "OffsetFetchRequest": "consumer",
     "OffsetForLeaderEpochRequest": "consumer",
@@ -72,7 +75,7 @@ def require_permit(admin: KafkaAdminClient, require: Callable[[str], None]) -> N
 
     def ask(request: Any, *arguments: Any, **options: Any) -> Any:
         names = [kind.__name__ for kind in type(request).__mro__]
-        if not any(_LOOKS.match(name) for name in names):
+        if not any(_LOOKS.match(name) for name in names) and getattr(request, "validate_only", False) is not True:
             require(names[0])
         return send_it(request, *arguments, **options)
 
