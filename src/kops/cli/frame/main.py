@@ -26,6 +26,7 @@ SECTIONS = {
         "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
         "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
         "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
+        "transactions": ("kops.cli.transactions:group", "Transactions: list, describe, abort those that hang."),
         "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
         "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
         "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),

@@ -117,6 +117,11 @@ async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> d
     return found
 
 
+async def transaction_coordinator(admin: KafkaAdminClient, transactional_id: str) -> int:
+    """Return the broker that coordinates a transactional id; to be run by the client."""
+    return int((await admin._find_coordinator_ids([transactional_id], key_type="TRANSACTION"))[transactional_id])
+
+
 def forget_coordinators(admin: KafkaAdminClient) -> None:
     """Make the client look up coordinators again: kafka-python caches them forever, and they move."""
     admin._manager.cluster._coordinators.clear()

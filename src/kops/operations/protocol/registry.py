@@ -35,6 +35,7 @@ MUTATIONS = {
     "connect.restart": "kops.operations.connect.restart:RESTART",
     "connect.offsets": "kops.operations.connect.offsets_change:CHANGE_OFFSETS",
     "connect.loggers": "kops.operations.connect.loggers:SET_LOGGERS",
+    "transactions.abort": "kops.operations.transactions.abort:ABORT",
     "settings.change": "kops.operations.settings.change:CHANGE_SETTINGS",
     "streams.reset": "kops.operations.streams.mutation:RESET",
     "state.replace": "kops.operations.state.change:STATE_CHANGE",
