@@ -1,4 +1,4 @@
-"""``kops groups``: list, describe, lag, delete."""
+"""``kops groups``: list, describe, lag, remove-members, delete."""
 
 from __future__ import annotations
 
@@ -130,6 +130,28 @@ def lag(session: Session, /, **options: Any) -> int:
     watch, count = options.pop("watch"), options.pop("count")
     request = LagRequest.of(**options)
     return show_lag(session, request) if watch is None else _watched(session, request, watch, count)
+
+
+@group.command("remove-members")
+@click.argument("name", metavar="GROUP")
+@click.option("--client-id", "client_ids", metavar="ID_OR_GLOB", multiple=True, help="Members with this client id; repeatable.")
+@click.option("--host", "hosts", metavar="HOST_OR_GLOB", multiple=True, help="Members that connect from this address; repeatable.")
+@click.option("--instance-id", "instance_ids", metavar="ID_OR_GLOB", multiple=True, help="Static members (group.instance.id); repeatable.")
+@click.option(
+    "--member-id", "member_ids", metavar="ID", multiple=True, help="One member, as `groups describe -o json` names it; repeatable."
+)
+@click.option("--all", "everyone", is_flag=True, help="Every member.")
+@mutation
+@click.pass_obj
+def remove_members(session: Session, /, *, name: str, approval: Approval, **given: Any) -> int:
+    """Remove members from a group: its partitions move to the others at once.
+
+    For members that are gone or hang: a static member keeps its partitions until its session times out. A process that still runs joins
+    again. Where options of several kinds are given, a member must match each.
+    """
+    from kops.operations.groups.remove import Chosen, plan_remove
+
+    return session.carry_out(plan_remove(session, name, Chosen(**given)), approval)
 
 
 @group.command("delete")

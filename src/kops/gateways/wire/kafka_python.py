@@ -31,6 +31,7 @@ REQUESTS = {
     "FindCoordinatorRequest": "metadata",
     "IncrementalAlterConfigsRequest": "admin",
     "InitProducerIdRequest": "producer",
+    "LeaveGroupRequest": "consumer",
     "ListConfigResourcesRequest": "admin",
     "OffsetCommitRequest": "consumer",
     "OffsetFetchRequest": "consumer",
@@ -127,21 +128,20 @@ def forget_coordinators(admin: KafkaAdminClient) -> None:
     admin._manager.cluster._coordinators.clear()
 
 
-def message_class(fields: dict[str, Any]) -> Any:
+def message_class(fields: dict[str, Any], *, changes: bool = False) -> Any:
     """Return the class of a message that kafka-python does not have.
 
     :param fields: the message as in Kafka's own JSON
+    :param changes: whether it is a request that needs a permit
     """
     from kafka.protocol.api_message import ApiMessage
 
-    class DescribeGroupsRequest(ApiMessage):  # type: ignore[misc]  # kafka-python is untyped, and loads the fields of a class by its name
-        """Has the fields of another message than its name implies."""
+    def json_patch(cls: Any, json: Any) -> Any:  # noqa: ARG001 - kafka-python passes them
+        return fields
 
-        @classmethod
-        def json_patch(cls, json: Any) -> Any:  # noqa: ARG003 - what the name says
-            return fields
-
-    return DescribeGroupsRequest
+    # kafka-python loads the fields of a class by its name, so it needs a name that is known there; `_LOOKS` judges by it too.
+    name = "LeaveGroupRequest" if changes else "DescribeGroupsRequest"
+    return type(ApiMessage)(name, (ApiMessage,), {"json_patch": classmethod(json_patch), "__module__": __name__})
 
 
 @cache

@@ -20,6 +20,7 @@ MUTATIONS = {
     "topics.change": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.truncate": "kops.operations.topics.truncate:TRUNCATE",
     "groups.delete": "kops.operations.offsets.delete_groups:DELETE",
+    "groups.remove-members": "kops.operations.groups.remove:REMOVE",
     "offsets.move": "kops.operations.offsets.move:MOVE",
     "offsets.delete": "kops.operations.offsets.delete:DELETE",
     "records.consume": "kops.operations.records.group:CONSUME",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, NotFound, TimedOut, answer_or_error
 from kops.core.groups.lag import Place
-from kops.core.models import Group, ShareOffset, TopicPartition
+from kops.core.models import Group, Member, ShareOffset, TopicPartition
 from kops.gateways.kafka.admin import can_express
 from kops.gateways.kafka.groups.answers import group_of, kafka_words, listed_group
 from kops.gateways.kafka.groups.committed import CommittedOffsets
@@ -121,6 +121,15 @@ class Groups(CommittedOffsets):
         from kops.gateways.kafka.groups.first_records import first_records
 
         return first_records(self._client, places, isolation=isolation)
+
+    def remove(self, group: Group, members: Sequence[Member]) -> dict[str, KopsError | None]:
+        """Remove members from a group, each by the request with which it would leave; return the error of each by its id, or None.
+
+        :param group: as described
+        """
+        from kops.gateways.kafka.groups.removal import remove
+
+        return remove(self._wire, group, members)
 
     def delete(self, group_ids: Collection[str]) -> dict[str, KopsError | None]:
         """Delete groups and their committed offsets; return the error of each, None if it is gone."""

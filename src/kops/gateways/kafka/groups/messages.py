@@ -1,4 +1,4 @@
-"""Requests that neither client supports: share groups and their offsets (KIP-932, KIP-1226), and streams groups (KIP-1071).
+"""Requests that neither client supports: share groups (KIP-932, KIP-1226), streams groups (KIP-1071), members that leave (KIP-848).
 
 kafka-python builds a request class from a schema of its fields; these are the schemas.
 """
@@ -14,6 +14,7 @@ from kops.gateways.wire.kafka_python import by_coordinator, message_class, run, 
 SHARE_GROUP_DESCRIBE = 77
 SHARE_GROUP_OFFSETS = 90
 STREAMS_GROUP_DESCRIBE = 89
+CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT = 68, 76, 88
 _EVERY = "0+"
 
 Field = dict[str, Any]
@@ -147,3 +148,52 @@ def _messages(api_key: int) -> tuple[Any, Any]:
     common = {"apiKey": api_key, "validVersions": versions, "flexibleVersions": _EVERY}
     answer = message_class({**common, "type": "response", "name": f"{name}DescribeResponse", "fields": fields})
     return message_class({**common, "type": "request", "name": f"{name}DescribeRequest", "fields": asked}), answer
+
+
+def leaving(api_key: int, group_id: str, member_id: str, instance_id: str | None) -> Any:
+    """Return the heartbeat by which a member of a consumer, share or streams group leaves for good, with the epoch -1."""
+    request, _ = _heartbeat(api_key)
+    static = {} if api_key == SHARE_GROUP_HEARTBEAT else {"instance_id": instance_id}
+    return request(group_id=group_id, member_id=member_id, member_epoch=-1, **static)
+
+
+@cache
+def _heartbeat(api_key: int) -> tuple[Any, Any]:
+    """Return the classes of request and answer; of what is null when a member leaves, only as much as null takes."""
+    asked = [*_texts("GroupId", "MemberId"), _field("MemberEpoch", "int32")]
+    answered = [
+        _field("ThrottleTimeMs", "int32"),
+        _field("ErrorCode", "int16"),
+        _field("ErrorMessage", "string", nullable=True),
+        _field("MemberId", "string", nullable=True),
+        _field("MemberEpoch", "int32"),
+        _field("HeartbeatIntervalMs", "int32"),
+    ]
+    instance, rack, timeout = (
+        _field("InstanceId", "string", nullable=True),
+        _field("RackId", "string", nullable=True),
+        _field("RebalanceTimeoutMs", "int32") | {"default": -1},
+    )
+    if api_key == STREAMS_GROUP_HEARTBEAT:
+        name, versions = "StreamsGroup", "0"
+        asked += [_field("EndpointInformationEpoch", "int32"), instance, rack, timeout, _field("Topology", "int8") | {"default": -1}]
+        asked += [_field(one, "[]int32", nullable=True) for one in ("ActiveTasks", "StandbyTasks", "WarmupTasks")]
+        asked += [_field("ProcessId", "string", nullable=True), _field("UserEndpoint", "int8") | {"default": -1}]
+        asked += [_field(one, "[]int32", nullable=True) for one in ("ClientTags", "TaskOffsets", "TaskEndOffsets")]
+        asked.append(_field("ShutdownApplication", "bool"))
+        answered += [_field("AcceptableRecoveryLag", "int32"), _field("TaskOffsetIntervalMs", "int32")]
+        answered.append(_field("Status", "[]Status", _field("StatusCode", "int8"), *_texts("StatusDetail"), nullable=True))
+        answered += [_field(one, "[]int32", nullable=True) for one in ("ActiveTasks", "StandbyTasks", "WarmupTasks")]
+        answered += [_field("EndpointInformationEpoch", "int32"), _field("PartitionsByUserEndpoint", "[]int32", nullable=True)]
+    else:
+        is_share = api_key == SHARE_GROUP_HEARTBEAT
+        name, versions = ("ShareGroup", "1") if is_share else ("ConsumerGroup", "0")
+        asked += [rack] if is_share else [instance, rack, timeout]
+        asked.append(_field("SubscribedTopicNames", "[]string", nullable=True))
+        asked += (
+            [] if is_share else [_field("ServerAssignor", "string", nullable=True), _field("TopicPartitions", "[]int32", nullable=True)]
+        )
+        answered.append(_field("Assignment", "int8") | {"default": -1})
+    common = {"apiKey": api_key, "validVersions": versions, "flexibleVersions": _EVERY}
+    answer = message_class({**common, "type": "response", "name": f"{name}HeartbeatResponse", "fields": answered})
+    return message_class({**common, "type": "request", "name": f"{name}HeartbeatRequest", "fields": asked}, changes=True), answer
