@@ -1,4 +1,4 @@
-"""``kops cluster``."""
+"""``kops cluster``: describe, health, brokers, api-versions; features list, quorum show."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CSV_COLUMNS = (
 
 @click.group(cls=Group)
 def group() -> None:
-    """Brokers and controllers: describe, health, brokers. Nothing is changed."""
+    """Brokers and controllers: describe, health, features, quorum, versions of requests."""
 
 
 @group.command("describe")
@@ -102,6 +102,58 @@ def brokers(session: Session, /) -> int:
     else:
         session.render(rows, CSV_COLUMNS)
     return note_gaps(session, gaps)
+
+
+@group.command("api-versions")
+@click.pass_obj
+def api_versions(session: Session, /) -> int:
+    """Show which versions of requests the brokers support, a row for each range that differs among them."""
+    from kops.operations.cluster.api_versions import api_version_rows
+
+    rows, gaps = api_version_rows(session)
+    session.render(rows, ("key", "request", Column("min_version", "MIN"), Column("max_version", "MAX"), "brokers"))
+    return note_gaps(session, gaps)
+
+
+@group.group("features")
+def features() -> None:
+    """List, upgrade and downgrade levels of features."""
+
+
+@features.command("list")
+@click.pass_obj
+def list_features(session: Session, /) -> int:
+    """Show the level of each feature, what every broker supports, what an upgrade brings, and whether it is FINAL."""
+    from kops.operations.cluster.features import feature_rows
+
+    rows, gaps = feature_rows(session)
+    if session.output_format == "table":
+        shown = [{**_feature(row), "brings": row["upgrade_brings"], "final": "yes" if row["upgrade_is_final"] else None} for row in rows]
+        session.render(shown, (*FEATURE_COLUMNS, Column("brings", "UPGRADE BRINGS"), "final"), whole=True)
+    else:
+        session.render(rows, tuple(rows[0]) if rows else ("name",))
+    return note_gaps(session, gaps)
+
+
+@group.group("quorum")
+def quorum() -> None:
+    """Show the controllers, add and remove one."""
+
+
+@quorum.command("show")
+@click.pass_obj
+def show_quorum(session: Session, /) -> int:
+    """Show the voters and observers of the metadata log, and how far each is behind."""
+    from kops.operations.cluster.quorum import show
+
+    body = show(session)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(body, name="leader")
+    else:
+        session.render(list(_quorum_rows(body)), (*VOTER_COLUMNS, Column("directory_id", "DIRECTORY")))
+    if not body["dynamic"]:
+        session.note("the voters are fixed by controller.quorum.voters: `kops cluster features upgrade kraft.version=1` allows changes")
+    return 0
 
 
 def _show_description(session: Session, body: Mapping[str, Any]) -> None:

@@ -38,6 +38,7 @@ REQUESTS = {
     "OffsetForLeaderEpochRequest": "consumer",
     "ProduceRequest": "producer",
     "TxnOffsetCommitRequest": "producer",
+    "UpdateFeaturesRequest": "admin",
 }
 """The requests that kops sends itself, and the module of ``kafka.protocol`` that defines each."""
 _LOOKS = re.compile(r"ApiVersions|Describe|Fetch|FindCoordinator|List|Metadata|Offset(Fetch|ForLeaderEpoch)|Sasl|\w+GroupDescribe")
@@ -126,6 +127,13 @@ async def transaction_coordinator(admin: KafkaAdminClient, transactional_id: str
 def forget_coordinators(admin: KafkaAdminClient) -> None:
     """Make the client look up coordinators again: kafka-python caches them forever, and they move."""
     admin._manager.cluster._coordinators.clear()
+
+
+def request_names() -> dict[int, str]:
+    """Return the names of requests by their numbers, those that kafka-python knows."""
+    from kafka.protocol.api_key import ApiKey
+
+    return {int(key): key.name for key in ApiKey}
 
 
 def message_class(fields: dict[str, Any], *, changes: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -116,6 +116,18 @@ class Groups(CommittedOffsets):
         from kops.gateways.kafka.groups.working import share_offsets
 
         return share_offsets(self._wire, group_ids)
+
+    def move_share_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, KopsError | None]:
+        """Set start offsets of a share group; see :func:`kops.gateways.kafka.groups.working.move_share_offsets`."""
+        from kops.gateways.kafka.groups.working import move_share_offsets
+
+        return move_share_offsets(self._wire, group_id, offsets)
+
+    def delete_share_offsets(self, group_id: str, topics: Sequence[str]) -> dict[str, KopsError | None]:
+        """Delete start offsets of a share group in topics."""
+        from kops.gateways.kafka.groups.working import delete_share_offsets
+
+        return delete_share_offsets(self._wire, group_id, topics)
 
     def first_records(self, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
         from kops.gateways.kafka.groups.first_records import first_records
