@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from support.apache_tools import CONFIGS, ApacheTools
 from support.consumer_groups import ApacheTool, member
 from support.streams_apps import wait_for
 
@@ -57,3 +58,17 @@ def test_a_saved_plan_is_refused_once_its_member_has_left(kops, broker, topic, g
 @pytest.mark.parametrize("choice", [(), ("--all", "--client-id", "x")])
 def test_a_choice_of_members_is_needed(kops, choice):
     assert kops("groups", "remove-members", "g", *choice).code == 2
+
+
+def test_settings_of_groups_are_changed_and_restored(kops, broker, group):
+    change = ("groups", "alter", group, "--config", "share.auto.offset.reset=earliest")
+    assert kops("groups", "alter", group, "--config", "share.auto.offset.rest=earliest").code == 2
+    assert kops("groups", "alter", group, "--config", "share.auto.offset.reset=sideways").code == 2
+    done = kops(*change, "--yes", "-o", "json").ok().json
+    with ApacheTools(broker.bootstrap_servers) as apache:
+        own = ("--describe", "--entity-type", "groups", "--entity-name", group, CONFIGS)
+        assert "share.auto.offset.reset=earliest" in apache.run(*own)
+        (row,) = kops("groups", "config", group, "-o", "json").ok().json
+        assert row == {"group": group, "name": "share.auto.offset.reset", "value": "earliest", "source": "group"}
+        kops("undo", done["journal_id"], "--yes").ok()
+        assert "share.auto.offset.reset=earliest" not in apache.run(*own)

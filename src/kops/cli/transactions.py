@@ -80,7 +80,7 @@ def producers(session: Session, /, *, patterns: tuple[str, ...]) -> int:
     from kops.operations.transactions.look import producer_rows
 
     problems: dict[str, KopsError] = {}
-    columns = [*PRODUCER_COLUMNS, *([] if session.output_format == "table" else ["coordinator_epoch"])]
+    columns: list[str | Column] = [*PRODUCER_COLUMNS, *([] if session.output_format == "table" else ["coordinator_epoch"])]
     session.render(producer_rows(session, patterns, problems), columns)
     return session.missing(problems)
 

@@ -179,7 +179,10 @@ CHANGE = ChangeVoters()
 
 
 def _plan(services: Services, quorum: Quorum, found: QuorumReplica, change: VoterChange, warnings: Sequence[str]) -> Plan[VoterChange]:
-    shown = {"directory_id": change.directory, "endpoints": [f"{name}://{host}:{port}" for name, host, port in change.listeners]}
+    shown: dict[str, Any] = {
+        "directory_id": change.directory,
+        "endpoints": [f"{name}://{host}:{port}" for name, host, port in change.listeners],
+    }
     shown["lag"] = quorum.lag(found)
     voter, count = {"vote": True, **shown}, len(quorum.voters)
     item = Item(
