@@ -1,6 +1,7 @@
 """A case for each mutation that kops can make, to be killed at every step: what is there before, after, and after its undo.
 
-``CASES`` has one for every name of ``kops.operations.protocol.registry.MUTATIONS``; ``tests/unit/project/test_kill_cases.py`` sees to that.
+``CASES`` has one for every name of ``kops.operations.protocol.registry.MUTATIONS`` but those of ``UNKILLED``;
+``tests/unit/project/test_kill_cases.py`` sees to that.
 """
 
 import json
@@ -428,6 +429,19 @@ AT_START, AT_END = {"t:0": 0, "t:1": 0}, {"t:0": 10, "t:1": 10}
 WORKERS, SPARK = ("connect_workers",), ("spark",)
 INPUT = {"input:0": 7, "input:1": 5}
 BOTH = ["app-counts-changelog", "input"]
+
+UNKILLED = {
+    "cluster.features": "one request, all or none; it would change the broker that tests share",
+    "cluster.quorum": "one request; needs several controllers",
+    "groups.remove-members": "cannot be undone; what is left to do is who is still a member",
+    "share-groups.offsets": "one request",
+    **dict.fromkeys(
+        ("topics.reassign", "topics.cancel", "topics.elect-leaders", "brokers.move-replicas", "brokers.unregister"),
+        "needs several brokers: tests/sandbox/test_reassign.py kills it where it takes long",
+    ),
+    "transactions.abort": "cannot be undone; what is left to do is what is still open",
+}
+"""Operations that no case kills, and why."""
 
 CASES = [
     Case("topics.create", _create, {}, {"a": 2, "b": 2}, {}),

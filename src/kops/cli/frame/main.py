@@ -18,14 +18,16 @@ from kops.output.guard import guarded_stderr
 SECTIONS = {
     "Look": {
         "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),
-        "cluster": ("kops.cli.cluster:group", "The cluster as a whole: describe, health."),
     },
     "Look and change": {
+        "cluster": ("kops.cli.cluster:group", "The whole cluster: describe, health, features, quorum; as files."),
         "brokers": ("kops.cli.brokers:group", "Brokers: list, settings, log directories, drain, unregister."),
         "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, move, delete; apply files."),
         "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
         "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
+        "share-groups": ("kops.cli.share_groups:group", "Share groups: lag, start offsets, delete."),
         "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
+        "transactions": ("kops.cli.transactions:group", "Transactions: list, describe, abort those that hang."),
         "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
         "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
         "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),

@@ -35,7 +35,7 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
         "controller": _controller(quorum, cluster),
         **_release_row(of_all),
         "metadata_version": metadata.release if metadata else None,
-        "quorum": _quorum_row(quorum) if quorum else None,
+        "quorum": quorum_row(quorum) if quorum else None,
         "features": [_feature_row(feature) for feature in features],
         "brokers": [
             {
@@ -74,7 +74,7 @@ def _controller(quorum: Quorum | None, cluster: Cluster) -> Row | None:
     return {"id": found.id, "endpoint": f"{found.host}:{found.port}"} if found else None
 
 
-def _quorum_row(quorum: Quorum) -> Row:
+def quorum_row(quorum: Quorum) -> Row:
     return {
         "leader": quorum.leader,
         "leader_epoch": quorum.leader_epoch,

@@ -1,12 +1,9 @@
-"""``kops cluster``."""
+"""``kops cluster``: describe, health, brokers, api-versions; features list, quorum show."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace as replaced
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,11 +12,8 @@ from kops.cli.brokers.look import list_ as list_of_brokers
 from kops.cli.brokers.look import with_address
 from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Group
-from kops.cli.frame.options import Approval, mutation
-from kops.cli.frame.plan_view import plan_text
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode
-from kops.core.findings import counted
 from kops.output.table import Column
 
 VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
@@ -27,15 +21,9 @@ FEATURE_COLUMNS = ("feature", "level", "supported")
 BROKER_COLUMNS = ("id", "address", "rack", Column("in_service", "UP"), "kafka_version")
 
 
-EXPORT_COLUMNS = ("kind", "documents", "file")
-DIFF_COLUMNS = ("target", "action", "before", "after", "reason")
-folder_argument = click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-prune_option = click.option("--prune", is_flag=True, help="Remove what the folder's manifest owns and no file declares.")
-
-
 @click.group(cls=Group)
 def group() -> None:
-    """Look at the cluster as a whole (describe, health), or keep it as files (export, diff, apply)."""
+    """Look at a cluster and its controllers, change features and voters, or keep it as files (export, diff, apply)."""
 
 
 @group.command("describe")
@@ -90,60 +78,56 @@ def health(session: Session, /, *, fail_on: str) -> int:
     return partial if found.healthy(least) else int(ExitCode.FAILED)
 
 
-@group.command("export")
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--replace", is_flag=True, help="Replace files that are there.")
+@group.command("api-versions")
 @click.pass_obj
-def export(session: Session, /, *, folder: Path, replace: bool) -> int:
-    """Write what the cluster has as YAML, a file a kind, for `kops cluster diff` and `apply`.
+def api_versions(session: Session, /) -> int:
+    """Show which versions of requests the brokers support, a row for each range that differs among them."""
+    from kops.operations.cluster.api_versions import api_version_rows
 
-    Only this user can read the files. Secrets are not written. manifest.yaml says whose the folder is, and what --prune may
-    remove; it stays as it is.
-    """
-    from kops.operations.cluster.folder.export import export as write
-
-    found = write(session, folder, replace=replace)
-    session.render([one.row() for one in found], EXPORT_COLUMNS)
-    session.note(*(note for one in found for note in one.notes))
-    return int(ExitCode.PARTIAL if any(one.failed for one in found) else ExitCode.DONE)
+    rows, gaps = api_version_rows(session)
+    session.render(rows, ("key", "request", Column("min_version", "MIN"), Column("max_version", "MAX"), "brokers"))
+    return note_gaps(session, gaps)
 
 
-@group.command("diff")
-@folder_argument
-@prune_option
+@group.group("features")
+def features() -> None:
+    """List, upgrade and downgrade levels of features."""
+
+
+@features.command("list")
 @click.pass_obj
-def diff(session: Session, /, *, folder: Path, prune: bool) -> int:
-    """Show how the cluster differs from a folder: what `kops cluster apply` would do.
+def list_features(session: Session, /) -> int:
+    """Show the level of each feature, what every broker supports, what an upgrade brings, and whether it is FINAL."""
+    from kops.operations.cluster.features import feature_rows
 
-    Exit code 1 when anything differs.
-    """
-    from kops.operations.cluster.folder.apply import plan_folder
-
-    plan = plan_folder(session, folder, prune=prune)
-    rows = [item.as_json() for item in plan.changes]
-    if session.output_format != "table":
-        session.render(rows, DIFF_COLUMNS)
-    elif rows:
-        click.echo(plan_text(replaced(plan, items=plan.changes), terminal=sys.stdout.isatty()))
-    session.note(*(f"warning: {warning}" for warning in plan.warnings), *plan.notes)
-    session.note(f"{counted(len(rows), 'difference')}" if rows else "nothing differs")
-    return int(ExitCode.FAILED if rows else ExitCode.DONE)
+    rows, gaps = feature_rows(session)
+    if session.output_format == "table":
+        shown = [{**_feature(row), "brings": row["upgrade_brings"], "final": "yes" if row["upgrade_is_final"] else None} for row in rows]
+        session.render(shown, (*FEATURE_COLUMNS, Column("brings", "UPGRADE BRINGS"), "final"), whole=True)
+    else:
+        session.render(rows, tuple(rows[0]) if rows else ("name",))
+    return note_gaps(session, gaps)
 
 
-@group.command("apply")
-@folder_argument
-@prune_option
-@mutation
+@group.group("quorum")
+def quorum() -> None:
+    """Show the controllers, add and remove one."""
+
+
+@quorum.command("show")
 @click.pass_obj
-def apply(session: Session, /, *, folder: Path, prune: bool, approval: Approval) -> int:
-    """Bring the cluster in line with a folder, in one plan.
+def show_quorum(session: Session, /) -> int:
+    """Show the voters and observers of the metadata log, and how far each is behind."""
+    from kops.operations.cluster.quorum import show
 
-    What others need comes first. A part that fails stops the rest: `kops journal finish` continues it. Nothing is removed
-    without --prune.
-    """
-    from kops.operations.cluster.folder.apply import plan_folder
-
-    return session.carry_out(plan_folder(session, folder, prune=prune), approval)
+    body = show(session)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(body, name="leader")
+    else:
+        session.render(list(_quorum_rows(body)), (*VOTER_COLUMNS, Column("directory_id", "DIRECTORY")))
+    if not body["dynamic"]:
+        session.note("the voters are fixed by controller.quorum.voters: `kops cluster features upgrade kraft.version=1` allows changes")
+    return 0
 
 
 def _show_description(session: Session, body: Mapping[str, Any]) -> None:
