@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 REQUESTS = {
     "AddOffsetsToTxnRequest": "producer",
     "AddPartitionsToTxnRequest": "producer",
+    "AlterClientQuotasRequest": "admin",
     "ApiVersionsRequest": "metadata",
     "DescribeClientQuotasRequest": "admin",
     "DescribeClusterRequest": "admin",

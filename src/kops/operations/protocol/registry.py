@@ -24,6 +24,8 @@ MUTATIONS = {
     "offsets.delete": "kops.operations.offsets.delete:DELETE",
     "records.consume": "kops.operations.records.group:CONSUME",
     "records.produce": "kops.operations.records.produce:PRODUCE",
+    "users.change": "kops.operations.users:CHANGE_USER",
+    "quotas.change": "kops.operations.quotas:CHANGE_QUOTAS",
     "schemas.register": "kops.operations.schemas.register:REGISTERING",
     "schemas.unregister": "kops.operations.schemas.register:UNREGISTERING",
     "replay.run": "kops.operations.replay.run:REPLAY",
