@@ -72,6 +72,8 @@ ELSEWHERE = {
     "kops schemas show": "tests/broker/test_schemas.py",
     "kops schemas check": "tests/broker/test_schemas.py",
     "kops schemas register": "tests/broker/test_schemas.py",
+    "kops schemas delete": "tests/broker/test_schemas.py",
+    "kops schemas config": "tests/broker/test_schemas.py",
 }
 """Their JSON is checked where a Kafka Streams application or a Kafka of its own is there."""
 

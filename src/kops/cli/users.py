@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,7 +29,7 @@ def group() -> None:
     """
 
 
-def _mechanisms(*, default: str) -> Any:
+def _mechanisms(*, default: str) -> Callable[[F], F]:
     return click.option(
         "--mechanism",
         "mechanisms",
@@ -50,7 +51,7 @@ def _password_options(command: F) -> F:
     return command
 
 
-def _iterations(*, default: str) -> Any:
+def _iterations(*, default: str) -> Callable[[F], F]:
     return click.option("--iterations", type=click.IntRange(4096, 16384), metavar="N", help=f"4096 to 16384. [default: {default}]")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -290,6 +290,19 @@ class ChangeUser(Mutation[UserChange]):
         if not made:
             raise Refused(f"user {user} has no password that this change created")
         return plan_delete(services, user, made)
+
+    def resume(self, services: Services, plan: Plan[UserChange]) -> Plan[UserChange]:
+        """Plan what is left: the passwords that are not there, or not gone; all of those that are replaced, since that cannot be seen."""
+        user, given, before = plan.arguments.user, plan.arguments, plan.guard
+        now = _credentials(services, user)
+        left = {each: count for each, count in given.wanted.items() if (each in now) == (count is None) or (count and each in before)}
+        password = given.password
+        if password is not None and password.kind == MADE and Path(password.path).exists():
+            password = Password(FILE, password.path)
+        resumed = _plan(services, user, now, left or given.wanted, password, warnings=plan.warnings)
+        if left:
+            return resumed
+        return replace(resumed, items=tuple(Item(item.target, "none", reason="done already") for item in resumed.items))
 
 
 CHANGE_USER = ChangeUser()

@@ -28,7 +28,7 @@ SECTIONS = {
         "users": ("kops.cli.users:group", "SCRAM users: list, create, alter, delete."),
         "quotas": ("kops.cli.quotas:group", "Quotas of users, client ids and addresses: list, set, remove, explain."),
         "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
-        "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
+        "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check, delete, config."),
         "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),
         "apply": ("kops.cli.journal:apply", "Run a plan saved with --plan-out."),
         "journal": ("kops.cli.journal:group", "What was changed, by whom, and what is unfinished."),
