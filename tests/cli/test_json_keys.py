@@ -82,6 +82,8 @@ ELSEWHERE = {
     "kops schemas show": "tests/broker/test_schemas.py",
     "kops schemas check": "tests/broker/test_schemas.py",
     "kops schemas register": "tests/broker/test_schemas.py",
+    "kops schemas delete": "tests/broker/test_schemas.py",
+    "kops schemas config": "tests/broker/test_schemas.py",
 }
 """Their JSON is checked where a Kafka Streams application or a Kafka of its own is there."""
 
@@ -93,7 +95,7 @@ COUNT = itertools.count(1)
 def names():
     import uuid
 
-    return {name: f"keys-{name}-{uuid.uuid4().hex[:8]}" for name in ("topic", "group", "new", "other", "gone", "application")}
+    return {name: f"keys-{name}-{uuid.uuid4().hex[:8]}" for name in ("topic", "group", "new", "other", "gone", "application", "user")}
 
 
 @pytest.fixture
@@ -115,7 +117,12 @@ def scene(configured, broker, run_kops, names, tmp_path):
     (tmp_path / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap_servers}\n")
     run_kops("topics", "alter", topic, "--config", f"retention.ms={3_600_000 + next(COUNT)}", "--yes").ok()
     run_kops("topics", "alter", topic, "--config", "retention.ms=3600000", "--plan-out", tmp_path / "plan.json").ok()
+    user = ("--user", names["user"])
+    run_kops("users", "create", names["user"], "--password-file", tmp_path / "client.properties", "--yes")
+    run_kops("quotas", "set", *user, f"consumer_byte_rate={1000 + next(COUNT)}", "--yes").ok()
     yield {**names, "folder": tmp_path}
+    run_kops("quotas", "remove", *user, "--yes").ok()
+    run_kops("users", "delete", names["user"], "--confirm", names["user"])
     run_kops("groups", "delete", group, "--confirm", group)
     for name in (names["topic"], names["new"], changelog):
         run_kops("topics", "delete", name, "--if-exists", "--confirm", name)
@@ -162,6 +169,14 @@ RUNS: dict[str, str] = {
     "kops offsets copy": "{group} {other} --new-group --dry-run",
     "kops offsets delete": "{group} --topic {topic} --dry-run",
     "kops offsets history": "{group}",
+    "kops users list": "",
+    "kops users create": "{new} --password-file {folder}/state.yaml --dry-run",
+    "kops users alter": "{user} --password-file {folder}/state.yaml --dry-run",
+    "kops users delete": "{user} --dry-run",
+    "kops quotas list": "--user {user}",
+    "kops quotas set": "--user {user} request_percentage=50 --yes",
+    "kops quotas remove": "--user {user} --dry-run",
+    "kops quotas explain": "--user {user} --ip 10.0.0.1",
     "kops changelog list": "{application}",
     "kops changelog inspect": "{topic}",
     "kops changelog get": "{topic} k --all-partitions",

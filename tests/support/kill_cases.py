@@ -207,9 +207,56 @@ def _schema(parts: Parts) -> tuple[Sequence[object], Callable[[], Any], str]:
     return ("schemas", "register", subject, file, "--yes"), look, subject
 
 
+def _delete_user(parts: Parts) -> Made:
+    user = f"{parts.name}-user"
+    (parts.folder / "password").write_text("secret")
+    parts.kops("users", "create", user, "--password-file", parts.folder / "password", "--yes")
+
+    def look() -> list[int]:
+        found = parts.cluster.admin.describe_user_scram_credentials().result(HANG_SECONDS)
+        return [one.iterations for name, each in found.items() if name == user for one in each.scram_credential_infos]
+
+    return Made(("users", "delete", user), look, (user,))
+
+
+def _quotas(parts: Parts) -> Made:
+    entity = ("--user", f"{parts.name}-user")
+
+    def look() -> dict[str, float]:
+        return {row["key"]: row["value"] for row in parts.kops("quotas", "list", *entity, "-o", "json").json}
+
+    return Made(("quotas", "set", *entity, "consumer_byte_rate=5MB", "request_percentage=40", "--yes"), look)
+
+
 def _register(parts: Parts) -> Made:
     command, look, subject = _schema(parts)
     return Made(command, lambda: bool(look()), (subject,))
+
+
+def _delete_subject(parts: Parts) -> Made:
+    made = _register(parts)
+    parts.kops(*made.command)
+    subject = made.confirm[0]
+    return Made(("schemas", "delete", subject), made.look, (subject,))
+
+
+def _restore(parts: Parts) -> Made:
+    made = _delete_subject(parts)
+    parts.kops(*made.command, "--confirm", *made.confirm)
+    (entry,) = [row["id"] for row in parts.kops("journal", "list", "-o", "json").json if row["operation"] == "schemas.delete"]
+    return Made(("undo", entry), made.look, made.confirm)
+
+
+def _config(parts: Parts) -> Made:
+    made = _register(parts)
+    parts.kops(*made.command)
+    subject = made.confirm[0]
+
+    def look() -> str | None:
+        rows = parts.kops("schemas", "config", subject, "-o", "json").json
+        return rows[1]["compatibility"] if rows[1]["compatibility_own"] else None
+
+    return Made(("schemas", "config", subject, "--compatibility", "FULL", "--yes"), look)
 
 
 def _reset(parts: Parts) -> Made:
@@ -456,8 +503,13 @@ CASES = [
     Case("offsets.delete", _delete_offsets, {"g": STANDING}, {"g": {"t:1": 5}}, {"g": STANDING}),
     Case("records.consume", _consume, {"g": STANDING}, {"g": AT_END}, {"g": STANDING}, finishes=False),
     Case("records.produce", _produce, [0], [1], None, finishes=False, repeats=True),
+    Case("users.change", _delete_user, [4096], [], None),
+    Case("quotas.change", _quotas, {}, {"consumer_byte_rate": 5_000_000, "request_percentage": 40}, {}),
     Case("schemas.register", _register, False, True, False, needs=("registry",)),
     Case("schemas.unregister", _unregister, True, False, True, needs=("registry",)),
+    Case("schemas.delete", _delete_subject, True, False, True, needs=("registry",)),
+    Case("schemas.restore", _restore, False, True, False, needs=("registry",)),
+    Case("schemas.config", _config, None, "FULL", None, creates=True, needs=("registry",)),
     Case("streams.reset", _reset, (INPUT, BOTH), (dict.fromkeys(INPUT, 0), ["input"]), (INPUT, ["input"])),
     Case("connect.change", _connect_apply, [], ["-a", "-b"], [], needs=WORKERS),
     Case("connect.change", _connect_apply_with_topics, ([], []), (["-a"], ["dead", "t"]), ([], []), needs=WORKERS, variant=" with topics"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.groups.groups import Groups
     from kops.gateways.kafka.groups.streams import StreamsGroups
     from kops.gateways.kafka.offsets import Offsets
+    from kops.gateways.kafka.principals import Principals
     from kops.gateways.kafka.records import Records
     from kops.gateways.kafka.replicas import ReplicaRequests
     from kops.gateways.kafka.settings import SettingsRequests
@@ -95,6 +96,12 @@ class Kafka:
         from kops.gateways.kafka.settings import SettingsRequests
 
         return SettingsRequests(self.client)
+
+    @cached_property
+    def principals(self) -> Principals:
+        from kops.gateways.kafka.principals import Principals
+
+        return Principals(self.client)
 
     @cached_property
     def transactions(self) -> Transactions:

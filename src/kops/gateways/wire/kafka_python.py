@@ -22,6 +22,7 @@ REQUESTS = {
     "AddPartitionsToTxnRequest": "producer",
     "AlterPartitionReassignmentsRequest": "admin",
     "AlterReplicaLogDirsRequest": "admin",
+    "AlterClientQuotasRequest": "admin",
     "ApiVersionsRequest": "metadata",
     "DescribeClientQuotasRequest": "admin",
     "DescribeClusterRequest": "admin",
