@@ -23,7 +23,7 @@ from kops.spark.programs.models import SAMPLE
 from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.spill import zip_parts
 from kops.spark.programs.stores import unexpired_rows
-from kops.spark.programs.task_run import FEW, Way, inputs_of, run_once, sliced
+from kops.spark.programs.task_run import Way, inputs_of, run_once, sliced
 from kops.spark.programs.worker_program import end_program
 
 if TYPE_CHECKING:
@@ -126,19 +126,18 @@ class Runs:
         return found
 
 
-def disturb(runs: Runs, written: TaskOutput, facts: Mapping[str, Any], lost: Mapping[str, Sequence[bytes]], *, few: bool) -> Shown:
+def disturb(runs: Runs, written: TaskOutput, facts: Mapping[str, Any], lost: Mapping[str, Sequence[bytes]]) -> Shown:
     """Run a task again, disturbed, and compare.
 
     :param written: what it wrote as it is, and ``facts`` what happened then
     :param lost: some keys that its changelogs lack, by store
-    :param few: its program begins afresh as seldom as can be, as other tasks that are like it show more
     """
     task, sampled = runs.task, runs.task.disturbed == SAMPLE
     shown = Shown(Compared({store.name: DifferingKeys() for store in task.stores}))
     if not task.disturbed or not facts["records"]:
         return shown
     if sampled:
-        given = _sampled(runs, facts, lost, few=few)
+        given = _sampled(runs, facts, lost)
         if task.passes_on or _length(given.sample or ()) < facts["records"]:
             written, facts = runs.once(Way(), given, apart=True)
     else:
@@ -280,19 +279,24 @@ def _single(given: _Given, *, ordered: bool) -> Iterator[tuple[str, Way]]:
         yield name, Way(surroundings=(name,))
 
 
-def _sampled(runs: Runs, facts: Mapping[str, Any], lost: Mapping[str, Sequence[bytes]], *, few: bool) -> _Given:
-    """Choose what a task that reads one partition is given.
-
-    :param few: it begins afresh as seldom as can be
-    """
+def _sampled(runs: Runs, facts: Mapping[str, Any], lost: Mapping[str, Sequence[bytes]]) -> _Given:
+    """Choose what a task that reads one partition is given."""
     import numpy
 
-    keys = [] if few else _input_keys(runs.task, lost)
-    sample, before = _chosen(runs.inputs, keys)
+    keys, count = _input_keys(runs.task, lost), facts["records"]
+    places, special = numpy.arange(min(count, _PREFIX)), numpy.empty(0, numpy.int64)
+    if count > _PREFIX:
+        special = _places_of(runs.inputs, keys)
+        around = (special[:, None] - numpy.arange(_BEFORE + 1)).ravel()
+        places = numpy.union1d(places, around[around >= 0])
+    sample = list(_chosen(runs.inputs, places))
+    if count <= _PREFIX:
+        special = _places_of(sample, keys)
+    before = numpy.searchsorted(places, special)
     late = numpy.flatnonzero(_late(sample))
     matter = [*_some(before, _SPECIAL), *_some(late, _SPECIAL - len(before[:_SPECIAL]))]
-    restarts = sorted({*_spread(_length(sample), small=not matter and not few), *(int(each) for each in matter if each)})
-    return _Given(sample, _some(restarts, FEW) if few else restarts, _commits_often(facts))
+    restarts = sorted({*_spread(_length(sample), small=not matter), *(int(each) for each in matter if each)})
+    return _Given(sample, restarts, _commits_often(facts))
 
 
 def _commits_often(facts: Mapping[str, Any]) -> bool:
@@ -304,7 +308,7 @@ def _length(batches: Sequence[frames.Batch]) -> int:
     return sum(len(each.offset) for each in batches)
 
 
-def _some(places: NDArray[numpy.int64] | Sequence[int], most: int) -> list[int]:
+def _some(places: NDArray[numpy.int64], most: int) -> list[int]:
     """Return some of the places, spread over all."""
     step = max(1, -(-len(places) // most)) if most > 0 else 1
     return [int(each) for each in places[::step]][: max(0, most)]
@@ -316,42 +320,30 @@ def _input_keys(task: ProgramTask, lost: Mapping[str, Sequence[bytes]]) -> list[
     return list(dict.fromkeys(found))
 
 
-def _chosen(batches: Iterable[frames.Batch], keys: Sequence[bytes]) -> tuple[list[frames.Batch], NDArray[numpy.int64]]:
-    """Return the first records, and the last ones of some keys, each with those before it; and where in them these are.
-
-    An input is read once: what may be of the last ones is kept until it is known not to be.
-    """
+def _places_of(batches: Iterable[frames.Batch], keys: Sequence[bytes]) -> NDArray[numpy.int64]:
+    """Return where in an input records of some keys are, the last of them if they are many."""
     import numpy
     import pyarrow
     from pyarrow import compute
 
-    wanted, around = pyarrow.array(keys, pyarrow.binary()), numpy.arange(_BEFORE + 1)
-    kept: list[tuple[NDArray[numpy.int64], frames.Batch]] = []
-    special, start, tail = numpy.empty(0, numpy.int64), 0, None
+    found, start = [numpy.empty(0, numpy.int64)], 0
+    if keys:
+        wanted = pyarrow.array(keys, pyarrow.binary())
+        for batch in batches:
+            found.append(start + numpy.flatnonzero(compute.is_in(batch.key, value_set=wanted).to_numpy(zero_copy_only=False)))
+            start += len(batch.offset)
+    return numpy.concatenate(found)[-_PLACES:]
+
+
+def _chosen(batches: Iterable[frames.Batch], places: NDArray[numpy.int64]) -> Iterator[frames.Batch]:
+    start = 0
     for batch in batches:
-        size = len(batch.offset)
-        here = numpy.flatnonzero(compute.is_in(batch.key, value_set=wanted).to_numpy(zero_copy_only=False))[-_PLACES:]
-        near = numpy.unique((here[:, None] - around).ravel())
-        if tail is not None:
-            ahead = near[near < 0] + len(tail.offset)
-            kept.append((start - len(tail.offset) + ahead[ahead >= 0], sliced(tail, ahead[ahead >= 0])))
-        rows = numpy.union1d(numpy.arange(max(0, min(size, _PREFIX - start))), near[near >= 0])
-        kept.append((start + rows, sliced(batch, rows)))
-        special = numpy.concatenate([special, start + here])[-_PLACES:]
-        tail, start = sliced(batch, slice(max(0, size - _BEFORE), None)), start + size
-        if start >= _PREFIX:
-            least = special[0] - _BEFORE if len(special) == _PLACES else 0
-            kept = [each for each in kept if len(each[0]) and (each[0][-1] >= least or each[0][0] < _PREFIX)]
-            if not keys:
-                break
-    needed = numpy.union1d(numpy.arange(min(start, _PREFIX)), (special[:, None] - around).ravel())
-    sample, places = [], numpy.empty(0, numpy.int64)
-    for numbers, batch in kept:
-        rows = numpy.flatnonzero((numbers > (places[-1] if len(places) else -1)) & numpy.isin(numbers, needed))  # some are there twice
-        if len(rows):
-            sample.append(sliced(batch, rows))
-            places = numpy.concatenate([places, numbers[rows]])
-    return sample, numpy.searchsorted(places, special)
+        here = places[(places >= start) & (places < start + len(batch.offset))] - start
+        if len(here):
+            yield sliced(batch, here)
+        start += len(batch.offset)
+        if not len(places) or start > places[-1]:
+            return
 
 
 def _late(sample: Sequence[frames.Batch]) -> NDArray[numpy.bool_]:

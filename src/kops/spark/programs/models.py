@@ -105,7 +105,6 @@ class ProgramTask:
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
     :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, a ``SAMPLE``, or nothing
-    :param thoroughly: whether its program begins afresh at many points; in any case where its changelogs have lost some keys and not others
     :param archived: topics of which an archive has what comes before their ranges
     :param answers: topics with answers of foreign-key joins, or with questions of its own: read after all else, in the order of these
         numbers, or not at all
@@ -122,7 +121,6 @@ class ProgramTask:
     passes_on: tuple[str, ...] = ()
     orders: tuple[str, ...] = (BY_TIME,)
     disturbed: str = ""
-    thoroughly: bool = True
     archived: tuple[str, ...] = ()
     answers: Mapping[str, int] = field(default_factory=dict)
     restored: Mapping[str, str] = field(default_factory=dict)

@@ -72,8 +72,7 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     written, facts = run_once(run, task, Way(), read)
     stores = {store.name: staged(run, store, task.partition, written, read) for store in task.stores}
     lost = {name: each.pop("lost") for name, each in stores.items()}
-    few = not task.thoroughly and not (any(lost.values()) and any(each["held"] for each in stores.values()))
-    shown, differing = disturb(Runs(run, task, read), written, facts, lost, few=few).facts(stores)
+    shown, differing = disturb(Runs(run, task, read), written, facts, lost).facts(stores)
     on_disk = {*facts["on_disk"]}
     moved = {store.name: {"on_disk": not on_disk.isdisjoint({store.name, store.changelog})} for store in task.stores}
     return {**facts, **shown, "stores": {name: {**stores[name], **differing[name], **moved[name]} for name in stores}}

@@ -44,8 +44,6 @@ _AT_EACH_RECORD = (
 """Settings for how often, by the clock, outer joins and windows that close send results: here it stands still, so they would not."""
 _MOST_WAITING = 200_000
 _LIMIT = "max.message.bytes"
-_THOROUGHLY = 2
-"""In how many tasks of a sub-topology the program begins afresh at many points, whatever is lost."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +199,6 @@ class ProgramTasks:
                 tuple(sorted(needed & set(here.sink_topics or ()) - set(step.topics))),  # what it reads is whole already
                 self._orders(number),
                 self._disturbed(number, is_last=is_last),
-                partition < _THOROUGHLY,
                 tuple(each.topic for each in inputs if TopicPartition(each.topic, partition) in self._archived),
                 {topic: rank for topic, rank in answers.items() if partition < self.partitions[topic]},
                 restored,
