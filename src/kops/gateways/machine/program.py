@@ -56,6 +56,14 @@ identity hashes from another generator than ``-XX:hashCode=5``, the default. Wha
 stays: a run of the program cannot have it otherwise.
 """
 OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
+_SELDOM_OPTIMISED = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:Tier4InvocationThreshold=100000",
+    "-XX:Tier4MinInvocationThreshold=20000",
+    "-XX:Tier4CompileThreshold=200000",
+    "-XX:Tier4BackEdgeThreshold=800000",
+)
+"""Options of a JVM that begins its program afresh many times: HotSpot's C2 would take half of its time, for code that is soon dropped."""
 SHIFT_MS = ((400 * 24 + 7) * 60 + 13) * 60_000
 """By how much the clock goes before: years, months, days of the week, hours and minutes are others."""
 _NAMED = 5
@@ -281,6 +289,7 @@ def launched(
     options += map(quoted, proxies.java_options if proxies else ())
     own = environment.get("JAVA_TOOL_OPTIONS", "")
     options += [own, *map(quoted, start.options), *_other(start.surroundings, own)]  # of which the last one counts
+    options += _SELDOM_OPTIMISED if start.surroundings else ()
     environment = {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, options))}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}
     fds = proxies.fds if proxies else ()

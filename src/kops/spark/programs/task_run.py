@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 _REFUSED = "refused."
-_FEW = 4
-"""How often a program begins afresh that takes long to do so."""
+FEW = 4
+"""How often at least a program begins afresh, also one that takes long to do so."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _with_restarts(items: Iterable[frames.Batch | str], restarts: Sequence[int])
             yield None
             done += 1
             if done == 1 and time.monotonic() - began > SLOW_SECONDS:
-                left = deque(list(left)[:: max(1, len(left) // (_FEW - 1))])
+                left = deque(list(left)[:: max(1, len(left) // (FEW - 1))])
             rest, here, count = sliced(rest, slice(size, None)), here - size, count + size
         if here:
             yield rest
