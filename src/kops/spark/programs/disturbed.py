@@ -159,12 +159,10 @@ def disturb(runs: Runs, written: TaskOutput | None, facts: Mapping[str, Any], lo
     shown = Shown(Compared({store.name: DifferingKeys() for store in task.stores}))
     if not task.disturbed or not facts["records"]:
         return shown
-    if sampled:
-        given = _sampled(runs, facts, lost)
-        if written is None or task.passes_on or _length(given.sample or ()) < facts["records"]:
-            written, facts = runs.once(Way(), given, apart=True)
-    else:
-        given = _Given(None, _spread(facts["records"], small=True), _commits_often(facts))
+    whole = _Given(None, _spread(facts["records"], small=True), _commits_often(facts))
+    given = _sampled(runs, facts, lost) if sampled else whole
+    if written is None or (sampled and (task.passes_on or _length(given.sample or ()) < facts["records"])):
+        written, facts = runs.once(Way(), given, apart=True)
     shown.records = facts["records"]
     try:
         other, more = _once_disturbed(runs, given, shown, apart=sampled)
@@ -383,9 +381,10 @@ def _with_places(batches: Iterable[frames.Batch], keys: Sequence[bytes]) -> Iter
 
     start, wanted = 0, pyarrow.array(keys, pyarrow.binary())
     for batch in batches:
-        found = numpy.flatnonzero(compute.is_in(batch.key, value_set=wanted).to_numpy(zero_copy_only=False)) if keys else []
-        last = batch
-        yield start, batch, start + numpy.asarray(found, numpy.int64)[-_PLACES:]
+        last, here = batch, numpy.empty(0, numpy.int64)
+        if keys:
+            here = start + numpy.flatnonzero(compute.is_in(batch.key, value_set=wanted).to_numpy(zero_copy_only=False))
+        yield start, batch, here[-_PLACES:]
         start += len(batch.offset)
         if not keys and start >= _PREFIX:
             break
