@@ -56,8 +56,17 @@ identity hashes from another generator than ``-XX:hashCode=5``, the default. Wha
 stays: a run of the program cannot have it otherwise.
 """
 OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
-_KNOWN_CLASSES = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
-"""Of a JVM in which the program is disturbed: it begins afresh often, and its classes were verified where it runs as it is."""
+_BEGINS_OFTEN = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+    "-XX:Tier4InvocationThreshold=100000",
+    "-XX:Tier4MinInvocationThreshold=20000",
+    "-XX:Tier4CompileThreshold=200000",
+    "-XX:Tier4BackEdgeThreshold=800000",
+)
+"""Options of a JVM in which the program is disturbed, and so begins afresh many times: its classes were verified where it runs as it is,
+and HotSpot's C2 would take half of the time for code that is soon dropped."""
 SHIFT_MS = ((400 * 24 + 7) * 60 + 13) * 60_000
 """By how much the clock goes before: years, months, days of the week, hours and minutes are others."""
 _NAMED = 5
@@ -285,7 +294,7 @@ def launched(
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
     options += map(quoted, proxies.java_options if proxies else ())
     own = environment.get("JAVA_TOOL_OPTIONS", "")
-    options += _KNOWN_CLASSES if start.surroundings else []
+    options += _BEGINS_OFTEN if start.surroundings else ()
     options += [own, *map(quoted, start.options), *_other(start.surroundings, own)]  # of which the last one counts
     environment = {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, options))}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}

@@ -193,7 +193,7 @@ class SentFiles:
 def _copied(task: ProgramTask, stages: Sequence[str]) -> set[str]:
     """Return the folders of snapshots, and of stages that other tasks wrote, from which a task reads its partition."""
     rows = {path for store in task.stores for path in (store.base, store.snapshot) if path is not None}
-    return rows | {*task.restored.values()} | {store.stage for store in task.stores if store.stage not in stages}
+    return rows | {*task.restored.values()} | {store.stage for store in task.stores if store.stage and store.stage not in stages}
 
 
 def _lost() -> OperationFailed:
@@ -264,8 +264,8 @@ class _Tasks:
             return item
 
         def moved(path: str | None) -> str | None:
-            if path is None:
-                return None
+            if not path:
+                return path
             kind, paths = (_STAGES, self._stages) if path in self._stages else (_COPIES, self._copies)
             folder = run.folder / kind / str(paths.index(path))
             folder.mkdir(parents=True, exist_ok=True)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, MissingRequirement, OperationFailed, Refused, TimedOut, Unreachable, UsageProblem
 from kops.spark.driver.failures import explained, raise_hidden_interrupt
-from kops.spark.programs.models import ProgramTask, Run
-from kops.spark.programs.tasks import SCHEMA, run_task
+from kops.spark.programs.disturbed import MOST_SAMPLED, after_all_ran
+from kops.spark.programs.models import SAMPLE, ProgramTask, Run
+from kops.spark.programs.tasks import SCHEMA, run_task, sample_task
 from kops.spark.reading.archive import in_parts
 from kops.spark.staging.stage import StagedPartitions, make_folder, staged_of
 
@@ -69,6 +70,7 @@ class SubtopologyRun:
     :param without_key: repartition topics with records that may be in any partition
     :param orders: number of orders in which the tasks ran
     :param disturbed: number of records that the tasks processed again in the disturbed run
+    :param tasks: number of tasks with records, and of those among them that were disturbed
     :param restarts: number of restarts in the disturbed run
     :param thrown: error of the disturbed run
     :param not_restarted: why the program of a task could not be restarted
@@ -87,6 +89,7 @@ class SubtopologyRun:
     without_key: tuple[str, ...]
     orders: int = 1
     disturbed: int = 0
+    tasks: tuple[int, int] = (1, 1)
     restarts: int = 0
     thrown: str | None = None
     not_restarted: str | None = None
@@ -165,7 +168,11 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> SubtopologyRun:
     """
     stages = sorted({store.stage for task in tasks for store in task.stores})
     what = f"run sub-topology {tasks[0].subtopology} of {jobs.run.application}"
-    by_task = {each["task"]: each for each in jobs.facts(what, tasks, run_task, stages)}
+    several = sum(task.disturbed == SAMPLE for task in tasks) > MOST_SAMPLED
+    now = [replace(task, disturbed="") if several and task.disturbed == SAMPLE else task for task in tasks]
+    by_task = {each["task"]: each for each in jobs.facts(what, now, run_task, stages)}
+    if several:
+        by_task |= _sampled(jobs, tasks, by_task)
     found = [(task, by_task[task.name]) for task in tasks]
     names = [store.name for store in tasks[0].stores]
     return SubtopologyRun(
@@ -177,6 +184,7 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> SubtopologyRun:
         without_key=tuple(sorted({name for _, facts in found for name in facts["without_key"]})),
         orders=min(len(task.orders) for task in tasks),
         disturbed=sum(facts["disturbed"] for _, facts in found),
+        tasks=(sum(facts["records"] > 0 for _, facts in found), sum(facts["disturbed"] > 0 for _, facts in found)),
         restarts=sum(facts["restarts"] for _, facts in found),
         passed_differing=sum(facts["passed_differing"] for _, facts in found),
         passed_depends_on=tuple(sorted({each for _, facts in found for each in facts["passed_depends_on"]})),
@@ -186,6 +194,24 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> SubtopologyRun:
         surroundings=tuple(dict.fromkeys(facts["surroundings"] for _, facts in found if facts["surroundings"])),
         refused=dict(sum((Counter(facts["refused"]) for _, facts in found), Counter[str]())),
     )
+
+
+def _sampled(jobs: Jobs, tasks: Sequence[ProgramTask], ran: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Disturb samples of some tasks that have run; return their facts with what that showed, by name."""
+    # Each task keeps its place in the job, by which what it reads is brought to it on a cluster.
+    again = [replace(task, stores=tuple(replace(store, stage="") for store in task.stores)) for task in after_all_ran(tasks, ran)]
+    before = {task.name: ran[task.name] for task in again if task.disturbed}
+
+    def give(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
+        return sample_task(run, task, read, before.get(task.name))
+
+    found = {}
+    what = f"disturb sub-topology {tasks[0].subtopology} of {jobs.run.application}"
+    for shown in jobs.facts(what, again, give) if before else ():
+        if (facts := before.get(shown["task"])) is not None:
+            stores = {name: {**facts["stores"][name], **each} for name, each in shown["stores"].items()}
+            found[shown["task"]] = {**facts, **shown, "stores": stores}
+    return found
 
 
 def archived_rows(session: SparkSession, archived: ArchivedTopic, wanted: TopicRange) -> tuple[DataFrame | None, dict[int, int]]:

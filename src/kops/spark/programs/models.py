@@ -20,7 +20,8 @@ REPARTITIONED, ARCHIVED = "repartitioned", "archived"
 FAILURE = "failure.json"
 """A file in a run's folder: the first error of any task."""
 
-WHOLE, SAMPLE = "whole", "sample"
+WHOLE, SAMPLE, BRIEF = "whole", "sample", "brief"
+"""How a task is disturbed: given all of its input again, a sample of it, or one at few points of which its program begins afresh."""
 
 WaitingRecord = tuple["bytes | None", "bytes | None", int]
 """Key, value and timestamp of a record that the application has yet to process."""
@@ -76,7 +77,7 @@ class StoreTask:
     :param held: what its changelog holds; None: nothing
     :param snapshot: path of a snapshot's rows that stand for its changelog; None: none do
     :param base: path of a snapshot's rows that the store starts from; None: it starts from nothing
-    :param stage: folder of the difference
+    :param stage: folder of the difference; empty where none is staged
     :param time_at: of a store of windows, where in its keys the time stands by which they expire; negative, from the end
     :param expires_ms: how much older than the latest time a window is certainly gone
     :param history_ms: of a versioned store, whose changelog has each version of a key; None: of another one
@@ -104,7 +105,7 @@ class ProgramTask:
     :param waiting: records of those that the application has yet to process, in their order; they must not count
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
-    :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, a ``SAMPLE``, or nothing
+    :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, ``SAMPLE``, ``BRIEF``, or nothing
     :param archived: topics of which an archive has what comes before their ranges
     :param answers: topics with answers of foreign-key joins, or with questions of its own: read after all else, in the order of these
         numbers, or not at all

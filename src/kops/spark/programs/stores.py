@@ -50,7 +50,7 @@ def _at_time(rows: pyarrow.Table, time: int) -> pyarrow.Table:
 
 
 def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:
-    """Stage what the changelog lacks of some rows; return the counts, and as ``lost`` some of the keys that it lacks.
+    """Stage what the changelog lacks of some rows; return the counts, and as ``lost`` some of the keys that it lacks, as texts.
 
     :param wanted: the last row of each key, or its versions
     :param timed: timestamps are compared too
@@ -58,7 +58,7 @@ def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, tim
     from pyarrow import compute
 
     held = _newest(store, _rows_held(store, partition, read))
-    counts = {"headers": False, "keys": 0, "held": 0, "expired": 0}
+    counts = {"headers": False, "keys": 0, "held": 0, "expired": 0, "lost_keys": 0}
     lost: list[bytes] = []
 
     def rows() -> Iterator[pyarrow.RecordBatch]:
@@ -72,12 +72,14 @@ def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, tim
             counts["expired"] += expired
             counts["headers"] |= _any_headers(records) or _any_headers(found)
             for batch in stage_rows(records, found, partition, timed=timed):
+                added = batch.filter(compute.equal(batch["action"], ADDED))["key"]
+                counts["lost_keys"] += len(added)
                 if len(lost) < LOST:
-                    lost.extend(batch.filter(compute.equal(batch["action"], ADDED))["key"].to_pylist())
+                    lost.extend(added.to_pylist())
                 yield batch
 
     sums = [each for batch in write_file(rows(), store.stage) for each in batch.to_pylist()]
-    return {"sums": sums, "lost": sorted(lost)[:LOST], **counts}
+    return {"sums": sums, "lost": [key.hex() for key in sorted(lost)[:LOST]], **counts}
 
 
 def _any_headers(rows: pyarrow.Table) -> bool:

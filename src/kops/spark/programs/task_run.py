@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 _REFUSED = "refused."
-_FEW = 4
-"""Number of restarts of a program that takes long to restart."""
+FEW = 4
+"""Least number of restarts, also of a program that takes long to restart."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _with_restarts(items: Iterable[frames.Batch | str], restarts: Sequence[int])
             yield None
             done += 1
             if done == 1 and time.monotonic() - began > SLOW_SECONDS:
-                left = deque(list(left)[:: max(1, len(left) // (_FEW - 1))])
+                left = deque(list(left)[:: max(1, len(left) // (FEW - 1))])
             rest, here, count = sliced(rest, slice(size, None)), here - size, count + size
         if here:
             yield rest

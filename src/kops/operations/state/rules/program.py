@@ -144,7 +144,10 @@ def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
         yield remark("record_order", f"all keys agreed in {orders} legal orders of records, though {'; '.join(of_order)}")
     if not whole:
         given, of = sum(each.disturbed for each in ran), sum(each.records for each in ran)
-        yield remark("disturbed_sample", f"{given:,} of {of:,} records were given to the program once more, disturbed (--disturb all: all)")
+        tasks, some = (sum(numbers) for numbers in zip(*(each.tasks for each in ran), strict=True))
+        said = f"{given:,} of {of:,} records were given to the program once more, disturbed (--disturb all: all)"
+        where = f"; they are of {some:,} of its {tasks:,} tasks, and of the others no more is known" if some < tasks else ""
+        yield remark("disturbed_sample", f"{said}{where}", records=given, of_records=of, tasks=some, of_tasks=tasks)
 
 
 def _dependent(codes: Sequence[str]) -> str:

@@ -87,7 +87,10 @@ def test_where_all_input_was_disturbed_the_keys_that_agreed_are_in_no_doubt(judg
 def test_how_much_of_a_sample_was_disturbed_is_said(judged):
     (found,) = judged(Doubts(), disturbed=7)
     assert kinds([found]) == [REMARK]
-    assert found.summary.startswith("7 of 100 records were given to the program once more, disturbed")
+    assert found.summary == "7 of 100 records were given to the program once more, disturbed (--disturb all: all)"
+    (found,) = judged(Doubts(), disturbed=7, tasks=(6, 2))
+    assert found.summary.endswith("; they are of 2 of its 6 tasks, and of the others no more is known")
+    assert found.facts == {"records": 7, "of_records": 100, "tasks": 2, "of_tasks": 6}
 
 
 def test_each_disturbance_has_words():
