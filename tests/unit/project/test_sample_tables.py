@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import cluster, replay, schemas
+from kops.cli import cluster, quotas, replay, schemas, users
 from kops.cli.connect import describe as connectors
 from kops.cli.frame import plan_view
 from kops.cli.frame.carry_out import RESULT_COLUMNS
@@ -44,7 +44,9 @@ FROM_CODE = {
     "records dead-letters": [headings(records_dead_letters.COLUMNS), headings(records_dead_letters.COUNTS)],
     "records produce": [headings(records_produce.COLUMNS)],
     "replay archive": [headings(replay.ARCHIVE_COLUMNS)],
+    "quotas list": [headings(quotas.COLUMNS)],
     "schemas list": [headings(schemas.COLUMNS)],
+    "users list": [headings(users.COLUMNS)],
     "state snapshot": [headings(state_snapshot.STORE_COLUMNS)],
     "state verify": [headings(state.VERIFY_COLUMNS)],
     "topics diff": [headings(change.COLUMNS)],
