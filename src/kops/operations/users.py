@@ -283,7 +283,7 @@ class ChangeUser(Mutation[UserChange]):
         if not self.can_be_undone(plan):
             raise Refused(
                 f"the old password of {user} is not known: brokers keep none that can be read",
-                hint=f"set a new one: `kops users {'create' if plan.arguments.password is None else 'alter'} {user}`",
+                hint=f"set a new one: `kops users create {user}`, or `kops users alter {user}` where it has one",
             )
         untouched, now = not_done(results), _credentials(services, user)
         made = [each for each in plan.arguments.wanted if _target(user, each) not in untouched and each in now]

@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import cluster, replay, schemas
+from kops.cli import quotas, replay, schemas, users
 from kops.cli.brokers import look as brokers
+from kops.cli.cluster import look as cluster
 from kops.cli.connect import describe as connectors
 from kops.cli.frame import plan_view
 from kops.cli.frame.carry_out import RESULT_COLUMNS
@@ -47,7 +48,9 @@ FROM_CODE = {
     "records dead-letters": [headings(records_dead_letters.COLUMNS), headings(records_dead_letters.COUNTS)],
     "records produce": [headings(records_produce.COLUMNS)],
     "replay archive": [headings(replay.ARCHIVE_COLUMNS)],
+    "quotas list": [headings(quotas.COLUMNS)],
     "schemas list": [headings(schemas.COLUMNS)],
+    "users list": [headings(users.COLUMNS)],
     "state snapshot": [headings(state_snapshot.STORE_COLUMNS)],
     "state verify": [headings(state.VERIFY_COLUMNS)],
     "topics diff": [headings(change.COLUMNS)],

@@ -92,7 +92,7 @@ class Subjects:
     def setting(self, what: str, subject: str | None) -> str | None:
         """Return the own level or mode of a subject, or of the registry; None if it has none of its own.
 
-        Some registries answer for a subject without one with the registry's: from them, an own one that is equal cannot be told apart.
+        Some registries answer for a subject without one with the registry's: from them, an own one that is equal counts as none.
 
         :param what: COMPATIBILITY or MODE
         """
