@@ -28,6 +28,7 @@ SECTIONS = {
         "share-groups": ("kops.cli.share_groups:group", "Share groups: lag, start offsets, delete."),
         "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
         "transactions": ("kops.cli.transactions:group", "Transactions: list, describe, abort those that hang."),
+        "client-metrics": ("kops.cli.client_metrics:group", "Subscriptions to the metrics of clients: list, set, delete."),
         "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
         "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
         "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),
