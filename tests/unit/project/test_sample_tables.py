@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import cluster, replay, schemas
+from kops.cli import replay, schemas
+from kops.cli.cluster import look as cluster
 from kops.cli.connect import describe as connectors
 from kops.cli.frame import plan_view
 from kops.cli.frame.carry_out import RESULT_COLUMNS
