@@ -77,6 +77,7 @@ ELSEWHERE = {
     "kops groups remove-members": "tests/broker/test_groups_members.py",
     **{f"kops cluster features {verb}": "tests/broker/test_cluster_change.py" for verb in ("list", "upgrade", "downgrade")},
     **{f"kops cluster quorum {verb}": "tests/broker/test_cluster_change.py" for verb in ("show", "add", "remove")},
+    **{f"kops client-metrics {verb}": "tests/broker/test_client_metrics.py" for verb in ("list", "set", "delete")},
     "kops cluster api-versions": "tests/broker/test_cluster_change.py",
     "kops schemas list": "tests/broker/test_schemas.py",
     "kops schemas show": "tests/broker/test_schemas.py",

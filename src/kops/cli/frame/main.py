@@ -30,6 +30,7 @@ SECTIONS = {
         "transactions": ("kops.cli.transactions:group", "Transactions: list, describe, abort those that hang."),
         "users": ("kops.cli.users:group", "SCRAM users: list, create, alter, delete."),
         "quotas": ("kops.cli.quotas:group", "Quotas of users, client ids and addresses: list, set, remove, explain."),
+        "client-metrics": ("kops.cli.client_metrics:group", "Subscriptions to the metrics of clients: list, set, delete."),
         "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
         "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check, delete, config."),
         "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),

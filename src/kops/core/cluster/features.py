@@ -1,4 +1,4 @@
-"""What the levels of Kafka's features bring, and which changes can be taken back (``Feature``, ``MetadataVersion`` of Kafka 4.4). Pure."""
+"""What the levels of Kafka's features bring, and which changes can be undone (``Feature``, ``MetadataVersion`` of Kafka 4.4). Pure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def brings(name: str, before: int, after: int) -> str:
 
 
 def why_final(name: str, before: int, after: int) -> str:
-    """Return why an upgrade cannot be taken back; empty if it can, or is a downgrade."""
+    """Return why an upgrade cannot be undone; empty if it can, or is a downgrade."""
     if after <= before:
         return ""
     if name == KRAFT:

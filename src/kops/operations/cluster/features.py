@@ -188,7 +188,7 @@ def _brokers(services: Services) -> list[int]:
 def _item(name: str, before: int, after: int, final: str) -> Item:
     if before == after:
         return Item(name, "none", level_text(name, before), level_text(name, after), "has that level already")
-    reason = brings(name, before, after) + ("; cannot be taken back" if final else "")
+    reason = brings(name, before, after) + ("; cannot be undone" if final else "")
     return Item(name, "set", level_text(name, before), level_text(name, after), reason)
 
 

@@ -16,7 +16,7 @@ from kops.operations.protocol.settling import settled
 from kops.operations.services import Services
 
 SILENT_MS = 10_000
-"""A voter that has not fetched for so many milliseconds does not count towards a majority; running ones fetch several times a second."""
+"""A voter that has not fetched for this many milliseconds does not count towards a majority; running ones fetch several times a second."""
 ADD, REMOVE = "add", "remove"
 
 
