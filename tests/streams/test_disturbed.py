@@ -78,7 +78,7 @@ def test_single_disturbances_say_on_what_a_store_depends(tasks):
     assert (found["disturbed"], found["thrown"], found["passed_differing"]) == (COUNT, None, 0)
     assert found["restarts"] >= 16
     stores = found["stores"]
-    assert len(stores) == 28
+    assert len(stores) == 31
     chance = {name for name in stores if name.startswith(("chance", "hash-order"))}
     for name, facts in stores.items():
         if name.startswith("nothing"):

@@ -41,18 +41,20 @@ from kops.gateways.machine.program_connection import Connection, Listener, Loopb
 from kops.gateways.machine.program_registries import Registries, RegistryProxies
 
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
-CLOCK, ZONE, LOCALE, CHARSET, HASH_ORDER = "clock", "zone", "locale", "charset", "hash-order"
+CLOCK, ZONE, LOCALE, CHARSET, HASH_ORDER, PROCESSORS = "clock", "zone", "locale", "charset", "hash-order", "processors"
 SURROUNDINGS: Mapping[str, Sequence[str]] = {
     CLOCK: (),
     ZONE: ("-Duser.timezone=Pacific/Chatham",),
     LOCALE: ("-Duser.language=tr", "-Duser.country=TR"),
     CHARSET: ("-Dfile.encoding=ISO-8859-1",),
     HASH_ORDER: ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=0"),
+    PROCESSORS: ("-XX:ActiveProcessorCount=7",),
 }
 """What surrounds a program and may be otherwise, and the options of a JVM in which it is; the agent shifts the clock.
 
 A zone that is off the others by a part of an hour; a language with letters of its own (i, dotted and not); a charset that has each byte;
-identity hashes from another generator than ``-XX:hashCode=5``, the default. What the program's own command sets comes after these, and
+identity hashes from another generator than ``-XX:hashCode=5``, the default; a number of processors that machines rarely have, by which
+parallel streams are split. What the program's own command sets comes after these, and
 stays: a run of the program cannot have it otherwise.
 """
 OTHER_SURROUNDINGS = tuple(SURROUNDINGS)

@@ -14,11 +14,14 @@ import java.nio.file.Paths;
 import java.security.CodeSource;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TimeZone;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
@@ -46,18 +49,18 @@ final class Afresh implements Callable<Object[]> {
     private static volatile Start latest;
 
     private final ClassLoader library;
-    private final Properties properties;
+    private final Runnable defaults;
     private final long seconds;
     private final Set<URL> places = new HashSet<>();
 
     /**
      * @param library the class loader of Kafka's classes
-     * @param properties those of the system when the JVM had started
+     * @param defaults sets those of the JVM
      * @param seconds how long the program may take to construct KafkaStreams
      */
-    Afresh(final ClassLoader library, final Properties properties, final long seconds) {
+    Afresh(final ClassLoader library, final Runnable defaults, final long seconds) {
         this.library = library;
-        this.properties = properties;
+        this.defaults = defaults;
         this.seconds = seconds;
         for (final String name : WITH_KAFKA) {
             try {
@@ -66,6 +69,20 @@ final class Afresh implements Callable<Object[]> {
                 continue;
             }
         }
+    }
+
+    /** Returns what sets properties, languages and time zone of the JVM as they are now: a program may set them later. */
+    static Runnable defaults() {
+        final Properties properties = (Properties) System.getProperties().clone();
+        final Locale locale = Locale.getDefault();
+        final Map<Locale.Category, Locale> locales = new EnumMap<>(Locale.Category.class);
+        for (final Locale.Category each : Locale.Category.values()) locales.put(each, Locale.getDefault(each));
+        return () -> {
+            System.setProperties((Properties) properties.clone());
+            Locale.setDefault(locale);
+            locales.forEach(Locale::setDefault);
+            TimeZone.setDefault(null); // as the properties have it
+        };
     }
 
     /** Takes what a program that was begun afresh gives to KafkaStreams, and does not return then. */
@@ -84,7 +101,7 @@ final class Afresh implements Callable<Object[]> {
 
     @Override
     public Object[] call() throws Exception {
-        System.setProperties((Properties) properties.clone());
+        defaults.run();
         final List<String> words = words();
         final Start start = new Start();
         latest = start;

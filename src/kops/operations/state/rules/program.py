@@ -32,6 +32,7 @@ DEPENDS_ON: Mapping[str, str] = {
     "locale": "the language of the process",
     "charset": "the default charset of the process",
     "hash-order": "the order in which hash tables hold objects",
+    "processors": "the number of processors",
     "several": "several of restarts, order, clock, zone, locale and charset together",
 }
 """What ``kops.spark.programs.disturbed`` calls it, in words."""
@@ -117,7 +118,9 @@ def surroundings_differ(before: Iterable[Difference], then: Surroundings, ran: I
 def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
     """Judge a store by what came of its tasks when they were run once more, disturbed.
 
-    Where all of the input was disturbed, the keys that agreed are in no doubt; where a sample was, one that differs stands for others.
+    Where all of the input was disturbed by another order of records, and only that made keys differ, those that agreed are in no doubt: the
+    orders that were tried are as far apart as they can be. One key that differs by something else stands for others: when the application
+    was restarted, which partitions shared its fields and what chance gave is not known, and what was tried is one case of very many.
     """
     of_order, here, ran = runs.doubts.of_order, runs.here, runs.ran
     orders, why = ran[0].orders, f": {'; '.join(of_order)}" if of_order else ""
@@ -135,7 +138,7 @@ def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
     examples, keys, on = keys_text(here.examples), f"{here.keys + here.elsewhere:,} keys", list(here.depends_on)
     if here.unsure:
         said = f"{here.unsure:,} of {keys} {_dependent(on)}, such as {examples}{why}"
-        limited: dict[str, Any] = {LIMITED_TO: here.unsure} if whole and not here.elsewhere else {}
+        limited: dict[str, Any] = {LIMITED_TO: here.unsure} if whole and on == ["order"] and not here.elsewhere else {}
         yield doubt("depends_on", said, on=on, **limited)
     elif here.unsure_times:
         said = f"the timestamps of {here.unsure_times:,} of {keys} {_dependent(on)}, such as {examples}{why}"

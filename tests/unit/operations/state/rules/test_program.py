@@ -75,10 +75,16 @@ def test_keys_that_differ_are_counted_and_named_with_what_they_depend_on(judged)
     assert (kinds(passed), summaries(passed)) == ([DOUBT], ["3 records that are passed on depend on the date"])
 
 
-def test_where_all_input_was_disturbed_the_keys_that_agreed_are_in_no_doubt(judged):
-    """Of a sample, one key that differs stands for others; and a key that only the disturbed run gave may be any."""
-    for seen, limited in (({}, 2), ({"disturbed": 99}, None), ({"elsewhere": 1}, None)):
-        found = judged(Doubts(), unsure=2, by=("restarts",), **seen)
+def test_where_all_input_was_disturbed_by_order_the_keys_that_agreed_are_in_no_doubt(judged):
+    """Of a sample, one key that differs stands for others, and so does one that differs by restarts or chance."""
+    by_order = {"by": ("order",)}
+    for seen, limited in (
+        (by_order, 2),
+        ({**by_order, "disturbed": 99}, None),
+        ({**by_order, "elsewhere": 1}, None),
+        *(({"by": by}, None) for by in (("restarts",), ("chance",), ("order", "restarts"), ())),
+    ):
+        found = judged(Doubts(), unsure=2, **seen)
         assert found[0].facts.get(LIMITED_TO) == limited
         verdict = counted(found, [], keys=40, proven=30, contradicted=0, unexpected=0)
         assert (verdict.computed, verdict.doubtful) == ((8, 2) if limited else (0, 10))
