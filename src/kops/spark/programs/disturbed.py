@@ -133,8 +133,8 @@ class Runs:
 def after_all_ran(tasks: Sequence[ProgramTask], ran: Mapping[str, Mapping[str, Any]]) -> list[ProgramTask]:
     """Return the tasks of a sub-topology, all of which have run, with how each is disturbed now.
 
-    Those are given a sample where most keys are lost, and then most was read. Of an input that is no larger than a sample the others get
-    theirs too, so that all of it is disturbed.
+    Those are given a sample where most keys are lost, and then most was read. If all of them together read no more than a sample, the
+    others get theirs too, so that all of it is disturbed.
 
     :param ran: their facts, by name
     """

@@ -44,6 +44,12 @@ FIELDS = {
     "AlterClientQuotasRequest.EntryData": {"entity", "ops"},
     "AlterClientQuotasRequest.EntryData.EntityData": {"entity_type", "entity_name"},
     "AlterClientQuotasRequest.EntryData.OpData": {"key", "value", "remove"},
+    "AlterPartitionReassignmentsRequest": {"timeout_ms", "topics"},
+    "AlterPartitionReassignmentsRequest.ReassignableTopic": {"name", "partitions"},
+    "AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition": {"partition_index", "replicas"},
+    "AlterReplicaLogDirsRequest": {"dirs"},
+    "AlterReplicaLogDirsRequest.AlterReplicaLogDir": {"path", "topics"},
+    "AlterReplicaLogDirsRequest.AlterReplicaLogDir.AlterReplicaLogDirTopic": {"name", "partitions"},
     "ApiVersionsRequest": {"client_software_name", "client_software_version"},
     "DescribeClientQuotasRequest": {"components", "strict"},
     "DescribeClusterRequest": {"include_cluster_authorized_operations", "include_fenced_brokers"},
@@ -53,6 +59,8 @@ FIELDS = {
     "DescribeQuorumRequest": {"topics"},
     "DescribeQuorumRequest.TopicData": {"topic_name", "partitions"},
     "DescribeQuorumRequest.TopicData.PartitionData": {"partition_index"},
+    "ElectLeadersRequest": {"election_type", "topic_partitions", "timeout_ms"},
+    "ElectLeadersRequest.TopicPartitions": {"topic", "partitions"},
     "EndTxnRequest": {"transactional_id", "producer_id", "producer_epoch", "committed"},
     "FetchRequest": {"replica_id", "max_wait_ms", "min_bytes", "max_bytes", "isolation_level", "topics"},
     "FetchRequest.FetchTopic": {"topic", "partitions"},
@@ -62,6 +70,8 @@ FIELDS = {
     "IncrementalAlterConfigsRequest.AlterConfigsResource": {"resource_type", "resource_name", "configs"},
     "IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig": {"name", "config_operation", "value"},
     "InitProducerIdRequest": {"transactional_id", "transaction_timeout_ms", "producer_id", "producer_epoch"},
+    "LeaveGroupRequest": {"group_id", "members"},
+    "LeaveGroupRequest.MemberIdentity": {"member_id", "group_instance_id", "reason"},
     "ListConfigResourcesRequest": {"resource_types"},
     "OffsetCommitRequest": {"group_id", "generation_id_or_member_epoch", "member_id", "group_instance_id", "topics"},
     "OffsetCommitRequest.OffsetCommitRequestTopic": {"name", "partitions"},
@@ -84,6 +94,8 @@ FIELDS = {
     "TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.TxnOffsetCommitRequestPartition": {
         *("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata"),
     },
+    "UpdateFeaturesRequest": {"timeout_ms", "feature_updates", "validate_only"},
+    "UpdateFeaturesRequest.FeatureUpdateKey": {"feature", "max_version_level", "upgrade_type"},
 }
 
 
