@@ -76,6 +76,28 @@ WORKING = (
     "cluster describe",
     "cluster health",
     "cluster brokers",
+    "cluster api-versions",
+    "cluster features list",
+    "cluster quorum show",
+    "cluster export {folder}/exported",
+    "cluster diff {folder}/topics",
+    "cluster apply {folder}/topics --yes",
+    "brokers list",
+    "brokers describe 1",
+    "brokers config 1",
+    "brokers log-dirs",
+    "brokers alter 1 --config log.cleaner.threads=1 --dry-run",
+    "users list",
+    "users create small --generate {folder}/password --dry-run",
+    "quotas list",
+    "quotas set --user small producer_byte_rate=1000000 --dry-run",
+    "quotas explain --user small --client-id app",
+    "transactions list",
+    "transactions producers {topic}:0",
+    "share-groups lag",
+    "client-metrics list",
+    "client-metrics set small --metrics '*' --dry-run",
+    "topics reassignments",
     "topics create {new} --partitions 2 --yes",
     "topics list {new}",
     "topics describe {new}",
@@ -145,7 +167,7 @@ CONNECT = (
     "undo last --yes",
 )
 """Run with connectors on real workers."""
-FINDS = ("diagnose", "cluster health", "topics diff")
+FINDS = ("diagnose", "cluster health", "cluster diff", "topics diff")
 """Verbs whose exit code 1 means that something was found."""
 REST = {
     "state rebuild {folder}/state.yaml --yes": "state",
@@ -159,6 +181,17 @@ REST = {
 }
 NOT_PROMISED = ("replay", "sandbox", "schemas", "state", "streams")
 """Nouns that README does not name for the small install: only some of their verbs are run."""
+
+
+SPECIAL = {
+    *(f"cluster {what}" for what in ("features upgrade", "features downgrade", "quorum add", "quorum remove")),
+    *(f"brokers {verb}" for verb in ("drain", "demote", "move-replicas", "unregister")),
+    *(f"topics {verb}" for verb in ("reassign", "elect-leaders")),
+    *(f"groups {verb}" for verb in ("config", "alter", "remove-members")),
+    *(f"share-groups {verb}" for verb in ("reset", "delete-offsets", "delete")),
+    *("transactions describe", "transactions abort", "client-metrics delete", "quotas remove", "users alter", "users delete"),
+}
+"""Verbs that need other brokers, groups or users than are there: each is of a noun of which others are run."""
 
 
 NEED_SCHEMAS = """
@@ -273,7 +306,7 @@ def test_without_a_jdk_all_but_the_agent_is_built(tmp_path):
 
 def test_every_verb_of_the_small_install_is_run():
     lines = [f"{line} " for line in (*WORKING, *CONNECT, *REST, *WITH_JAVA)]
-    verbs = {verb for verb, _ in every_verb() if verb.split()[0] not in NOT_PROMISED}
+    verbs = {verb for verb, _ in every_verb() if verb.split()[0] not in NOT_PROMISED} - SPECIAL
     assert {verb for verb in verbs if not any(line.startswith(f"{verb} ") for line in lines)} == set()
 
 

@@ -64,7 +64,7 @@ class ClusterJobs(Jobs):
             frame.unpersist()
         self.batches.session.conf.set(_ROWS_AT_ONCE, self._rows_at_once)
 
-    def facts(self, what: str, items: Sequence[Any], give: Give, stages: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def facts(self, what: str, items: Sequence[Any], give: Give, stages: Sequence[str] = (), *, sends: bool = True) -> list[dict[str, Any]]:
         from pyspark import StorageLevel
 
         with explained(what):
@@ -78,7 +78,8 @@ class ClusterJobs(Jobs):
                 raise as_error(failed)
             self._note_seen(row for row in rows if row.kind == _SEEN)
             self._compare(items, _merged(rows, _RECEIVED))
-            self._sent.add(made, items, _merged(rows, _SENT))
+            if sends:
+                self._sent.add(made, items, _merged(rows, _SENT))
             facts = [json.loads(row.content) for row in rows if row.kind == _FACTS]
             for number, path in enumerate(stages):
                 write_parquet(_rows_of_stage(made, number), path)

@@ -112,13 +112,22 @@ class Jobs:
     def __init__(self, batches: BatchSource, run: Run) -> None:
         self.batches, self.run = batches, run
 
-    def facts(self, what: str, items: Sequence[Any], give: Give, stages: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def facts(
+        self,
+        what: str,
+        items: Sequence[Any],
+        give: Give,
+        stages: Sequence[str] = (),
+        *,
+        sends: bool = True,  # noqa: ARG002 - files are where other tasks find them
+    ) -> list[dict[str, Any]]:
         """Run tasks and return their facts.
 
         :param what: the job in words, for its error
         :param items: one per task
         :param give: runs in a task, with the run as it is there and the item; returns one row of ``tasks.SCHEMA``
         :param stages: paths of the stages that the tasks write
+        :param sends: the tasks write records for the tasks behind them, in place of those of an earlier run
         :raises KopsError: the error of the first task that failed
         """
         for stage in stages:
@@ -207,7 +216,7 @@ def _sampled(jobs: Jobs, tasks: Sequence[ProgramTask], ran: Mapping[str, Mapping
 
     found = {}
     what = f"disturb sub-topology {tasks[0].subtopology} of {jobs.run.application}"
-    for shown in jobs.facts(what, again, give) if before else ():
+    for shown in jobs.facts(what, again, give, sends=False) if before else ():
         if (facts := before.get(shown["task"])) is not None:
             stores = {name: {**facts["stores"][name], **each} for name, each in shown["stores"].items()}
             found[shown["task"]] = {**facts, **shown, "stores": stores}
