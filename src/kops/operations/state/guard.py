@@ -83,7 +83,7 @@ def log_ends(services: Services, topics: Iterable[str]) -> dict[TopicPartition, 
 
 
 def changes_meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
-    """Return what the application, or another tool, did while a plan was carried out, one sentence each.
+    """Return changes that the application, or another tool, made while a plan was carried out, one sentence each.
 
     Changelog partitions that the plan wrote itself are read back elsewhere.
     """
