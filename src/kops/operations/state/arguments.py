@@ -113,7 +113,7 @@ class StateArguments(Arguments):
         return {store.changelog for store in self.stores.values()}
 
     @property
-    def fresh(self) -> set[str]:
+    def topics_to_change(self) -> set[str]:
         """The topics that are still to be created, recreated or deleted."""
         return {change.name for change in self.topics if not change.done}
 

@@ -1,4 +1,4 @@
-"""What of an application the computation does not cover, and what is left to do before it can be started."""
+"""Parts of an application that the computation does not cover, and the steps left before it can be started."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def uncovered_note(state_file: StateFile, uncovered: Sequence[UncoveredChangelog
     if not uncovered:
         return []
     some = names_text((each.text for each in uncovered), _NAMED)
-    return [f"not looked at, since no chosen store of {state_file.path} has it: {some}"]
+    return [f"not checked: no selected store of {state_file.path} uses it: {some}"]
 
 
 def stale_local_state(application: str, computed: Iterable[ComputedStore]) -> list[str]:
@@ -103,7 +103,7 @@ def still_open(computed: Sequence[ComputedStore], uncovered: Sequence[UncoveredC
         *wipes,
         *([f"see that these stores are right: {', '.join(unproven)}"] if unproven else []),
         *([f"these changelogs lost records, and nothing was done about them: {', '.join(emptied)}"] if emptied else []),
-        *([f"see that these changelogs are right, which were not looked at: {names_text(unseen, _NAMED)}"] if unseen else []),
+        *([f"see that these changelogs are right, which were not checked: {names_text(unseen, _NAMED)}"] if unseen else []),
     ]
 
 

@@ -34,7 +34,7 @@ from kops.operations.state.judge.judge import judge, refuse_unplaced, refuse_unw
 from kops.operations.state.judge.layout import layout
 from kops.operations.state.recipe import Recipe
 from kops.operations.state.rules.witnesses import Witnesses
-from kops.operations.state.waiting_records import answers_waiting
+from kops.operations.state.waiting_records import pending_answers
 
 _NAMED = 3
 _IMPOSSIBLE = "what its input or code cannot give is never written: a snapshot or an archive from before has it, or --store leaves it out"
@@ -125,7 +125,7 @@ def compute_all(
     with recipe.running(engine, state_file, facts, base) as running:
         cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
         cut = replace(cut, base="" if base is None else base.origin)
-        notes = (*((commits.gap,) if commits.gap else ()), *recipe.notes(), *answers_waiting(services, state_file, cut))
+        notes = (*((commits.gap,) if commits.gap else ()), *recipe.notes(), *pending_answers(services, state_file, cut))
         cut = replace(cut, notes=(*cut.notes, *notes))
         facts = [recipe.without_waiting(engine, state_file, found, cut, services) for found in facts]
         for used in filter(None, (base, then)):

@@ -1,4 +1,4 @@
-"""Computes stores and stages what their changelogs lack."""
+"""Computes stores and stages the differences from their changelogs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Run(Protocol):
     """How a store was computed."""
 
     def findings(self) -> Iterable[Finding]:
-        """Return what computing showed."""
+        """Return the findings of the computation."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class ComputedStore:
 
     @property
     def reported(self) -> dict[str, Any]:
-        """What a plan reports about it, as JSON."""
+        """Its part of a plan's report, as JSON."""
         counts = self.counts
         return {**self.judgement, "read": counts.read, "keys": counts.keys, "dropped": counts.dropped}
 
@@ -101,7 +101,7 @@ class ComputedStore:
 
     @property
     def outcome(self) -> ExitCode:
-        """How a comparison of it ends: its changelog is right, differs from what it should hold, or what it should hold is not known."""
+        """Exit code of comparing it: the changelog is right, differs from the expected state, or the expected state is not known."""
         if self.counts.unrestorable or self.counts.noted.get(UNDECODABLE):
             return ExitCode.FAILED
         if self.differing:
@@ -137,7 +137,7 @@ class ComputedStore:
 
     @property
     def explained(self) -> list[str]:
-        """The summary, and what is known of its keys and should be known about its topics, one sentence each."""
+        """The summary, the reasons of its verdict, and its doubtful keys, one sentence each."""
         name = self.facts.store.name
         reasons = [f"{name}: {_ADJECTIVES[each.severity]}{each.summary}" for each in self.verdict.reasons]
         keys = [f"{name}: doubtful keys: {'; '.join(self.verdict.keys)}; `kops state diff` shows all"] if self.verdict.keys else []

@@ -15,7 +15,7 @@ from kops.core.topics.names import no_topics_text
 from kops.operations.engine.stable import bounds_of_application, own_transactions
 from kops.operations.services import Services
 from kops.operations.state.archived_input import ArchivedInput, archived_findings, cleanup_policy, with_archives
-from kops.operations.state.input_starts import find_starts, oldest_commits, start_since
+from kops.operations.state.input_starts import find_starts, oldest_commits, starts_after_snapshot
 from kops.operations.state.lost_records import BufferLog, lossy_partitions, read_buffers
 from kops.operations.state.rules.statement import input_log, statement, unknown_changes
 
@@ -139,7 +139,7 @@ def read_facts(
     facts, buffers, oldest = [], read_buffers(services, state_file), oldest_commits(services, state_file) if since is None else {}
     for store in state_file.stores:
         inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
-        starts = find_starts(services, state_file, store, inputs, oldest) if since is None else start_since(inputs, since)
+        starts = find_starts(services, state_file, store, inputs, oldest) if since is None else starts_after_snapshot(inputs, since)
         own_settings, buffer = settings.get(store.changelog, {}), buffers.get(store.name, BufferLog())
         changes = list(unknown_changes(state_file, store, [policies[source.topic] for source in store.inputs]))
         findings = [

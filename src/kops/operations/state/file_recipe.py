@@ -1,4 +1,4 @@
-"""Stores computed by what a state file says of them."""
+"""Stores computed as a state file describes them."""
 # ruff: noqa: ARG002 - a recipe gets what either kind needs
 
 from __future__ import annotations

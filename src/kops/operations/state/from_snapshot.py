@@ -139,7 +139,7 @@ def _refuse_moved(services: Services, state_file: StateFile, base: BaseSnapshot)
             )
         if manifest.input_ids.get(name, topic.topic_id) != topic.topic_id:
             raise UsageProblem(
-                f"{base.folder} is of {name} as it was before it was deleted and recreated: its offsets are others",
+                f"{base.folder} is of {name} as it was before it was deleted and recreated: its offsets no longer match",
                 hint="take another snapshot, or compute from the whole input",
             )
 

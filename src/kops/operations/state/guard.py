@@ -1,4 +1,4 @@
-"""What must not change between planning a change of state and making it."""
+"""Guards of a change of state: conditions that must hold from planning it to making it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def guarded(services: Services, plan: Plan[StateArguments], watched: Iterable[st
     arguments = plan.arguments
     topics = sorted(plan.guard["topics"] if watched is None else watched)
     ids = topic_ids(services, arguments.topics) if arguments.topics else {}
-    replaced = [name for name in sorted(arguments.fresh) if ids[name] is not None]
+    replaced = [name for name in sorted(arguments.topics_to_change) if ids[name] is not None]
     committed = services.kafka.groups.committed([arguments.application], stable=True)[arguments.application]
     try:
-        ends = log_ends(services, arguments.changelogs - arguments.fresh)
+        ends = log_ends(services, arguments.changelogs - arguments.topics_to_change)
     except NotFound as missing:
         raise StateMoved(missing.message, hint="a changelog was deleted since the plan was made; plan again") from missing
     now = {
@@ -83,7 +83,7 @@ def log_ends(services: Services, topics: Iterable[str]) -> dict[TopicPartition, 
 
 
 def changes_meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
-    """Return what the application, or another tool, did while a plan was carried out, one sentence each.
+    """Return changes that the application, or another tool, made while a plan was carried out, one sentence each.
 
     Changelog partitions that the plan wrote itself are read back elsewhere.
     """

@@ -103,7 +103,7 @@ def _at_the_end_of_then(
     return {}, [obstacle("unknown_start", f"{reason}{seen}; {sure}")]
 
 
-def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> InputStarts:
+def starts_after_snapshot(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> InputStarts:
     """Return where a store's input continues after a snapshot, which has what came before.
 
     :param offsets: up to where the snapshot has it; from a partition that is not included, nothing was read

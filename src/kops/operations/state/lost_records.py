@@ -1,4 +1,4 @@
-"""What the logs of changelogs, and of the buffers behind them, show about lost records."""
+"""Signs of lost records in the logs of changelogs and of the buffers behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plans of all changes of an application's state have in common."""
+"""Shared parts of the plans that change an application's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans to rebuild: append to the changelogs what they lack."""
+"""Plans to rebuild: append the missing records to the changelogs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
         stores={found.facts.store.name: store_write(found) for found in computed if not found.facts.store.reuses_source},
         items=[item for found in computed for item in append_items(found)],
         summary=_summary(state_file, computed),
-        warnings=(*wipes, *_of_windows(computed, is_moved=bool(done.cut.moves), now_ms=now_ms)),
+        warnings=(*wipes, *_window_warnings(computed, is_moved=bool(done.cut.moves), now_ms=now_ms)),
         wipes=wipes,
         notes=[note for found in computed for note in found.explained],
     )
@@ -63,7 +63,7 @@ def _refuse_versions(computed: Sequence[ComputedStore]) -> None:
             )
 
 
-def _of_windows(computed: Sequence[ComputedStore], *, is_moved: bool, now_ms: int) -> list[str]:
+def _window_warnings(computed: Sequence[ComputedStore], *, is_moved: bool, now_ms: int) -> list[str]:
     warnings = []
     for found in computed:
         store = found.facts.store

@@ -162,7 +162,7 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
 
 @dataclass(frozen=True)
 class _Unfinished:
-    """What a journal entry records about a changelog that it deleted and did not write whole.
+    """A journal entry's record of a changelog that it deleted and did not write completely.
 
     :param change: the topic before, and as it was to be
     :param write: what was written to it, and what it held before

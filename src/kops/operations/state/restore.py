@@ -206,7 +206,7 @@ class StagedStore:
 
     @property
     def write(self) -> StoreWrite:
-        """What the plan writes; for a store with headers all of it, as stored in the snapshot."""
+        """The write to plan; for a store with headers the whole store, as stored in the snapshot."""
         staged = self.staged
         contents = self.store.contents if staged is None else held_json(staged.contents)
         return StoreWrite(self.store.topic.name, self.stage, contents, in_order=self.store.is_versioned, with_headers=staged is None)

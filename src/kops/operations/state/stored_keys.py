@@ -115,7 +115,7 @@ def _in_words(row: Mapping[str, Any]) -> str:
     around = f" [{row['window_start']}]" if row.get("window_start") else ""
     place = f"{as_line(row['key'])}{around} of partition {row['partition']}"
     if row["status"] == WORDS["added"]:
-        return f"{place}: computed {in_short(row['expected'])}, found nothing"
+        return f"{place}: computed {abbreviated(row['expected'])}, found nothing"
     if row["status"] == WORDS["removed"]:
         return f"{place}: computed nothing, found {_side(row, 'actual')}"
     return f"{place}: computed {_side(row, 'expected')}, found {_side(row, 'actual')}"
@@ -123,10 +123,10 @@ def _in_words(row: Mapping[str, Any]) -> str:
 
 def _side(row: Mapping[str, Any], side: str) -> str:
     time = f" at {row[f'{side}_timestamp']}" if row["expected"] == row["actual"] else ""
-    return f"{in_short(row[side])}{time}"
+    return f"{abbreviated(row[side])}{time}"
 
 
-def in_short(value: Any) -> str:
+def abbreviated(value: Any) -> str:
     """Return a decoded value as a sentence shows it."""
     return as_line(value)[:_LONGEST]
 

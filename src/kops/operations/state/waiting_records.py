@@ -152,7 +152,7 @@ def _chosen(key: bytes, times: Sequence[int], sent: Iterable[SentRecord], where:
     return [one for log, length in zip(logs.values(), ways[0], strict=True) for one in log[len(log) - length :]]
 
 
-def answers_waiting(services: Services, state_file: StateFile, cut: InputOffsets) -> list[str]:
+def pending_answers(services: Services, state_file: StateFile, cut: InputOffsets) -> list[str]:
     """Return where a foreign-key join has subscriptions or responses to process: its result is computed as if it had processed them."""
     if not any(store.table and store.table.foreign for store in state_file.stores):
         return []

@@ -9,13 +9,13 @@ def test_an_application_can_be_started_only_where_all_its_changelogs_were_looked
     assert before_starting("app", still_open([], [], [])) == ("app can be started: its stores follow their changelogs",)
     (first, unseen) = before_starting("app", still_open([], [OTHER], []))
     assert first == "before app is started:"
-    assert unseen == "- see that these changelogs are right, which were not looked at: app-other-changelog"
+    assert unseen == "- see that these changelogs are right, which were not checked: app-other-changelog"
 
 
 def test_changelogs_that_lost_records_are_named_as_such():
     (emptied, unseen) = still_open([], [LOST, OTHER], [])
     assert emptied == "these changelogs lost records, and nothing was done about them: app-lost-changelog (empty)"
-    assert unseen.endswith("not looked at: app-other-changelog")
+    assert unseen.endswith("not checked: app-other-changelog")
 
 
 def test_many_changelogs_are_not_all_named():

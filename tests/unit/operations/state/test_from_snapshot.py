@@ -12,7 +12,7 @@ from kops.core.statefile import parse_state_file
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.from_snapshot import open_base, refuse_older
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.input_starts import start_since
+from kops.operations.state.input_starts import starts_after_snapshot
 from kops.operations.state.snapshot import FILE, Manifest, SnapshotStore, manifest_json
 
 ORDERS = TopicPartition("orders", 0)
@@ -54,7 +54,7 @@ def test_a_snapshot_of_this_application(opened):
     assert base.offsets == {ORDERS: 30}
     assert "2026-11-20" in base.origin
     assert base.path(state_file().stores[0]).endswith("stores/s")
-    starts = start_since([ORDERS, TopicPartition("orders", 1)], base.offsets)
+    starts = starts_after_snapshot([ORDERS, TopicPartition("orders", 1)], base.offsets)
     assert (starts.of("orders"), starts.findings) == ({0: 30, 1: 0}, ())
 
 

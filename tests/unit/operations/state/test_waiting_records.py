@@ -10,7 +10,7 @@ from kops.core.records.models import Record
 from kops.core.statefile import parse_state_file
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.input_offsets import InputOffsets
-from kops.operations.state.waiting_records import _matched, answers_waiting, without_waiting
+from kops.operations.state.waiting_records import _matched, pending_answers, without_waiting
 from kops.spark.stores.repartition import SentRecord
 
 TOPIC = "a-s-repartition"
@@ -100,6 +100,6 @@ def test_what_a_foreign_key_join_has_not_heard_is_said():
     offsets = SimpleNamespace(bounds=lambda places, **_how: dict.fromkeys(places, Bounds(0, 3)))
     services = SimpleNamespace(kafka=SimpleNamespace(topics=topics, records=reads, offsets=offsets))
     cut = InputOffsets({}, {TopicPartition(answered, 0): CommittedOffset(3)})
-    said = answers_waiting(services, parse_state_file("f", body), cut)
+    said = pending_answers(services, parse_state_file("f", body), cut)
     assert [sentence.split()[0] for sentence in said] == [f"{asked}:0", f"{named}:0"]
-    assert answers_waiting(services, store_of(aggregate={"count": True})[0], cut) == []
+    assert pending_answers(services, store_of(aggregate={"count": True})[0], cut) == []

@@ -50,20 +50,20 @@ class Situation:
 Rule = Callable[[Situation], Iterable[Finding]]
 
 
-def _of_emptied(at: Situation) -> Iterator[Finding]:
+def _judge_emptied(at: Situation) -> Iterator[Finding]:
     found = at.found
     if at.witnesses is not None:
         yield from windows.emptied(found.facts.store, [number for number in found.facts.emptied if not found.actions.get(number)])
 
 
-def _of_written_again(at: Situation) -> Iterator[Finding]:
+def _judge_written_again(at: Situation) -> Iterator[Finding]:
     if at.witnesses is not None:
         yield from windows.other_keys(at.found.facts.store)
         if not at.witnesses.show_code:
             yield from windows.rewritten_code(at.found.facts.store)
 
 
-def _of_history(at: Situation) -> Iterator[Finding]:
+def _judge_history(at: Situation) -> Iterator[Finding]:
     if at.witnesses is not None:
         yield from at.commits.findings.get(at.found.facts.store.name, ())
         yield from logs.partition_times(at.engine, at.state_file, at.found, at.cut, at.past.made)
@@ -73,19 +73,19 @@ def _of_history(at: Situation) -> Iterator[Finding]:
 COMPUTATION: tuple[Rule, ...] = (
     lambda at: at.found.facts.findings,
     lambda at: at.found.run.findings(),
-    _of_emptied,
+    _judge_emptied,
     lambda at: logs.gaps(at.engine, at.found, at.cut),
-    _of_written_again,
-    _of_history,
+    _judge_written_again,
+    _judge_history,
 )
 """What may make the computation wrong."""
 
 
-def _of_places(at: Situation) -> Iterable[Finding]:
+def _judge_places(at: Situation) -> Iterable[Finding]:
     return misplaced(at.engine.session, at.found.facts, at.found.stage, at.found.actions, at.found.facts.damaged)
 
 
-def _of_survivors(at: Situation) -> Iterable[Finding]:
+def _judge_survivors(at: Situation) -> Iterable[Finding]:
     found, witnesses = at.found, at.witnesses
     if witnesses is None:
         return ()
@@ -93,7 +93,7 @@ def _of_survivors(at: Situation) -> Iterable[Finding]:
     return witnesses.contradictions(rows)
 
 
-def _of_expired_keys(at: Situation) -> Iterable[Finding]:
+def _judge_expired_keys(at: Situation) -> Iterable[Finding]:
     facts = at.found.facts
     if at.witnesses is None:
         return ()
@@ -102,16 +102,16 @@ def _of_expired_keys(at: Situation) -> Iterable[Finding]:
     return windows.expiry(facts.store, facts.settings, begins, missing)
 
 
-def _of_past(at: Situation) -> Iterator[Finding]:
+def _judge_past(at: Situation) -> Iterator[Finding]:
     if at.found.contradicted is not None:
         yield doubt("differed_before", f"`kops state verify` {at.found.contradicted.text}, with this same file")
 
 
-def _of_buffer(at: Situation) -> Iterable[Finding]:
+def _judge_buffer(at: Situation) -> Iterable[Finding]:
     return () if at.witnesses is None else unbuffered_windows(at.engine, at.state_file, at.found, at.witnesses)
 
 
-WITNESSES: tuple[Rule, ...] = (_of_survivors, _of_places, _of_expired_keys, _of_past, _of_buffer)
+WITNESSES: tuple[Rule, ...] = (_judge_survivors, _judge_places, _judge_expired_keys, _judge_past, _judge_buffer)
 """What the changelog and the topics behind it contradict."""
 
 

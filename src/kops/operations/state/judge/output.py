@@ -14,7 +14,7 @@ from kops.operations.engine.spark import Engine
 from kops.operations.state.compute import UNKNOWN, ComputedStore, changelog_range
 from kops.operations.state.rules.windows import expires
 from kops.operations.state.rules.witnesses import OutputWitness, Witnesses
-from kops.operations.state.stored_keys import formats_of, in_short, shown, stored_key_text
+from kops.operations.state.stored_keys import abbreviated, formats_of, shown, stored_key_text
 from kops.output.records import as_line
 
 _NAMED = 3
@@ -120,7 +120,7 @@ def _in_words(engine: Engine, found: ComputedStore, row: Any) -> str:
     keys, values = formats_of(engine, found.facts.store)
     sides = (("computed", row.value, row.timestamp), ("written", row.written_value, row.written_timestamp))
     descriptions = [
-        f"{side} nothing" if value is None else f"{side} {in_short(shown(values, value))} at {timestamp_text(time)}"
+        f"{side} nothing" if value is None else f"{side} {abbreviated(shown(values, value))} at {timestamp_text(time)}"
         for side, value, time in sides
     ]
     return f"{as_line(shown(keys, row.key))}: {', '.join(descriptions)}"

@@ -1,4 +1,4 @@
-"""What was seen while a store was computed by a state file."""
+"""The run of a store that was computed from a state file, and its findings."""
 
 from __future__ import annotations
 

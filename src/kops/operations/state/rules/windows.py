@@ -1,4 +1,4 @@
-"""What is in doubt about a store's windows, its late records and its changelog's settings, and about code that was written again. Pure."""
+"""Rules about a store's windows, late records, changelog settings and rewritten code. Pure."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def short_retention(store: Store, noted: Mapping[str, int], settings: Mapping[st
 
 
 def counted_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Iterator[Finding]:
-    """Judge windows by what was seen while computing.
+    """Judge windows by what the computation met.
 
     :param noted: ``kops.spark.job.NOTED``
     :param cache: stores have one (``statestore.cache.max.bytes``)
