@@ -47,6 +47,9 @@ class ChangeEntries(Mutation[Entries]):
     what: ClassVar[str]
     """The entries in a sentence: ``ACLs``."""
 
+    def locks(self, plan: Plan[Entries]) -> Iterable[str]:  # noqa: ARG002 - of the whole table
+        return [self.name]
+
     @abstractmethod
     def read(self, services: Services, keys: Iterable[str]) -> dict[str, Json]:
         """Return the present value of each key; None: there is no such entry."""
@@ -103,7 +106,9 @@ class ChangeEntries(Mutation[Entries]):
         others = [key for key in keys if now[key] not in (plan.arguments.after[key], plan.guard[key])]
         losses = tuple(f"{key} was changed since" for key in others)
         back = self.plan(services, {key: plan.guard[key] for key in keys}, f"restore the {self.what} from before: {plan.summary}")
-        return replace(back, losses=losses, severity=plan.severity if plan.severity is Severity.SEVERE else back.severity, confirm=plan.confirm)
+        return replace(
+            back, losses=losses, severity=plan.severity if plan.severity is Severity.SEVERE else back.severity, confirm=plan.confirm
+        )
 
     def resume(self, services: Services, plan: Plan[Entries]) -> Plan[Entries]:
         """Plan the entries that are not yet as planned.

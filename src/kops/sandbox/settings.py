@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kops.sandbox.model import HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
+from kops.sandbox.model import ACL, HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
 
 _INTERNAL_PARTITIONS = "4"
 
@@ -76,9 +76,14 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),  # the default takes 128 MiB of the heap
     }
-    return settings | (_secured(sandbox, password, store_password) if sandbox.secured else _PLAIN)
+    security = _secured(sandbox, password, store_password) if sandbox.secured else _PLAIN
+    return settings | security | (_AUTHORIZED if sandbox.security == ACL else {})
 
 
+_AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": f"User:{USERNAME};User:CN=localhost",  # clients and brokers; the controllers, by their certificate
+}
 _PLAIN = {"listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
 
 

@@ -25,6 +25,7 @@ SECTIONS = {
         "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
         "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
         "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
+        "acls": ("kops.cli.acls:group", "Who may do what: list, grant, revoke, explain, audit, export."),
         "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
         "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
         "replay": ("kops.cli.replay:group", "Send records of a topic again: unchanged, transformed or routed."),

@@ -50,7 +50,9 @@ def applies(acl: Acl, principal: str, host: str, operation: str) -> bool:
     return acl.operation in (ALL, operation)
 
 
-def decide(acls: Iterable[Acl], principal: str, operation: str, resource: Resource, host: str, brokers: Brokers) -> Decision:
+def decide(  # noqa: PLR0917 - the parts of a question
+    acls: Iterable[Acl], principal: str, operation: str, resource: Resource, host: str, brokers: Brokers
+) -> Decision:
     """Decide like ``StandardAuthorizerData.authorize``.
 
     :param host: the client's address, as :func:`java_address` writes it

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kops.core.errors import UsageProblem
-from kops.core.suggestions import nearest
+from kops.core.statefile.fields import nearest
 
 ANY = "*"
 ALLOW, DENY = "ALLOW", "DENY"
@@ -24,6 +26,7 @@ OPERATIONS = {
     "user": ("CREATE_TOKENS", "DESCRIBE_TOKENS"),
 }
 """By type of resource, the operations that brokers check on it (``AclEntry.supportedOperations``)."""
+_PLAIN = re.compile(r"[^\s'\"\\]+")
 EVERY_OPERATION = tuple(dict.fromkeys(each for some in OPERATIONS.values() for each in some))
 
 
@@ -62,15 +65,28 @@ class Acl(NamedTuple):
 
     @property
     def place(self) -> str:
-        if self.type == "cluster" and self.name == CLUSTER_NAME:
-            return "the cluster"
-        if self.pattern == PREFIXED:
-            return f"{self.type}s beginning with {self.name}"
-        return f"every {self.type}" if self.name == ANY else f"{self.type} {self.name}"
+        return f"{self.type}:{self.name}{' prefixed' if self.pattern == PREFIXED else ''}"
 
     def __str__(self) -> str:
-        host = "" if self.host == ANY else f" from {self.host}"
-        return f"{self.permission} {self.principal} {self.operation} on {self.place}{host}"
+        """Return the entry as words that :func:`acl_of_text` reads: ``User:alice ALLOW READ topic:shop- prefixed from 10.0.0.1``."""
+        words = [self.principal, self.permission, self.operation, f"{self.type}:{self.name}"]
+        words += ["prefixed"] * (self.pattern == PREFIXED) + (["from", self.host] if self.host != ANY else [])
+        return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
+
+
+def acl_of_text(text: str) -> Acl:
+    """Read back what ``str`` makes of an entry.
+
+    :raises ValueError: if it is something else
+    """
+    principal, permission, operation, place, *rest = shlex.split(text)
+    kind, _, name = place.partition(":")
+    pattern = PREFIXED if rest[:1] == [PREFIXED] else LITERAL
+    host = rest[-1] if "from" in rest[-2:-1] else ANY
+    found = Acl(principal, permission, operation, kind, name, pattern, host)
+    if str(found) != text:
+        raise ValueError(f"not an ACL: {text}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -139,7 +155,9 @@ def parse_resource(text: str, *, named: bool = True) -> tuple[str, str | None]:
     kind, colon, name = text.partition(":")
     kind = kind.lower().replace("_", "-").replace("transactionalid", "transactional-id").replace("delegationtoken", "delegation-token")
     if kind not in OPERATIONS:
-        raise UsageProblem(f"{text!r} is not a resource", hint=f"{nearest(kind, OPERATIONS)}write it as topic:orders; {', '.join(OPERATIONS)}")
+        raise UsageProblem(
+            f"{text!r} is not a resource", hint=f"{nearest(kind, list(OPERATIONS))}write it as topic:orders; {', '.join(OPERATIONS)}"
+        )
     if kind == "cluster":
         if name not in ("", CLUSTER_NAME):
             raise UsageProblem(f"the cluster has no name {name}", hint="write cluster alone")
@@ -156,8 +174,17 @@ def checked(acls: Iterable[Acl]) -> tuple[Acl, ...]:
     """
     found = tuple(dict.fromkeys(acls))
     for acl in found:
-        if acl.operation not in (ALL, *OPERATIONS[acl.type]):
-            raise UsageProblem(
-                f"brokers check no {acl.operation} on a {acl.type}", hint=f"of a {acl.type}: {', '.join((*OPERATIONS[acl.type], ALL))}"
-            )
+        if acl.operation != ALL:
+            checked_operation(acl.operation, acl.type)
     return found
+
+
+def checked_operation(operation: str, kind: str) -> str:
+    """Return an operation that brokers check on a type of resource.
+
+    :raises UsageProblem: for another one
+    """
+    known = OPERATIONS[kind]
+    if operation not in known:
+        raise UsageProblem(f"brokers check no {operation} on a {kind}", hint=f"of a {kind}: {', '.join(known)}")
+    return operation

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kops.operations.protocol.mutation import Mutation
 
 MUTATIONS = {
+    "acls.change": "kops.operations.acls.change:CHANGE_ACLS",
     "topics.create": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.delete": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.change": "kops.operations.topics.change:CHANGE_TOPICS",
