@@ -38,8 +38,8 @@ class Measured:
 
 
 @contextmanager
-def kafka(folder: Path) -> Iterator[str]:
-    """Run a Kafka of one broker; it ends with the benchmark, also where that is stopped by SIGTERM.
+def kafka(folder: Path, *, brokers: int = 1) -> Iterator[str]:
+    """Run a Kafka; three brokers are in racks of their own. It ends with the benchmark, also where that is stopped by SIGTERM.
 
     As in an installation, the bytecode of kops is there: compiling it again would count in every start, its Python workers' too.
     """
@@ -47,7 +47,7 @@ def kafka(folder: Path) -> Iterator[str]:
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     jars, jdk = jars_of(kafka_set(), directories(os.environ).cache), require_jdk()
     os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
-    sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION)
+    sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION, brokers=brokers, racks=brokers > 1)
     try:
         sandboxes.up(sandbox, sandboxes.Programs(jdk, jars))
         yield sandbox.bootstrap_servers

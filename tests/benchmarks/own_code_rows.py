@@ -26,7 +26,7 @@ from kops.formats.batches.columns import RecordColumns
 from kops.gateways.machine.program import ProgramStart
 from kops.spark.programs import task_run, tasks
 from kops.spark.programs.models import WHOLE, ProgramTask, Run, StoreTask
-from kops.spark.reading.batch_source import Piece
+from kops.spark.reading.batch_source import TaskInput
 
 AT_ONCE, KEY, VALUE = 20_000, 20, 180
 DIFFER_OF_TEN = 1
@@ -63,7 +63,7 @@ class Program:
         return {"records": str(self._rows)}
 
 
-def held(piece: Piece) -> Iterator[RecordColumns]:
+def held(piece: TaskInput) -> Iterator[RecordColumns]:
     """Yield the records of the changelog."""
     for first in range(0, piece.end, AT_ONCE):
         count = min(AT_ONCE, piece.end - first)
@@ -83,7 +83,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         (stage := Path(name, "stage")).mkdir()
         run = Run(ProgramStart(("java",), "/", name, 1, (), "digest", 60), {"wall_clock": "7"}, "app", {})
-        store = StoreTask("counts", "changelog", Piece("changelog", 0, 0, options.rows), str(stage))
+        store = StoreTask("counts", "changelog", TaskInput("changelog", 0, 0, options.rows), str(stage))
         task = ProgramTask(0, 0, (), stores=(store,), disturbed=WHOLE if options.disturbed else "")
         task_run.program_of = lambda _run, _read, _surroundings: Program(options.rows)
         before = resource.getrusage(resource.RUSAGE_SELF)

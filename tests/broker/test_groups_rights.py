@@ -21,7 +21,7 @@ from kops.config.connection import Secret
 from kops.core.errors import AuthorizationFailed, TimedOut
 from kops.core.models import CommittedOffset, NewRecord, TopicPartition
 from kops.core.models import NewTopic as Topic
-from kops.core.topics.settings import own_settings
+from kops.core.settings import own_settings
 from kops.gateways.kafka import Kafka
 from kops.sandbox import brokers
 from kops.sandbox.model import USERNAME

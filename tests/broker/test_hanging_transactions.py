@@ -6,7 +6,7 @@ import time
 
 import pyarrow
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from kops.config.librdkafka import librdkafka_settings
@@ -108,9 +108,59 @@ def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, gro
         listed = apache.run("find-hanging", "--broker-id", str(broker_id), "--topic", name, APACHE)
         reported = re.findall(rf"^{name}\s+(\d+)\s+(\d+)\s+\d+\s+-?\d+\s+(\d+)", listed, re.MULTILINE)
         assert {tuple(map(int, found)) for found in reported} == {(0, real.producer_id, 0), (2, NOBODYS, 0)}
+        rows = run_kops("transactions", "list", "--hanging", "--topic", name, "-o", "json", *servers).ok().json
+        assert {(row["partition"], row["producer_id"], row["start_offset"]) for row in rows} == {
+            (0, real.producer_id, 0),
+            (2, NOBODYS, 0),
+        }
+        assert all(row["hanging"] and row["age_ms"] >= HOUR for row in rows)
         for one in hanging.values():
             advice = shlex.split(one["commands"][0])
-            assert advice[:3] == ["kafka-transactions.sh", "--bootstrap-server", broker.bootstrap_servers]
-            assert "FAILED" not in apache.run(*advice[3:], APACHE)
+            assert advice[:3] == ["kops", "transactions", "abort"]
+            done = run_kops(*advice[1:], "--confirm", name, "-o", "json").ok().json
+            assert [item["value"] for item in done["items"]] == [{"last_stable_offset": 2, "held_by": None}]
+            assert run_kops(*advice[1:], "--confirm", name).code == 1  # it is no longer there
+        assert not re.findall(
+            rf"^{name}\s", apache.run("find-hanging", "--broker-id", str(broker_id), "--topic", name, APACHE), re.MULTILINE
+        )
     assert kafka.transactions.open_in([left, nobodys]) == {left: (), nobodys: ()}
     assert "hanging_transaction" not in run_kops("diagnose", name, "--sample", "0s", *servers).out
+
+
+def test_live_transactions_are_fenced_and_never_cut_off(run_kops, broker, kafka, topic, unique):
+    name, transactional_id = topic("t", partitions=1), unique("tx")
+    place, servers = TopicPartition(name, 0), ("-B", broker.bootstrap_servers)
+    producer = Producer({**broker.client, "transactional.id": transactional_id, "log_level": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(name, b"v", partition=0)
+    assert producer.flush(HANG_SECONDS) == 0
+    refused = run_kops("transactions", "abort", f"{name}:0", "--confirm", name, *servers)
+    assert (refused.code, "does not hang" in refused.err, transactional_id in refused.err) == (5, True, True)
+    (row,) = run_kops("transactions", "describe", transactional_id, "-o", "json", *servers).ok().json
+    assert (row["state"], row["partitions"]) == ("Ongoing", [str(place)])
+    (remembered,) = run_kops("transactions", "producers", name, "-o", "json", *servers).ok().json
+    assert (remembered["producer_id"], remembered["transaction_start_offset"]) == (row["producer_id"], 0)
+    ends = ("transactions", "abort", "--transactional-id", transactional_id)
+    run_kops(*ends, "--plan-out", "plan.json", *servers).ok()
+    done = run_kops(*ends, "--confirm", transactional_id, "-o", "json", *servers).ok().json
+    assert done["items"][0]["value"] == {"state": "CompleteAbort"}
+    assert run_kops("apply", "plan.json", "--confirm", transactional_id, *servers).code == 5  # a second operator comes late
+    assert kafka.transactions.open_in([place]) == {place: ()}
+    with pytest.raises(KafkaException, match="fenced"):
+        producer.commit_transaction(30)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("abort",),
+        ("abort", "t", "--transactional-id", "x"),
+        ("abort", "t", "--start-offset", "1"),
+        ("list", "--state", "asleep"),
+        ("list", "--topic", "t"),
+        ("list", "x", "--open"),
+    ],
+)
+def test_bad_choices_are_usage_errors(run_kops, broker, words):
+    assert run_kops("transactions", *words, "-B", broker.bootstrap_servers).code == 2

@@ -12,6 +12,7 @@ from kops.core.errors import GroupActive, StateMoved
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.plan import plan_of_document
 from kops.operations.offsets.move import MOVE
+from support.command_line import in_time
 from support.consumer_groups import STREAM_TIME_130, member, visitor
 from support.programs import Record
 
@@ -320,7 +321,7 @@ def test_offsets_of_an_open_transaction_are_waited_for(kops, broker, cluster, gr
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     producer.send_offsets_to_transaction([Librdkafka(orders, 0, 9)], consumer.consumer_group_metadata(), 30)
     consumer.close()
-    outcome = kops("offsets", "seek", group, f"{orders}:0=1", "--yes", "--timeout", "1")
+    outcome = in_time(lambda seconds: kops("offsets", "seek", group, f"{orders}:0=1", "--yes", "--timeout", seconds))
     assert (outcome.code, "an open transaction has offsets" in outcome.err) == (5, True)
     assert offsets(cluster, group) == {0: 5, 1: 5}
     producer.commit_transaction(30)

@@ -137,3 +137,87 @@ def test_protobuf_with_an_import_is_registered(schemas, registry, run_kops, brok
     assert chosen.ok().out == "k\n"
     wrong = run_kops("records", "consume", name, "3..", "--value", "protobuf", "-c", "here")
     assert (wrong.code, f"the value of {name}:0 at offset 3 is not protobuf: schema {number}" in wrong.err) == (1, True)
+
+
+def live(registry, subject):
+    answer = requests.get(f"{registry.url}/subjects/{subject}/versions", timeout=HANG_SECONDS)
+    return answer.json() if answer.status_code == 200 else []
+
+
+def deleted_too(registry, subject):
+    answer = requests.get(f"{registry.url}/subjects/{subject}/versions?deleted=true", timeout=HANG_SECONDS)
+    return answer.json() if answer.status_code == 200 else []
+
+
+def test_versions_are_deleted_softly_and_registered_again_or_for_good(schemas, registry, run_kops, unique, tmp_path):
+    subject = unique("subject")
+    whole = {**with_fields({**ITEM, "default": ""}), "name": subject.replace("-", "_")}
+    one, two = json.dumps({**whole, "fields": whole["fields"][:2]}), json.dumps(whole)
+    ids = [registry.register(subject, text) for text in (one, two)]
+    planned = schemas("delete", subject, "--dry-run", "-o", "json").ok().json
+    assert [item["before"]["id"] for item in planned["items"]] == ids
+    assert "any schema is compatible next" in planned["notes"][0]
+    assert live(registry, subject) == [1, 2]
+    schemas("delete", subject, "--plan-out", tmp_path / "plan").ok()
+    schemas("delete", subject, "--version", "2", "--confirm", subject).ok()
+    assert live(registry, subject) == [1]
+    moved = run_kops("apply", tmp_path / "plan", "--confirm", subject, "-c", "here")
+    assert (moved.code, "changed since the plan was made" in moved.err) == (5, True)
+    run_kops("undo", "last", "--yes", "-c", "here").ok()
+    assert len(live(registry, subject)) == 2
+    assert schemas("show", subject, "-o", "json").ok().json["id"] == ids[1]
+
+    schemas("delete", subject, "--confirm", subject).ok()
+    assert live(registry, subject) == []
+    done = run_kops("undo", "last", "--yes", "-c", "here").ok()
+    assert [json.loads(schemas("show", subject, "--version", each, "--raw").ok().out) for each in live(registry, subject)] == [
+        json.loads(one),
+        whole,
+    ], done.out
+    hard = schemas("delete", subject, "--hard", "--confirm", subject).ok()
+    assert "warning: this cannot be undone" in hard.err
+    assert "cannot be read after this" in hard.err
+    assert deleted_too(registry, subject) == []
+    assert (run_kops("undo", "last", "--yes", "-c", "here").code, schemas("delete", subject, "--confirm", subject).code) == (5, 1)
+
+
+def test_what_others_refer_to_is_not_deleted(schemas, registry, unique):
+    used, user = unique("used"), unique("user")
+    registry.register(used, json.dumps(CITY))
+    text = json.dumps({"type": "record", "name": "From", "fields": [{"name": "to", "type": "To"}]})
+    number = registry.register(user, text, references=[{"name": "To", "subject": used, "version": 1}])
+    refused = schemas("delete", used, "--confirm", used)
+    assert (refused.code, f"is referred to by schema {number}" in refused.err) == (5, True)
+    assert live(registry, used) == [1]
+    shared = unique("shared")
+    registry.register(shared, json.dumps(CITY))
+    warned = schemas("delete", shared, "--hard", "--dry-run").ok().err
+    assert f"stays readable: {used} version 1 has it too" in warned
+
+
+def test_the_level_of_a_subject_is_set_removed_and_undone(schemas, registry, run_kops, unique):
+    subject = unique("subject")
+    registry.register(subject, json.dumps(ORDER))
+
+    def now():
+        return requests.get(f"{registry.url}/config/{subject}", timeout=HANG_SECONDS).json()["compatibilityLevel"]
+
+    common = now()
+    schemas("config", subject, "--compatibility", "full", "--yes").ok()
+    assert now() == "FULL"
+    row = schemas("config", subject, "-o", "json").ok().json[1]
+    assert (row["subject"], row["compatibility"], row["compatibility_own"], row["mode"]) == (subject, "FULL", True, None)
+    schemas("config", subject, "--remove", "compatibility", "--yes").ok()
+    assert now() == common
+    assert schemas("config", subject, "-o", "json").ok().json[1]["compatibility_own"] is False
+    run_kops("undo", "last", "--yes", "-c", "here").ok()
+    assert now() == "FULL"
+    for bad, said in {
+        ("--mode", "SLOW"): "SLOW",
+        ("--compatibility", "FULL", "--remove", "compatibility"): "both set and removed",
+        ("--global", "--mode", "READONLY"): "pass --global",
+    }.items():
+        refused = schemas("config", subject, *bad, "--yes")
+        assert (refused.code, said in refused.err) == (2, True), refused.err
+    without = schemas("config", subject, "--mode", "READONLY", "--yes")
+    assert (without.code, now()) == (1, "FULL")  # this registry has no modes

@@ -187,3 +187,22 @@ def other_authority(tmp_path, jdk):
         command = [str(jdk.tool("keytool")), *arguments, "-keystore", str(store), "-storepass", "changeit"]
         subprocess.run(command, check=True, capture_output=True)
     return tmp_path / "other.pem"
+
+
+def test_a_user_logs_in_with_the_password_that_kops_made_until_it_is_replaced(context, run_kops, unique, tmp_path, monkeypatch):
+    user = unique("user")
+
+    def logged_in(file):
+        with monkeypatch.context() as patched:
+            patched.setenv("KOPS_PASSWORD", (tmp_path / file).read_text().strip())
+            return run_kops("context", "test", "-X", f"sasl.username={user}", "--timeout", "15", "-o", "json")
+
+    run_kops("users", "create", user, "--generate", tmp_path / "first", "--yes").ok()
+    assert logged_in("first").ok().json["authenticated_as"] == user
+    run_kops("users", "alter", user, "--generate", tmp_path / "second", "--confirm", user).ok()
+    assert logged_in("first").code == 3
+    assert logged_in("second").ok()
+    own = run_kops("users", "delete", "kops", "--confirm", "kops")
+    assert (own.code, "kops itself is logged in as kops" in own.err) == (5, True)
+    warned = run_kops("users", "alter", "kops", "--generate", tmp_path / "third", "--dry-run").ok().err
+    assert "kops itself logs in as kops" in warned

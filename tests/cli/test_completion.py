@@ -187,6 +187,9 @@ def parameters(path):
         ("sandbox up", "--name", []),
         ("schemas show", "subject", ["subjects"]),
         ("schemas list", "patterns", ["subjects"]),
+        ("schemas delete", "subject", ["subjects"]),
+        ("users delete", "user", ["users"]),
+        ("users create", "user", []),
     ],
 )
 def test_which_names_a_parameter_takes(path, parameter, kinds):

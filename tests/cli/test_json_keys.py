@@ -44,6 +44,7 @@ CONNECT = (
     "loggers list",
     "loggers set",
 )
+BROKERS = ("describe", "alter", "drain", "demote", "move-replicas", "unregister")
 ELSEWHERE = {
     "kops state rebuild": "tests/streams",
     "kops state verify": "tests/streams",
@@ -68,10 +69,22 @@ ELSEWHERE = {
     "kops plugins list": "tests/plugins",
     **{f"kops connect {verb}": "tests/connect" for verb in CONNECT},
     "kops journal finish": "tests/cli/test_signals.py",
+    "kops topics reassignments": "tests/sandbox/test_reassign.py",
+    **{f"kops brokers {verb}": "tests/sandbox/test_reassign.py" for verb in BROKERS},
+    **{f"kops transactions {verb}": "tests/broker/test_hanging_transactions.py" for verb in ("list", "describe", "producers", "abort")},
+    **{f"kops share-groups {verb}": "tests/broker/test_share_groups.py" for verb in ("lag", "reset", "delete-offsets", "delete")},
+    **{f"kops groups {verb}": "tests/broker/test_groups_members.py" for verb in ("config", "alter")},
+    "kops groups remove-members": "tests/broker/test_groups_members.py",
+    **{f"kops cluster features {verb}": "tests/broker/test_cluster_change.py" for verb in ("list", "upgrade", "downgrade")},
+    **{f"kops cluster quorum {verb}": "tests/broker/test_cluster_change.py" for verb in ("show", "add", "remove")},
+    **{f"kops client-metrics {verb}": "tests/broker/test_client_metrics.py" for verb in ("list", "set", "delete")},
+    "kops cluster api-versions": "tests/broker/test_cluster_change.py",
     "kops schemas list": "tests/broker/test_schemas.py",
     "kops schemas show": "tests/broker/test_schemas.py",
     "kops schemas check": "tests/broker/test_schemas.py",
     "kops schemas register": "tests/broker/test_schemas.py",
+    "kops schemas delete": "tests/broker/test_schemas.py",
+    "kops schemas config": "tests/broker/test_schemas.py",
 }
 """Their JSON is checked where a Kafka Streams application or a Kafka of its own is there."""
 
@@ -83,7 +96,7 @@ COUNT = itertools.count(1)
 def names():
     import uuid
 
-    return {name: f"keys-{name}-{uuid.uuid4().hex[:8]}" for name in ("topic", "group", "new", "other", "gone", "application")}
+    return {name: f"keys-{name}-{uuid.uuid4().hex[:8]}" for name in ("topic", "group", "new", "other", "gone", "application", "user")}
 
 
 @pytest.fixture
@@ -105,7 +118,12 @@ def scene(configured, broker, run_kops, names, tmp_path):
     (tmp_path / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap_servers}\n")
     run_kops("topics", "alter", topic, "--config", f"retention.ms={3_600_000 + next(COUNT)}", "--yes").ok()
     run_kops("topics", "alter", topic, "--config", "retention.ms=3600000", "--plan-out", tmp_path / "plan.json").ok()
+    user = ("--user", names["user"])
+    run_kops("users", "create", names["user"], "--password-file", tmp_path / "client.properties", "--yes")
+    run_kops("quotas", "set", *user, f"consumer_byte_rate={1000 + next(COUNT)}", "--yes").ok()
     yield {**names, "folder": tmp_path}
+    run_kops("quotas", "remove", *user, "--yes").ok()
+    run_kops("users", "delete", names["user"], "--confirm", names["user"])
     run_kops("groups", "delete", group, "--confirm", group)
     for name in (names["topic"], names["new"], changelog):
         run_kops("topics", "delete", name, "--if-exists", "--confirm", name)
@@ -115,12 +133,21 @@ RUNS: dict[str, str] = {
     "kops cluster describe": "",
     "kops cluster health": "",
     "kops cluster brokers": "",
+    "kops cluster export": "{folder}/exported",
+    "kops cluster diff": "{folder}/topics",
+    "kops cluster apply": "{folder}/topics --dry-run",
+    "kops brokers list": "",
+    "kops brokers config": "",
+    "kops brokers log-dirs": "",
+    "kops brokers log-dirs --replicas": "",
     "kops topics list": "{topic} --long",
     "kops topics describe": "{topic}",
     "kops topics offsets": "{topic}",
     "kops topics diff": "{folder}/topics",
     "kops topics create": "{new} --partitions 1 --yes",
     "kops topics alter": "{topic} --config retention.ms=7200000 --yes",
+    "kops topics reassign": "{topic} --replication-factor 1 --dry-run",
+    "kops topics elect-leaders": "{topic} --dry-run",
     "kops topics add-partitions": "{topic} --partitions 2 --yes",
     "kops topics apply": "{folder}/topics --dry-run",
     "kops topics truncate": "{topic} --to end --confirm {topic}",
@@ -143,6 +170,14 @@ RUNS: dict[str, str] = {
     "kops offsets copy": "{group} {other} --new-group --dry-run",
     "kops offsets delete": "{group} --topic {topic} --dry-run",
     "kops offsets history": "{group}",
+    "kops users list": "",
+    "kops users create": "{new} --password-file {folder}/state.yaml --dry-run",
+    "kops users alter": "{user} --password-file {folder}/state.yaml --dry-run",
+    "kops users delete": "{user} --dry-run",
+    "kops quotas list": "--user {user}",
+    "kops quotas set": "--user {user} request_percentage=50 --yes",
+    "kops quotas remove": "--user {user} --dry-run",
+    "kops quotas explain": "--user {user} --ip 10.0.0.1",
     "kops changelog list": "{application}",
     "kops changelog inspect": "{topic}",
     "kops changelog get": "{topic} k --all-partitions",

@@ -15,7 +15,7 @@ from kops.operations.streams.capture import capture_program
 from kops.spark.programs.models import SAMPLE, ProgramTask, Run, StoreTask
 from kops.spark.programs.tasks import run_task
 from kops.spark.programs.worker_program import end_programs
-from kops.spark.reading.batch_source import Piece
+from kops.spark.reading.batch_source import TaskInput
 from support.captured import built_agent
 from support.own_apps import SOURCES
 from support.own_code import jars_of_streams
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.streams
 COUNT = 600
 
 
-def read(piece: Piece) -> Iterator[RecordColumns]:
+def read(piece: TaskInput) -> Iterator[RecordColumns]:
     """Yield the input: texts of several lengths with letters that are not ASCII, under a few keys."""
     assert piece.topic == "app-in"
     content, places = bytearray(b"\0"), []
@@ -62,7 +62,7 @@ def tasks(tmp_path_factory):
                 (stage := folder / f"stage-{number}-{name}").mkdir(exist_ok=True)
                 stores.append(StoreTask(name, changelog, None, str(stage)))
         again = ("app-again-repartition",)
-        pieces = () if number else (Piece("app-in", 0, 0, count),)
+        pieces = () if number else (TaskInput("app-in", 0, 0, count),)
         task = ProgramTask(
             number, 0, pieces, again if number else (), stores=tuple(stores), passes_on=() if number else again, disturbed=disturbed
         )
@@ -78,7 +78,7 @@ def test_single_disturbances_say_on_what_a_store_depends(tasks):
     assert (found["disturbed"], found["thrown"], found["passed_differing"]) == (COUNT, None, 0)
     assert found["restarts"] >= 16
     stores = found["stores"]
-    assert len(stores) == 28
+    assert len(stores) == 31
     chance = {name for name in stores if name.startswith(("chance", "hash-order"))}
     for name, facts in stores.items():
         if name.startswith("nothing"):

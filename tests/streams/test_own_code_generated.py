@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark, pytest
 SERIES = os.environ.get("KOPS_TEST_SEED", "1")
 VERSIONS = (KAFKA_VERSION, "4.1.1", "3.9.1")
 SIZES, ROUNDS, MANY = (8, 6, 3), 2, 12
+OF_KEEPING, MANY_KEEPING = (6,), 110
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -28,8 +29,18 @@ def agent():
 
 @pytest.mark.parametrize("number", range(MANY))
 def test_kops_is_certain_only_of_what_is_so(cluster, run_kops, tmp_path, monkeypatch, number):
+    _examine(cluster, run_kops, tmp_path, monkeypatch, f"{SERIES}-by-program-{number}", SIZES)
+
+
+@pytest.mark.parametrize("number", range(MANY_KEEPING))
+def test_of_programs_that_keep_fields_and_read_what_is_around_them_too(cluster, run_kops, tmp_path, monkeypatch, number):
+    (file := tmp_path / "kept").write_text(f"{number % 7}\n", encoding="utf-8")
+    _examine(cluster, run_kops, tmp_path, monkeypatch, f"{SERIES}-keeping-{number}", OF_KEEPING, file)
+
+
+def _examine(cluster, run_kops, tmp_path, monkeypatch, seed, sizes, kept=None):
     prefix = f"program-{uuid.uuid4().hex[:8]}"
-    made = batch(f"{SERIES}-by-program-{number}", prefix, SIZES, VERSIONS)
+    made = batch(seed, prefix, sizes, VERSIONS, kept=kept)
     tried = Tried(cluster, run_kops, tmp_path, monkeypatch)
     try:
         with tried.timed("lives"):

@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from kops.core.errors import ExitCode
 from support.isolation import JVMS, XDG
+from support.patience import HANG_SECONDS
 
 AS_USERS_DO = {"SPARK_SUBMIT_OPTS": JVMS["SPARK_SUBMIT_OPTS"]}
 """Variables with which kops as a process compiles whole stages, for seconds; others run as kops in the tests' own process does."""
@@ -86,6 +89,16 @@ def run_kops_alone(tmp_path_factory):
             return _run(*arguments)
 
     return run
+
+
+def in_time(attempt: Callable[[float], Outcome], seconds: float = 1.0) -> Outcome:
+    """Return the outcome of ``attempt(seconds)``, for a command that must wait as long as it may and then says what for.
+
+    The limit is doubled while this machine is too slow even for what comes before that wait.
+    """
+    while (outcome := attempt(seconds)).code == ExitCode.TIMED_OUT and seconds < HANG_SECONDS:
+        seconds *= 2
+    return outcome
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from support.generated_keeping import keeping, surroundings
 from support.generated_stores import LITTLE, MUCH, Config, Filled, Made, of_streams, of_tables, wrong
 from support.programs import Record
 
@@ -98,12 +100,16 @@ class Batch:
     """Applications that live in one process, so that they share the version of Kafka Streams and its runs.
 
     :param ends: how each of its runs ends
+    :param cuts: after which share of its inputs
+    :param around: variables of the environment in which they run; None: that of the tests, in a JVM that they share
     """
 
     seed: str
     version: str
     ends: tuple[str, ...]
     lives: tuple[Life, ...]
+    cuts: tuple[float, ...]
+    around: Mapping[str, str] | None = None
 
     @property
     def parts(self) -> int:
@@ -114,39 +120,52 @@ class Batch:
         """Return the records of each topic that arrive before this run, and those that are aborted before them."""
         inputs = [one for life in self.lives for one in life.made.inputs]
         return (
-            {one.topic: _part_of(one.records, part, self.parts) for one in inputs},
-            {one.topic: _part_of(one.aborted, part, self.parts) for one in inputs if one.aborted},
+            {one.topic: self._part_of(one.records, part) for one in inputs},
+            {one.topic: self._part_of(one.aborted, part) for one in inputs if one.aborted},
         )
 
+    def _part_of(self, records: Sequence[Record], part: int) -> Sequence[Record]:
+        first, last = (0, *self.cuts)[part : part + 2]
+        return records[int(len(records) * first) : int(len(records) * last)]
 
-def _part_of(records: Sequence[Record], part: int, parts: int) -> Sequence[Record]:
-    return records[len(records) * part // parts : len(records) * (part + 1) // parts]
 
-
-def batch(seed: str, name: str, sizes: Sequence[int], versions: Sequence[str], now: float | None = None) -> Batch:
+def batch(seed: str, name: str, sizes: Sequence[int], versions: Sequence[str], now: float | None = None, kept: Path | None = None) -> Batch:
     """Return applications.
 
     :param sizes: how many stores each has, or a few more; the last one is damaged lightly
+    :param kept: their programs keep fields and read what is around them, such as this file, and restart at random points
     :param versions: of Kafka Streams, one of which they use
     :param now: seconds since the epoch
     """
     random_ = random.Random(seed)
     version = random_.choice(versions)
-    parts = random_.choice((2, 2, 3))
-    ends = [random_.choice(ENDS) for _ in range(parts)]
+    parts = random_.choice((2, 3, 5) if kept else (2, 2, 3))
+    ends = [STOPPED if kept else random_.choice(ENDS) for _ in range(parts)]
+    cuts = sorted(random_.random() for _ in ends[1:]) if kept else [(at + 1) / parts for at in range(parts - 1)]
     if ends[-1] == IN_THE_MIDDLE:  # then its transactions would stay open for longer than a test should wait
         ends[-1] = CAUGHT_UP
     start = int((now or time.time()) * 1000) - HOUR_MS
     last = len(sizes) - 1
     made = tuple(
-        _life(random_, f"{name}-{'abcdefgh'[at]}", size, version, ends, start, is_light=at == last) for at, size in enumerate(sizes)
+        _life(random_, f"{name}-{'abcdefgh'[at]}", size, version, ends, start, is_light=at == last > 0, kept=kept)
+        for at, size in enumerate(sizes)
     )
-    return Batch(seed, version, tuple(ends), made)
+    return Batch(seed, version, tuple(ends), made, (*cuts, 1), surroundings(random_) if kept else None)
 
 
-def _life(random_: random.Random, application: str, size: int, version: str, ends: Sequence[str], start: int, *, is_light: bool) -> Life:
+def _life(
+    random_: random.Random,
+    application: str,
+    size: int,
+    version: str,
+    ends: Sequence[str],
+    start: int,
+    *,
+    is_light: bool,
+    kept: Path | None,
+) -> Life:
     guarantee = random_.choice(("at_least_once", "exactly_once_v2"))
-    cached, history = random_.random() < 0.4, random_.choice(HISTORIES_OF_LIGHT if is_light else HISTORIES)
+    cached, history = random_.random() < 0.4, random_.choice(HISTORIES_OF_LIGHT if is_light or kept else HISTORIES)
     exactly_once = guarantee == "exactly_once_v2"
     leaves_out = not exactly_once and random_.random() < 0.3
     config: Config = (
@@ -157,11 +176,13 @@ def _life(random_: random.Random, application: str, size: int, version: str, end
         ("session.timeout.ms", "6000"),  # for this long, one that was killed is still a member
         *((("main.consumer.isolation.level", "read_committed"),) if leaves_out else ()),
     )
-    if random_.random() < OF_TABLES and not is_light:
+    if random_.random() < OF_TABLES and not is_light and not kept:
         made = of_tables(random_, application, size, start, config)
     else:
         timed, aborts = random_.random() < 0.25, random_.random() < 0.3
         made = of_streams(random_, application, size, start, config, MUCH if is_light else LITTLE, timed=timed, aborts=aborts)
+        if kept:
+            made = keeping(random_, made, kept)
     streams = {"version": version.rpartition(".")[0], "guarantee": guarantee, "cache": cached}
     says_isolation = random_.random() < 0.7
     if leaves_out and says_isolation:

@@ -36,6 +36,14 @@ class Tried:
         yield
         self.seconds[what] += time.monotonic() - began
 
+    @contextmanager
+    def around(self, variables):
+        """Give kops, and what it starts, some further variables."""
+        with self.monkeypatch.context() as patched:
+            for name, value in (variables or {}).items():
+                patched.setenv(name, value)
+            yield
+
     def home(self, name):
         """Give kops a home, with a journal of its own."""
         for variable, folder in XDG.items():
@@ -136,6 +144,8 @@ class Examined:
         self._asked("rebuild", left, "--accept-doubtful", "--wait-empty", "60s", plan=plan)
         if not left:
             return
+        with self.tried.timed("read"):
+            before = logs(self.cluster, self.life)
         with self.tried.timed("apply"):
             done = self.tried.run_kops("apply", plan, "--yes", "-B", self.cluster.servers)
         assert done.code == 0, done
@@ -145,15 +155,14 @@ class Examined:
             case = next(case for case in left if case.store == name)
             self.tried.claims[store["verdict"]] += 1
             said = ", ".join(f"{store[word]} {word}" for word in WORDS)
-            self._note(
-                case, f"{said}, {store['witnesses']}", self._contradicts(Claim.of(store, file_is_right=case.file_is_right), case, now[name])
-            )
+            claim = Claim.of(store, file_is_right=case.file_is_right)
+            self._note(case, f"{said}, {store['witnesses']}", self._contradicts(claim, case, now[name], before[name]))
         if self.life.is_light:
             self.tried.said += [line for line in done.err.splitlines() if line.startswith("- ")]
         if CAN_BE_STARTED in done.err:
             self.tried.claims[CAN_BE_STARTED] += 1
             with self.tried.timed("starts"):
-                self._note(CAN_BE_STARTED, "", start_again(self.cluster, self.life, self.made.version, self.tried.folder))
+                self._note(CAN_BE_STARTED, "", start_again(self.cluster, self.made, self.life, self.tried.folder))
                 now = logs(self.cluster, self.life)
             for filled in self.life.made.stores:
                 found = contradicts(
@@ -161,8 +170,8 @@ class Examined:
                 )
                 self._note(filled.store, CAN_BE_STARTED, found)
 
-    def _contradicts(self, claim, case, log):
-        return contradicts(claim, self.truth[case.store], log, case.filled.form, grouped=case.filled.is_grouped)
+    def _contradicts(self, claim, case, log, survived=None):
+        return contradicts(claim, self.truth[case.store], log, case.filled.form, grouped=case.filled.is_grouped, survived=survived)
 
     def _note(self, case, said, found):
         if found:
@@ -179,19 +188,22 @@ class ByProgram(Examined):
         starting = runner_arguments(self.cluster.servers, life.made.specification, tried.folder / "captured")
         with tried.timed("capture"):
             command = (*java_command("StreamsRunner", made.version), *starting)
-            tried.run_kops("streams", "capture", "--out", self.capture, "--", *command).ok()
+            with tried.around(made.around):
+                tried.run_kops("streams", "capture", "--out", self.capture, "--", *command).ok()
 
     def try_all(self, times):
         cases = self._cases(NOTHING)
         self.tried.cases += len(cases) * (1 + times)
-        self._verify(cases, self.first)
+        with self.tried.around(self.made.around):
+            self._verify(cases, self.first)
         for number in range(times):
             random_ = random.Random(f"{self.made.seed}-{self.life.application[-1]}-{number}-by-program")
             self.tried.home(f"{self.life.application}-{number}")
             cases = self._cases(random_.choice(DAMAGES[2:]), random_.randrange(6))
             with self.tried.timed("damage"):
                 damage(self.cluster, cases, self.first, self.partitions, f"{self.made.seed}-{self.life.application[-1]}-{number}-damage")
-            self._rebuild([case for case in cases if not case.filled.is_versioned], number)
+            with self.tried.around(self.made.around if random_.random() < 0.6 else None):
+                self._rebuild([case for case in cases if not case.filled.is_versioned], number)
             with self.tried.timed("damage"):
                 put_back(self.cluster, [case.filled for case in cases], self.truth, logs(self.cluster, self.life))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -36,6 +37,7 @@ Offsets = dict[tuple[str, int], int]
 LOST = (0.15, 0.4, 0.8)
 """The share of keys that are lost."""
 _SKIPPED_RECORDS = 2
+_SAYS = {STOPPED: "STOPPED"}
 
 
 def live(cluster: Cluster, made: Batch, folder: Path) -> dict[str, Offsets]:
@@ -52,16 +54,16 @@ def live(cluster: Cluster, made: Batch, folder: Path) -> dict[str, Offsets]:
                 cluster.commit(life.application, starts[life.application])
             elif part == made.parts - 1 and life.history == SKIPPED:
                 _skip(cluster, life)
-        _run(cluster.servers, [life for life in made.lives if life.runs_in(part, made.parts)], made.version, end, folder)
+        _run(cluster.servers, made, [life for life in made.lives if life.runs_in(part, made.parts)], end, folder)
     return starts
 
 
-def start_again(cluster: Cluster, life: Life, version: str, folder: Path) -> list[str]:
+def start_again(cluster: Cluster, made: Batch, life: Life, folder: Path) -> list[str]:
     """Start an application without its local state, so that it restores all stores; return how it failed, if it did."""
     for at in range(len(life.delays)):
         shutil.rmtree(_folder(folder, life, at) / "state", ignore_errors=True)
     try:
-        _run(cluster.servers, [life], version, STOPPED, folder)
+        _run(cluster.servers, made, [life], STOPPED, folder)
     except AssertionError as failed:
         return [f"it does not start: {failed}"]
     return []
@@ -103,7 +105,7 @@ def _abort(cluster: Cluster, name: str, records: Mapping[str, Sequence[Record]])
             cluster.settle(topic)
 
 
-def _run(servers: str, lives: Sequence[Life], version: str, end: str, folder: Path) -> None:
+def _run(servers: str, made: Batch, lives: Sequence[Life], end: str, folder: Path) -> None:
     """Run all instances in one process, until they have processed what is there, or are killed."""
     instances = [
         [*runner_arguments(servers, life.made.specification, _folder(folder, life, at)), "--after", str(delay)]
@@ -112,26 +114,27 @@ def _run(servers: str, lives: Sequence[Life], version: str, end: str, folder: Pa
     ]
     if not instances:
         return
-    if end == STOPPED:
-        run_together(instances, version)
+    if end == STOPPED and made.around is None:
+        run_together(instances, made.version)
     else:
-        _kill_when(end, instances, version, folder / "runs.log")
+        _kill_when(end, instances, made, folder / "runs.log")
 
 
-def _kill_when(end: str, instances: Sequence[Sequence[str]], version: str, log: Path) -> None:
-    """Run instances in a process that is killed when they have said this."""
-    options = [argument for instance in instances for argument in ("--and", *instance)][1:]
+def _kill_when(end: str, instances: Sequence[Sequence[str]], made: Batch, log: Path) -> None:
+    """Run instances in a process that is killed when they have said this; when they are stopped, it has nothing left to do."""
+    idle = ["--stop-when-idle"] if end == STOPPED else []
+    options = [argument for instance in instances for argument in ("--and", *instance, *idle)][1:]
+    command = [*java_command("StreamsRunner", made.version), *options]
+    environment = {**os.environ, **(made.around or {})}
     with log.open("wb") as out:
-        process = subprocess.Popen(
-            [*java_command("StreamsRunner", version), *options], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
-        )
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment)
 
     def lines() -> list[str]:
         return log.read_text(encoding="utf-8", errors="replace").splitlines()
 
     def said() -> bool:
         ended = process.poll() is not None
-        enough = lines().count(end) >= (1 if end == IN_THE_MIDDLE else len(instances))
+        enough = lines().count(_SAYS.get(end, end)) >= (1 if end == IN_THE_MIDDLE else len(instances))
         assert enough or not ended, "\n".join(lines()[-60:])
         return enough
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from support.programs import Record, Window
@@ -65,6 +65,7 @@ class Claim:
     """What kops says of the keys of a store.
 
     :param sure: how many it says are right
+    :param proven: how many of them survived
     :param is_whole: those are all that there are
     :param is_exact: in bytes, timestamps and partitions; otherwise in their values
     """
@@ -72,6 +73,7 @@ class Claim:
     sure: int = 0
     is_whole: bool = True
     is_exact: bool = True
+    proven: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, said: Mapping[str, Any], *, file_is_right: bool = True) -> Claim:
@@ -82,13 +84,16 @@ class Claim:
         beyond = any(finding["subject"] and finding["severity"] != "note" for finding in said["findings"])
         whole = not (said["doubtful"] or said["impossible"] or beyond) and (file_is_right or not said["computed"])
         is_exact = not any(finding["severity"] == "note" and finding["check"] in INEXACT for finding in said["findings"])
-        return cls(said["proven"] + (said["computed"] if file_is_right else 0), whole, is_exact)
+        return cls(said["proven"] + (said["computed"] if file_is_right else 0), whole, is_exact, said["proven"])
 
 
-def contradicts(claim: Claim, wanted: Held, log: Sequence[Record], form: str, *, grouped: bool = False) -> list[str]:
+def contradicts(
+    claim: Claim, wanted: Held, log: Sequence[Record], form: str, *, grouped: bool = False, survived: Sequence[Record] | None = None
+) -> list[str]:
     """Return how what is there now contradicts a claim: sentences, none where it does not.
 
     :param log: of the changelog, by partition and offset
+    :param survived: what it was before kops wrote: keys that are as then are the only ones that can be proven
     :param grouped: of a table: a claim that is not exact leaves open whether a group that is empty by now is there
     """
     try:
@@ -105,19 +110,28 @@ def contradicts(claim: Claim, wanted: Held, log: Sequence[Record], form: str, *,
         same = _meaning(entry.value, form) == _meaning(original.value, form)
         return "" if same else f"{entry.value!r} is not {original.value!r}"
 
-    wrong = []
+    wrong = {}
     for key, entry in sorted(found.items()):
         original = wanted.view.get(key)
         if (original is None and may_be_either(entry)) or wanted.has_expired(key, entry.partition):
             continue
         different = f"not in the store: {entry}" if original is None else difference(entry, original)
         if different:
-            wrong.append(f"{key!r}: {different}")
+            wrong[key] = f"{key!r}: {different}"
+    if survived is not None:
+        before = latest(survived)
+        right = sum(before.get((entry.partition, key)) == entry for key, entry in found.items() if key not in wrong)
+        if right < claim.proven:
+            return [f"{claim.proven} keys are called proven, and {right} that survived are right: {'; '.join([*wrong.values()][:2])}"]
     if not claim.is_whole:
         right = len(found) - len(wrong)
-        return [f"{claim.sure} keys are claimed to be right, and {right} are: {'; '.join(wrong[:2])}"] if right < claim.sure else []
+        return (
+            [f"{claim.sure} keys are claimed to be right, and {right} are: {'; '.join([*wrong.values()][:2])}"]
+            if right < claim.sure
+            else []
+        )
     missing = [f"{key!r} is missing" for key in sorted(wanted.needed - set(found)) if not may_be_either(wanted.view[key])]
-    return [*missing, *wrong]
+    return [*missing, *wrong.values()]
 
 
 def latest(log: Iterable[Record]) -> dict[tuple[int | None, bytes], Entry]:

@@ -1,6 +1,7 @@
 """A case for each mutation that kops can make, to be killed at every step: what is there before, after, and after its undo.
 
-``CASES`` has one for every name of ``kops.operations.protocol.registry.MUTATIONS``; ``tests/unit/project/test_kill_cases.py`` sees to that.
+``CASES`` has one for every name of ``kops.operations.protocol.registry.MUTATIONS`` but those of ``UNKILLED``;
+``tests/unit/project/test_kill_cases.py`` sees to that.
 """
 
 import json
@@ -127,6 +128,26 @@ def _alter(parts: Parts) -> Made:
     return Made(command, lambda: [parts.setting(topic, "retention.ms") for topic in "ab"])
 
 
+def _apply_folder(parts: Parts) -> Made:
+    """A topic to grow, one to create, and one to delete: two plans of one mutation, the second after the first."""
+    parts.topics("grown", "gone")
+    folder = parts.folder / "cluster"
+    folder.mkdir()
+    documents = [f"name: {parts.name}-grown\npartitions: 3\n", f"name: {parts.name}-new\npartitions: 2\n"]
+    (folder / "topics.yaml").write_text("---\n".join(documents))
+    (folder / "manifest.yaml").write_text(f"owner: {parts.name}\nowns: {{topics: [{parts.name}-*]}}\n")
+    return Made(("cluster", "apply", folder, "--prune"), parts.sizes, (parts.cluster.servers,))
+
+
+def _settings(parts: Parts) -> Made:
+    resource = ConfigResource(ResourceType.BROKER, str(min(parts.cluster.admin.list_topics(timeout=HANG_SECONDS).brokers)))
+
+    def look() -> str:
+        return parts.cluster.admin.describe_configs([resource])[resource].result(HANG_SECONDS)["log.cleaner.backoff.ms"].value
+
+    return Made(("brokers", "alter", resource.name, "--config", "log.cleaner.backoff.ms=14000", "--yes"), look)
+
+
 def _truncate(parts: Parts) -> Made:
     (a,) = parts.topics("a", records=20)
     return Made(("topics", "truncate", a, "--to", "6"), lambda: [low for low, _ in parts.cluster.ends(a).values()], (a,))
@@ -186,9 +207,56 @@ def _schema(parts: Parts) -> tuple[Sequence[object], Callable[[], Any], str]:
     return ("schemas", "register", subject, file, "--yes"), look, subject
 
 
+def _delete_user(parts: Parts) -> Made:
+    user = f"{parts.name}-user"
+    (parts.folder / "password").write_text("secret")
+    parts.kops("users", "create", user, "--password-file", parts.folder / "password", "--yes")
+
+    def look() -> list[int]:
+        found = parts.cluster.admin.describe_user_scram_credentials().result(HANG_SECONDS)
+        return [one.iterations for name, each in found.items() if name == user for one in each.scram_credential_infos]
+
+    return Made(("users", "delete", user), look, (user,))
+
+
+def _quotas(parts: Parts) -> Made:
+    entity = ("--user", f"{parts.name}-user")
+
+    def look() -> dict[str, float]:
+        return {row["key"]: row["value"] for row in parts.kops("quotas", "list", *entity, "-o", "json").json}
+
+    return Made(("quotas", "set", *entity, "consumer_byte_rate=5MB", "request_percentage=40", "--yes"), look)
+
+
 def _register(parts: Parts) -> Made:
     command, look, subject = _schema(parts)
     return Made(command, lambda: bool(look()), (subject,))
+
+
+def _delete_subject(parts: Parts) -> Made:
+    made = _register(parts)
+    parts.kops(*made.command)
+    subject = made.confirm[0]
+    return Made(("schemas", "delete", subject), made.look, (subject,))
+
+
+def _restore(parts: Parts) -> Made:
+    made = _delete_subject(parts)
+    parts.kops(*made.command, "--confirm", *made.confirm)
+    (entry,) = [row["id"] for row in parts.kops("journal", "list", "-o", "json").json if row["operation"] == "schemas.delete"]
+    return Made(("undo", entry), made.look, made.confirm)
+
+
+def _config(parts: Parts) -> Made:
+    made = _register(parts)
+    parts.kops(*made.command)
+    subject = made.confirm[0]
+
+    def look() -> str | None:
+        rows = parts.kops("schemas", "config", subject, "-o", "json").json
+        return rows[1]["compatibility"] if rows[1]["compatibility_own"] else None
+
+    return Made(("schemas", "config", subject, "--compatibility", "FULL", "--yes"), look)
 
 
 def _reset(parts: Parts) -> Made:
@@ -409,10 +477,25 @@ WORKERS, SPARK = ("connect_workers",), ("spark",)
 INPUT = {"input:0": 7, "input:1": 5}
 BOTH = ["app-counts-changelog", "input"]
 
+UNKILLED = {
+    "cluster.features": "one request, all or none; it would change the broker that tests share",
+    "cluster.quorum": "one request; needs several controllers",
+    "groups.remove-members": "cannot be undone; what is left to do is who is still a member",
+    "share-groups.offsets": "one request",
+    **dict.fromkeys(
+        ("topics.reassign", "topics.cancel", "topics.elect-leaders", "brokers.move-replicas", "brokers.unregister"),
+        "needs several brokers: tests/sandbox/test_reassign.py kills it where it takes long",
+    ),
+    "transactions.abort": "cannot be undone; what is left to do is what is still open",
+}
+"""Operations that no case kills, and why."""
+
 CASES = [
     Case("topics.create", _create, {}, {"a": 2, "b": 2}, {}),
     Case("topics.delete", _delete, {"a": 2, "b": 2}, {}, {"a": 2, "b": 2}),
     Case("topics.change", _alter, ["1000000"] * 2, ["2000000"] * 2, ["1000000"] * 2),
+    Case("cluster.apply", _apply_folder, {"grown": 2, "gone": 2}, {"grown": 3, "new": 2}, {"grown": 3, "gone": 2}),
+    Case("settings.change", _settings, "15000", "14000", "15000"),
     Case("topics.truncate", _truncate, [0, 0], [6, 6], None),
     Case("groups.delete", _delete_groups, {"g": STANDING, "h": STANDING}, {"g": {}, "h": {}}, {"g": STANDING, "h": STANDING}),
     Case("offsets.move", _move, {"g": STANDING}, {"g": AT_START}, {"g": STANDING}),
@@ -420,8 +503,13 @@ CASES = [
     Case("offsets.delete", _delete_offsets, {"g": STANDING}, {"g": {"t:1": 5}}, {"g": STANDING}),
     Case("records.consume", _consume, {"g": STANDING}, {"g": AT_END}, {"g": STANDING}, finishes=False),
     Case("records.produce", _produce, [0], [1], None, finishes=False, repeats=True),
+    Case("users.change", _delete_user, [4096], [], None),
+    Case("quotas.change", _quotas, {}, {"consumer_byte_rate": 5_000_000, "request_percentage": 40}, {}),
     Case("schemas.register", _register, False, True, False, needs=("registry",)),
     Case("schemas.unregister", _unregister, True, False, True, needs=("registry",)),
+    Case("schemas.delete", _delete_subject, True, False, True, needs=("registry",)),
+    Case("schemas.restore", _restore, False, True, False, needs=("registry",)),
+    Case("schemas.config", _config, None, "FULL", None, creates=True, needs=("registry",)),
     Case("streams.reset", _reset, (INPUT, BOTH), (dict.fromkeys(INPUT, 0), ["input"]), (INPUT, ["input"])),
     Case("connect.change", _connect_apply, [], ["-a", "-b"], [], needs=WORKERS),
     Case("connect.change", _connect_apply_with_topics, ([], []), (["-a"], ["dead", "t"]), ([], []), needs=WORKERS, variant=" with topics"),

@@ -23,7 +23,7 @@ def descendants(pids: set[int]) -> set[int]:
 
 def named(pids: set[int], name: str) -> set[int]:
     """Return those of these processes whose command line has a name; there is one at least."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
     found = {int(line.split()[0]) for line in listed.splitlines() if name in line} & pids
     assert found, listed
     return found

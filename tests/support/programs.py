@@ -121,6 +121,7 @@ class Program:
     :param merged_with: a further topic of the same sub-topology, which the store does not see
     :param timestamp: Spark SQL of what ``PayloadTime.java`` finds, if the program has that
     :param topics: which are one stream, in place of the one topic
+    :param keeps: what the program keeps or reads besides its records, for ``Keeping.java``; a state file cannot say it
     """
 
     kind: str
@@ -141,6 +142,7 @@ class Program:
     merged_with: str | None = None
     timestamp: str | None = None
     topics: tuple[str, ...] = ()
+    keeps: tuple[tuple[str, str], ...] = ()
 
     @property
     def changelog(self) -> str:
@@ -172,6 +174,8 @@ class Program:
             spec["from"]["topics"] = list(self.topics)
         if self.where:
             spec["where"] = self.where.as_json()
+        if self.keeps:
+            spec["keeps"] = dict(self.keeps)
         if self.window:
             spec["window"] = self.window.as_json()
         if self.key_by:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kops.config.paths import directories
-from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, jars_of
+from kops.gateways.machine.jars import CONNECT_VERSION, KAFKA_VERSION, JarSet, class_path, jars_of
 from kops.gateways.machine.maven import Artifact
 from support.captured import EXAMPLES, ROOT, java, quarkus_app, spring_jar
 from support.own_code import jars_of_streams
@@ -27,10 +27,10 @@ from support.streams_apps import Cluster, wait_for
 SOURCES = ROOT / "tests" / "streams" / "public_apps"
 SCALA = JarSet(
     "scala",
-    f"2.13.16-kafka-{KAFKA_VERSION}",
-    (Artifact("org.scala-lang", "scala-compiler", "2.13.16"), Artifact("org.apache.kafka", "kafka-streams-scala_2.13", KAFKA_VERSION)),
+    f"2.13.16-kafka-{CONNECT_VERSION}",
+    (Artifact("org.scala-lang", "scala-compiler", "2.13.16"), Artifact("org.apache.kafka", "kafka-streams-scala_2.13", CONNECT_VERSION)),
 )
-"""The compiler, and Kafka Streams' Scala API."""
+"""The compiler, and Kafka Streams' Scala API, which the registries have up to the release of the connectors."""
 AVRO = JarSet(
     "avro",
     f"1.12.0-kafka-{KAFKA_VERSION}",

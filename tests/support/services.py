@@ -124,9 +124,9 @@ def own_kafkas(version: str, jars: list[Path], jdk: Jdk, tmp_path_factory: pytes
     """Yield what starts Kafkas of a version, which end with it: ``start(brokers=3, security="sasl-ssl")``."""
     with contextlib.ExitStack() as stack:
 
-        def start(*, brokers: int = 1, security: str = "plaintext") -> OwnBroker:
+        def start(*, brokers: int = 1, security: str = "plaintext", racks: bool = False) -> OwnBroker:
             folder = tmp_path_factory.mktemp("kafka") / "own"
-            made = cluster.make(folder, name="own", kafka_version=version, brokers=brokers, security=security)
+            made = cluster.make(folder, name="own", kafka_version=version, brokers=brokers, security=security, racks=racks)
             return stack.enter_context(_sandbox(OwnBroker(made, jars, jdk), kill=True))
 
         yield start

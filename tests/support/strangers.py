@@ -281,6 +281,10 @@ ON_BROKERS: dict[str, tuple[Run, ...]] = {
     "offsets reset": (Run("{group} --topic {queue} --to-earliest", "n\n"), Run("{busy} --topic {queue} --to-earliest")),
     "offsets seek": (Run("{group} {queue}:0=start", "y\n"), Run("{group} {queue}:0=end", "y\n"), Run("{busy} {queue}:0=end")),
     "offsets show": (Run("{group}", seen=False), Run("{evil}")),
+    "quotas explain": (Run("--user {evil} --client-id {evil}", seen=False),),
+    "quotas list": (Run("--user {evil}", seen=False),),
+    "quotas remove": (Run("--user {evil}"),),
+    "quotas set": (Run("--user {evil} request_percentage=5", "n\n"),),
     "records consume": (
         Run("{queue}"),
         Run("{queue} --value json", seen=False),
@@ -295,6 +299,8 @@ ON_BROKERS: dict[str, tuple[Run, ...]] = {
     "replay restore": (Run("{kept} --to {restored}", "n\n", seen=False),),
     "replay resume": (Run("{evil}"), Run("last", seen=False)),
     "replay run": (Run("{queue} --to {origin} --value string --where value>'a' -n", seen=False), Run("{queue} --to {evil}")),
+    "schemas config": (Run("{evil} --compatibility FULL", "n\n"),),
+    "schemas delete": (Run("{evil}", "no\n"),),
     "schemas register": (Run("{evil} {folder}/schema.avsc", "y\n"),),
     "state diff": (Run("{folder}/state.yaml"),),
     "state init": (Run("{application}", seen=False), Run("{group}")),
@@ -315,6 +321,10 @@ ON_BROKERS: dict[str, tuple[Run, ...]] = {
     "topics diff": (Run("{folder}/topics.yaml"),),
     "topics truncate": (Run("{queue} --to end", "no\n"),),
     "undo": (Run("last", "n\n"),),
+    "users alter": (Run("{evil} --password-file {folder}/schema.avsc"),),
+    "users create": (Run("{evil} --password-file {folder}/schema.avsc", "n\n"),),
+    "users delete": (Run("{evil}"),),
+    "users list": (Run("{evil}"),),
 }
 """What is driven with what a broker holds."""
 WITHOUT_STRANGERS = {

@@ -1,4 +1,4 @@
-"""``kops schemas``: list, show, register, check."""
+"""``kops schemas``: list, show, register, check, delete, config."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 TYPES = ("avro", "json-schema", "protobuf")
 COLUMNS = ("subject", "version", "id", "type", "compatibility")
+CONFIG = ("subject", "compatibility", "compatibility_own", "mode", "mode_own")
+LEVELS = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
+MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")
 
 
 @click.group("schemas", cls=Group)
 def group() -> None:
-    """Schemas of the registry: list, show, register, check.
+    """Schemas of the registry: list, show, register, check, delete, config.
 
     The registry is the context's registry_url; any with Confluent's API: Confluent, Apicurio, Karapace, Redpanda.
     """
@@ -141,6 +144,63 @@ def register(session: Session, /, *, subject: str, file: str, kind: str | None, 
     from kops.operations.schemas.register import plan_register
 
     return session.carry_out(plan_register(session, subject, read_schema(file, kind, references)), approval)
+
+
+@group.command("delete")
+@click.argument("subject", metavar="SUBJECT")
+@click.option("--version", "versions", type=click.IntRange(min=1), metavar="N", multiple=True, help="Repeatable. [default: every version]")
+@click.option(
+    "--hard", is_flag=True, help="For good: records with the ids of these versions become unreadable, unless another subject has them."
+)
+@mutation
+@click.pass_obj
+def delete(session: Session, /, *, subject: str, versions: tuple[int, ...], hard: bool, approval: Approval) -> int:
+    """Delete versions of a subject, or all of it; softly, so that records stay readable and undo can register them again.
+
+    Versions that other schemas refer to are refused.
+    """
+    from kops.operations.schemas.delete import plan_delete
+
+    return session.carry_out(plan_delete(session, subject, versions, hard=hard), approval)
+
+
+@group.command("config")
+@click.argument("subjects", metavar="[SUBJECT]...", nargs=-1)
+@click.option("--global", "whole", is_flag=True, help="Change the registry's own, for every subject without one.")
+@click.option("--compatibility", type=click.Choice(LEVELS, case_sensitive=False), help="Set the level.")
+@click.option("--mode", type=click.Choice(MODES, case_sensitive=False), help="Set the mode.")
+@click.option("--remove", type=click.Choice(["compatibility", "mode"]), multiple=True, help="Let the registry's count again.")
+@mutation
+@click.pass_obj
+def config(
+    session: Session,
+    /,
+    *,
+    subjects: tuple[str, ...],
+    whole: bool,
+    compatibility: str | None,
+    mode: str | None,
+    remove: tuple[str, ...],
+    approval: Approval,
+) -> int:
+    """Show or change the compatibility level and the mode: of the registry (--global), or of a subject.
+
+    \b
+    Examples:
+      kops schemas config orders-value
+      kops schemas config orders-value --compatibility FULL
+      kops schemas config orders-value --remove compatibility
+      kops schemas config --global --mode READONLY
+    """  # noqa: D301 - click wants a real backspace to keep these lines
+    from kops.operations.schemas.config import config_rows, plan_config
+
+    if not (whole or compatibility or mode or remove):
+        session.render(config_rows(session, subjects), CONFIG)
+        return 0
+    if whole == (len(subjects) == 1) or len(subjects) > 1:
+        raise click.UsageError("name one subject to change, or pass --global")
+    subject = subjects[0] if subjects else None
+    return session.carry_out(plan_config(session, subject, compatibility=compatibility, mode=mode, remove=remove), approval)
 
 
 def read_schema(file: str, kind: str | None, references: tuple[str, ...]) -> Schema:

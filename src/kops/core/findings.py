@@ -94,7 +94,7 @@ def for_connection(findings: Iterable[Finding], words: ClusterWords) -> list[Fin
         program, _, rest = text.partition(" ")
         if program == "kops":
             return f"{text} {shlex.join(words.kops)}" if words.kops else text
-        return " ".join(filter(None, (program, shlex.join(words.apache), rest)))  # before a subcommand: kafka-transactions insists
+        return " ".join(filter(None, (program, shlex.join(words.apache), rest)))  # before a subcommand: those tools insist
 
     return [
         replace(

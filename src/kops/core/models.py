@@ -83,8 +83,9 @@ class Setting:
     """A setting of a topic or broker.
 
     :param value: None if the broker does not show it (sensitive)
-    :param source: ``topic``, ``broker``, ``broker default`` (dynamic cluster-wide) or ``default``
+    :param source: ``topic``, ``broker``, ``broker default`` (dynamic cluster-wide) or ``default``; ``gateways.kafka.settings`` has others
     :param inherited: the value that applies if the topic sets none; None if unknown
+    :param read_only: whether only a broker's ``server.properties`` can set it, and a restart
     """
 
     name: str
@@ -92,6 +93,7 @@ class Setting:
     source: str
     sensitive: bool = False
     inherited: str | None = None
+    read_only: bool = False
 
 
 def value_of(settings: Mapping[str, Setting], name: str, default: str = "") -> str:

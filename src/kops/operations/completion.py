@@ -6,7 +6,7 @@ from kops.config.load import read_config
 from kops.core.models import INTERNAL_TOPICS
 from kops.operations.services import Services
 
-TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS = "topics", "groups", "contexts", "subjects", "connectors"
+TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS, USERS = "topics", "groups", "contexts", "subjects", "connectors", "users"
 SETTINGS, SETTING_NAMES = "settings", "setting names"
 """Topic settings as they begin an assignment (``retention.ms=``), and by their names alone."""
 
@@ -27,8 +27,9 @@ def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list
         from kops.gateways.registry.subjects import Subjects
 
         return [name for name in Subjects(services.connection).names() if name.startswith(prefix)]
-    if kind == CONNECTORS:
-        return [connector.name for connector in services.connect.connectors() if connector.name.startswith(prefix)]
+    if kind in (CONNECTORS, USERS):
+        found = sorted(services.kafka.principals.credentials()) if kind == USERS else [one.name for one in services.connect.connectors()]
+        return [name for name in found if name.startswith(prefix)]
     from kops.gateways.kafka.names import group_names, topic_names
 
     client = services.kafka.client

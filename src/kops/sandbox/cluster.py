@@ -41,11 +41,12 @@ class Status:
         return tuple(each for each in self.parts if each.part.kind == kind)
 
 
-def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, security: str = PLAINTEXT) -> Sandbox:
+def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, security: str = PLAINTEXT, racks: bool = False) -> Sandbox:
     """Describe a new sandbox, with free ports and a new cluster id, and save the description.
 
     :param directory: created if necessary
     :param brokers: 1 or 3
+    :param racks: make each broker a rack, with two log directories
     :returns: the new one, or one that another process created in the meantime, which may differ
     :raises UsageProblem: for another number of brokers, or another security
     """
@@ -55,7 +56,7 @@ def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, se
         raise UsageProblem(f"the security of a sandbox is {', '.join(SECURITY)}, not {security}")
     if security != PLAINTEXT and kafka_version.startswith(_WITHOUT_SCRAM):
         raise UsageProblem(f"a sandbox of Kafka {kafka_version} cannot be {security}", hint="use version 3.5.0 or newer (KIP-900)")
-    sandbox = Sandbox(directory, name, kafka_version, _new_cluster_id(), _pick_nodes(brokers), security)
+    sandbox = Sandbox(directory, name, kafka_version, _new_cluster_id(), _pick_nodes(brokers), security, racks=racks)
     with _changing(sandbox):
         there = load(directory)
         if there is None:

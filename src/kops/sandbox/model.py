@@ -66,6 +66,7 @@ class Sandbox:
     :param plugin_path: directories of Connect plugin directories
     :param registry_port: of the schema registry; 0 without one
     :param connect: how its workers run: ``distributed``, or ``standalone``, which is one worker
+    :param racks: whether each broker is a rack, and has two log directories
     """
 
     directory: Path
@@ -80,6 +81,7 @@ class Sandbox:
     plugin_path: tuple[str, ...] = ()
     registry_port: int = 0
     connect: str = DISTRIBUTED
+    racks: bool = False
 
     @property
     def title(self) -> str:

@@ -76,6 +76,8 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),  # the default takes 128 MiB of the heap
     }
+    if sandbox.racks:
+        settings |= {"broker.rack": f"rack-{node.id}", "log.dirs": f"{settings['log.dirs']},{sandbox.folder(node) / 'data-2'}"}
     security = _secured(sandbox, password, store_password) if sandbox.secured else _PLAIN
     return settings | security | (_AUTHORIZED if sandbox.security == ACL else {})
 

@@ -37,6 +37,7 @@ import org.apache.kafka.streams.state.Stores;
  *             "partitioner": "last_letter" (of the key; needs "partitions") | absent} | absent,
  *  "merged_with": a further topic that is merged with the first behind the aggregate, so that one sub-topology reads both | absent,
  *  "aggregate": {"kind": "...", "field": "price" | absent, "as": "double"},
+ *  "keeps": what the program keeps or reads besides its records, see Keeping | absent,
  *  "window": see WindowedStores | absent,
  *  "payload_time": whether records have the time that PayloadTime finds | absent,
  *  "config": {"any.streams.setting": "..."}}</pre>
@@ -111,6 +112,11 @@ final class Topologies {
             Predicate<Object, Object> kept = where(spec.get("where"));
             records = records.filter(kept);
         }
+        Keeping.Number number = spec.hasNonNull("keeps") ? Keeping.of(spec.get("keeps")) : null;
+        boolean adds = number != null && spec.get("keeps").get("effect").textValue().equals("add");
+        if (number != null && !adds) {
+            records = records.filter((key, value) -> number.of(String.valueOf(key), String.valueOf(value)) % 3 != 0);
+        }
         JsonNode keyBy = spec.path("key_by");
         if (keyBy.isObject()) {
             String format = keyBy.required("as").textValue();
@@ -127,6 +133,9 @@ final class Topologies {
             return;
         }
         KStream<Object, Object> values = records.mapValues(value -> value == null ? null : Codecs.convert(field(value, aggregate), as));
+        if (adds) {
+            values = values.mapValues((key, value) -> value == null ? null : added(value, number.of(String.valueOf(key), String.valueOf(value))));
+        }
         if (kind.equals("to_table")) {
             emit(repartitioned(values, keySerde, keyBy).toTable(materialized(keySerde)), keySerde);
         } else if (kind.startsWith("plain_")) {
@@ -198,6 +207,10 @@ final class Topologies {
         if (spec.hasNonNull("output")) {
             table.toStream().to(spec.get("output").textValue(), Produced.with((Serde) keySerde, (Serde) resultSerde));
         }
+    }
+
+    private Object added(Object value, long number) {
+        return value instanceof String text ? text + number + ";" : Codecs.add(value, Codecs.number(number, as));
     }
 
     static Object field(Object value, JsonNode from) {

@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.Objects;
@@ -112,6 +113,12 @@ public final class Depending {
             return Integer.toString(count);
         });
 
+        found.put("restarts-locale", value -> {
+            final boolean isSet = Locale.getDefault(Locale.Category.DISPLAY).equals(Locale.ROOT);
+            if (value.startsWith("3")) Locale.setDefault(Locale.Category.DISPLAY, Locale.ROOT);
+            return String.valueOf(isSet);
+        });
+
         found.put("zone-calendar", value -> Integer.toString(Calendar.getInstance().getTimeZone().getRawOffset()));
         found.put("zone-format", value -> new SimpleDateFormat("dd HH").format(new Date(1_000_000L * value.length())));
         found.put("zone-text", value -> new Date(1_000_000L * value.length()).toString());
@@ -124,6 +131,8 @@ public final class Depending {
         found.put("clock-reference", value -> dated(System::currentTimeMillis));
         found.put("chance-random", value -> Integer.toString(ThreadLocalRandom.current().nextInt(1_000_000)));
         found.put("chance-clock", value -> Long.toString(System.nanoTime()));
+        found.put("chance-thread", value -> Thread.currentThread().getName());
+        found.put("processors-count", value -> Integer.toString(Runtime.getRuntime().availableProcessors()));
         found.put("chance-started", value -> STARTED.toString());
         found.put("hash-order-set", value -> {
             final Set<Object> set = new HashSet<>();

@@ -7,6 +7,7 @@ import pytest
 
 from kops.core.statefile import parse_state_file
 from support.generated import Rounds, batch
+from support.generated_keeping import KEPT, READ
 from support.generated_truth import Claim, contradicts, held
 from support.programs import Record, Window
 
@@ -54,6 +55,28 @@ def test_what_contradicts_a_claim(changed, exact, values, some):
     assert len(contradicts(Claim(is_exact=False), wanted, now, "string")) == values
     assert len(contradicts(Claim(2, is_whole=False), wanted, now, "string")) == some
     assert not contradicts(Claim(1, is_whole=False), wanted, now, "string")
+
+
+def test_what_is_called_proven_has_survived():
+    """Not as many right ones, of which some were written."""
+    wanted, claim = held(None, BEFORE), Claim(2, is_whole=False, proven=2)
+    assert not contradicts(claim, wanted, BEFORE, "string", survived=BEFORE)
+    (found,) = contradicts(claim, wanted, BEFORE, "string", survived=BEFORE[:1])
+    assert found.startswith("2 keys are called proven, and 1 that survived are right")
+
+
+def test_programs_keep_fields_and_restart_at_random_points(tmp_path):
+    made = batch("kept", "random", (40,), VERSIONS, kept=tmp_path / "kept")
+    programs = made.lives[0].made.specification.programs
+    kinds = {dict(program.keeps).get("kind") for program in programs if program.keeps}
+    assert kinds & {*KEPT}
+    assert kinds & {*READ}
+    assert {dict(program.keeps)["effect"] for program in programs if program.keeps} == {"add", "filter"}
+    assert made.around is not None
+    assert made.cuts == tuple(sorted(made.cuts))
+    assert len(made.cuts) == made.parts
+    for one in made.lives[0].made.inputs:
+        assert tuple(record for part in range(made.parts) for record in made.arriving(part)[0][one.topic]) == one.records
 
 
 def _said(proven=2, computed=0, doubtful=0, impossible=0, **findings):

@@ -12,7 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import cluster, replay, schemas
+from kops.cli import quotas, replay, schemas, users
+from kops.cli.brokers import look as brokers
+from kops.cli.cluster import look as cluster
 from kops.cli.connect import describe as connectors
 from kops.cli.frame import plan_view
 from kops.cli.frame.carry_out import RESULT_COLUMNS
@@ -21,7 +23,7 @@ from kops.cli.records import dead_letters as records_dead_letters
 from kops.cli.records import produce as records_produce
 from kops.cli.state import commands as state
 from kops.cli.state import snapshot as state_snapshot
-from kops.cli.topics import change, look
+from kops.cli.topics import change, look, replicas
 from kops.output.table import Column, as_columns
 
 ROOT = Path(__file__).parents[3]
@@ -37,18 +39,23 @@ def headings(columns: Sequence[str | Column]) -> tuple[str, ...]:
 PLANS = headings([*plan_view.COLUMNS[:-1], "delta", plan_view.COLUMNS[-1]])
 RESULTS = headings(RESULT_COLUMNS)
 FROM_CODE = {
-    "cluster brokers": [headings(cluster.SHARE_COLUMNS), headings(cluster.DISK_COLUMNS)],
+    "brokers config": [headings(brokers.SETTING_COLUMNS)],
+    "brokers list": [headings(brokers.SHARE_COLUMNS), headings(brokers.DISK_COLUMNS)],
+    "brokers log-dirs": [headings(brokers.DISK_COLUMNS), headings(brokers.REPLICA_COLUMNS)],
     "cluster describe": [headings(cluster.VOTER_COLUMNS), headings(cluster.BROKER_COLUMNS), headings(cluster.FEATURE_COLUMNS)],
     "connect list": [headings(connectors.LIST_COLUMNS)],
     "connect status": [headings(connectors.STATUS_COLUMNS)],
     "records dead-letters": [headings(records_dead_letters.COLUMNS), headings(records_dead_letters.COUNTS)],
     "records produce": [headings(records_produce.COLUMNS)],
     "replay archive": [headings(replay.ARCHIVE_COLUMNS)],
+    "quotas list": [headings(quotas.COLUMNS)],
     "schemas list": [headings(schemas.COLUMNS)],
+    "users list": [headings(users.COLUMNS)],
     "state snapshot": [headings(state_snapshot.STORE_COLUMNS)],
     "state verify": [headings(state.VERIFY_COLUMNS)],
     "topics diff": [headings(change.COLUMNS)],
     "topics describe": [headings((*look.PARTITION_COLUMNS, "size")), headings(look.SETTING_COLUMNS), headings(look.READER_COLUMNS)],
+    "topics reassignments": [headings(replicas.UNDER_WAY_COLUMNS)],
     "topics list": [headings((*look.LIST_COLUMNS, *look.TROUBLE_COLUMNS)), headings(("name", *look.LONG_COLUMNS, *look.TROUBLE_COLUMNS))],
 }
 AS_PRINTED = {

@@ -8,6 +8,7 @@ import pytest
 
 from kops.config.yaml_files import parse_documents
 from kops.core.statefile import parse_state_file
+from kops.operations.cluster.folder import kinds, manifest
 from kops.operations.connect import files as connectors
 from kops.operations.topics import declared as topics
 
@@ -36,7 +37,10 @@ def state_files(text):
 def test_a_sample_is_taken(text, tmp_path):
     file = tmp_path / "sample.yaml"
     file.write_text(text, encoding="utf-8")
-    if "partitions:" in text:
+    if "owner:" in text:
+        file.rename(tmp_path / manifest.FILE)
+        assert manifest.read_manifest(tmp_path, kinds.NAMES).needed_owner()
+    elif "partitions:" in text:
         assert topics.read_declaration([str(file)]).topics
     elif "connector.class" in text:
         assert connectors.read_declaration([str(file)]).connectors

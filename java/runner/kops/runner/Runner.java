@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.Callable;
 import org.apache.kafka.streams.Topology;
 
@@ -48,6 +49,7 @@ public final class Runner {
                         case Frames.CONFIGURE:
                             settings = frame.map();
                             global.clear();
+                            nameThread();
                             application = Application.of(topology, config, settings);
                             answer = application.facts();
                             kind = Frames.HELLO;
@@ -124,6 +126,7 @@ public final class Runner {
                 throw new IllegalStateException("begun afresh, the program has Kafka Streams of another class loader");
             }
             Thread.currentThread().setContextClassLoader((ClassLoader) begun[2]);
+            nameThread();
             Application next = Application.of(begun[0], begun[1], settings);
             if (!next.facts().equals(before.facts())) {
                 throw new IllegalStateException("begun afresh, the program has another topology");
@@ -136,6 +139,11 @@ public final class Runner {
             Thread.currentThread().setContextClassLoader(loader);
             throw new Application.Failure(problem, "restart", null);
         }
+    }
+
+    /** As Kafka Streams does, with an id that is another each time. */
+    private static void nameThread() {
+        Thread.currentThread().setName("kops-" + UUID.randomUUID() + "-StreamThread-1");
     }
 
     private static ByteBuffer copy(ByteBuffer body) {

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from kops.cli.frame.options import META
 from kops.core.visible import visible
-from kops.operations.completion import CONNECTORS, CONTEXTS, GROUPS, SETTING_NAMES, SETTINGS, SUBJECTS, TOPICS
+from kops.operations.completion import CONNECTORS, CONTEXTS, GROUPS, SETTING_NAMES, SETTINGS, SUBJECTS, TOPICS, USERS
 
 BUDGET_SECONDS = 0.7
 """For the question to the brokers; the rest of the second is Python's start."""
@@ -23,7 +23,7 @@ BUDGET = "KOPS_COMPLETION_SECONDS"
 """Names another budget, for brokers that are far away."""
 
 _WORD = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
-_KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CONTEXTS, "SUBJECT": SUBJECTS}
+_KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CONTEXTS, "SUBJECT": SUBJECTS, "USER": USERS}
 _KINDS |= {"CONNECTOR": CONNECTORS, "CONNECTOR_OR_GLOB": CONNECTORS}
 _OPTIONS = {"--topic": TOPICS, "--group": GROUPS, "--application": GROUPS, "--application-id": GROUPS, "--context": CONTEXTS}
 _NOUNS = {"topics": TOPICS, "groups": GROUPS, "context": CONTEXTS}

@@ -1,4 +1,4 @@
-"""``kops groups``: list, describe, lag, delete."""
+"""``kops groups``: list, describe, lag, config, alter, remove-members, delete."""
 
 from __future__ import annotations
 
@@ -130,6 +130,55 @@ def lag(session: Session, /, **options: Any) -> int:
     watch, count = options.pop("watch"), options.pop("count")
     request = LagRequest.of(**options)
     return show_lag(session, request) if watch is None else _watched(session, request, watch, count)
+
+
+@group.command("config")
+@click.argument("names", metavar="GROUP...", nargs=-1, required=True)
+@click.option("--all", "everything", is_flag=True, help="Show settings that only the brokers set too.")
+@click.pass_obj
+def config(session: Session, /, *, names: tuple[str, ...], everything: bool) -> int:
+    """Show the settings of groups of newer protocols, and where each comes from."""
+    from kops.operations.groups.settings import setting_rows
+
+    problems: dict[str, KopsError] = {}
+    session.render(setting_rows(session, names, problems, everything=everything), ("group", "name", "value", "source"))
+    return session.missing(problems)
+
+
+@group.command("alter")
+@click.argument("name", metavar="GROUP")
+@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A setting, such as share.auto.offset.reset=earliest.")
+@click.option("--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to remove; repeatable.")
+@mutation
+@click.pass_obj
+def alter(session: Session, /, *, name: str, settings: tuple[str, ...], remove: tuple[str, ...], approval: Approval) -> int:
+    """Change settings of a group, such as session time-outs or the dead letter topic of a share group."""
+    from kops.cli.topics.shared import key_and_value
+    from kops.operations.groups.settings import plan_alter
+
+    return session.carry_out(plan_alter(session, name, dict(map(key_and_value, settings)), remove), approval)
+
+
+@group.command("remove-members")
+@click.argument("name", metavar="GROUP")
+@click.option("--client-id", "client_ids", metavar="ID_OR_GLOB", multiple=True, help="Members with this client id; repeatable.")
+@click.option("--host", "hosts", metavar="HOST_OR_GLOB", multiple=True, help="Members that connect from this address; repeatable.")
+@click.option("--instance-id", "instance_ids", metavar="ID_OR_GLOB", multiple=True, help="Static members (group.instance.id); repeatable.")
+@click.option(
+    "--member-id", "member_ids", metavar="ID", multiple=True, help="One member, as `groups describe -o json` names it; repeatable."
+)
+@click.option("--all", "everyone", is_flag=True, help="Every member.")
+@mutation
+@click.pass_obj
+def remove_members(session: Session, /, *, name: str, approval: Approval, **given: Any) -> int:
+    """Remove members from a group: its partitions move to the others at once.
+
+    For members that are gone or hang: a static member keeps its partitions until its session times out. A process that still runs joins
+    again. Where options of several kinds are given, a member must match each.
+    """
+    from kops.operations.groups.remove import Chosen, plan_remove
+
+    return session.carry_out(plan_remove(session, name, Chosen(**given)), approval)
 
 
 @group.command("delete")

@@ -30,6 +30,7 @@ def group() -> None:
     type=click.Choice(["plaintext", "sasl-ssl", "acl"]),
     help="sasl-ssl: SCRAM over TLS, with its own CA; acl: with ACLs too, and you as super user. [default: plaintext]",
 )
+@click.option("--racks", is_flag=True, help="Make each broker a rack, with two log directories.")
 @click.option(
     "--connect",
     type=click.Choice(["distributed", "standalone"]),
@@ -58,6 +59,7 @@ def up(
     brokers: str | None,
     kafka_version: str | None,
     security: str | None,
+    racks: bool,
     connect: str | None,
     workers: int | None,
     plugins: tuple[Path, ...],
@@ -79,6 +81,7 @@ def up(
         brokers=int(brokers) if brokers else None,
         kafka_version=kafka_version,
         security=security,
+        racks=racks,
         new_ports=new_ports,
         connect_workers=workers or int(bool(connect or plugins)),
         connect=connect,

@@ -141,13 +141,11 @@ def _missing_brokers(observed: ObservedCluster) -> Iterator[Finding]:
         count = replicas.get(broker, 0)
         severity = Severity.WARNING if count else Severity.NOTE
         text = f"not in service{at}; it has {counted(count, 'replica')}"
-        yield Finding(
-            severity, "broker_missing", f"broker {broker}", text, ("kops cluster brokers",), {"broker": broker, "replicas": count}
-        )
+        yield Finding(severity, "broker_missing", f"broker {broker}", text, ("kops brokers list",), {"broker": broker, "replicas": count})
 
     for broker in sorted(observed.unanswering & observed.live):
         text = "does not answer, although controllers take it to be in service: it just died, or cannot be reached from here"
-        yield Finding(Severity.WARNING, "broker_silent", f"broker {broker}", text, (command("cluster", "brokers"),), {"broker": broker})
+        yield Finding(Severity.WARNING, "broker_silent", f"broker {broker}", text, (command("brokers", "list"),), {"broker": broker})
 
 
 def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
@@ -174,12 +172,12 @@ def _disks(log_dirs: Iterable[LogDir]) -> Iterator[Finding]:
         subject = f"broker {found.broker}"
         if found.problem:
             text = f"the log directory {found.path} is offline: {found.problem}"
-            yield Finding(Severity.CRITICAL, "log_dir_offline", subject, text, ("kops cluster brokers",), facts)
+            yield Finding(Severity.CRITICAL, "log_dir_offline", subject, text, ("kops brokers list",), facts)
         elif found.total_bytes and found.usable_bytes is not None and found.usable_bytes < FULL_BELOW * found.total_bytes:
             share = found.usable_bytes / found.total_bytes
             text = f"the volume of {found.path} has {share:.1%} left: a broker that cannot write takes the directory offline"
             facts |= {"total_bytes": found.total_bytes, "usable_bytes": found.usable_bytes}
-            yield Finding(Severity.WARNING, "disk_nearly_full", subject, text, ("kops cluster brokers",), facts)
+            yield Finding(Severity.WARNING, "disk_nearly_full", subject, text, ("kops brokers list",), facts)
 
 
 def _skew(observed: ObservedCluster) -> Iterator[Finding]:
@@ -199,7 +197,7 @@ def _skew(observed: ObservedCluster) -> Iterator[Finding]:
                 "leader_skew",
                 f"broker {broker}",
                 f"{text}; brokers move leaders back by themselves unless auto.leader.rebalance.enable is off",
-                ("kops cluster brokers",),
+                ("kops brokers list",),
                 {"broker": broker, "preferred": preferred[broker], "led_elsewhere": count},
             )
 

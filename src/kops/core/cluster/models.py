@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kops.core.models import TopicPartition
@@ -91,12 +91,14 @@ class QuorumReplica:
     Times are the leader's, in milliseconds since the epoch; None if it never heard from the replica.
 
     :param log_end_offset: None if the leader does not know it
+    :param directory: the id of its log directory, as Kafka prints it; None where the cluster reports none (Kafka 3.9)
     """
 
     id: int
     log_end_offset: int | None
     last_fetch: int | None
     last_caught_up: int | None
+    directory: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Quorum:
 
     :param leader: node id of the active controller; None while there is none
     :param endpoints: ``host:port`` by node id, where the cluster reports them (Kafka 3.9)
+    :param listeners: name, host and port of each, in the same way
     """
 
     leader: int | None
@@ -113,6 +116,7 @@ class Quorum:
     voters: tuple[QuorumReplica, ...]
     observers: tuple[QuorumReplica, ...] = ()
     endpoints: Mapping[int, str] = field(default_factory=dict)
+    listeners: Mapping[int, Sequence[tuple[str, str, int]]] = field(default_factory=dict)
 
     @property
     def leader_replica(self) -> QuorumReplica | None:

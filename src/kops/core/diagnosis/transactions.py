@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kops.core.findings import Finding, Severity, apache, command, partitions_text
+from kops.core.findings import Finding, Severity, command, partitions_text
 from kops.core.groups.lag import OpenTransaction, age_text
 from kops.core.models import TopicPartition
 
@@ -25,7 +25,7 @@ def is_hanging(found: OpenTransaction, now: int) -> bool:
 def end_text(found: OpenTransaction, now: int) -> str:
     """Describe what will end a transaction."""
     if is_hanging(found, now):
-        return "no coordinator will end it; Apache's kafka-transactions can abort it"
+        return "no coordinator will end it; `kops transactions abort` does"
     age, ends = found.age(now), "it ends when its producer commits or aborts it, or another one takes over its transactional id"
     if found.timeout_ms is None or age is None:
         return ends
@@ -34,9 +34,8 @@ def end_text(found: OpenTransaction, now: int) -> str:
 
 
 def abort_command(found: OpenTransaction, partition: TopicPartition) -> str:
-    """Return the command that ends a hanging transaction in a partition; kops has none."""
-    place = ("--topic", partition.topic, "--partition", str(partition.partition), "--start-offset", str(found.start_offset))
-    return apache("kafka-transactions", "abort", *place)
+    """Return the command that ends a hanging transaction in a partition."""
+    return command("transactions", "abort", str(partition), "--start-offset", str(found.start_offset))
 
 
 def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: int) -> Iterator[Finding]:

@@ -55,6 +55,7 @@ class OpenTransaction:
     :param started: None if the coordinator does not report it
     :param timeout_ms: after which the coordinator aborts it
     :param includes_partition: whether the coordinator will end it in this partition too; otherwise it stays open here
+    :param coordinator_epoch: of the coordinator that last wrote a marker for its producer; -1: none did
     """
 
     producer_id: int
@@ -66,6 +67,7 @@ class OpenTransaction:
     started: int | None = None
     timeout_ms: int | None = None
     includes_partition: bool = False
+    coordinator_epoch: int = -1
 
     @property
     def producer(self) -> str:

@@ -16,6 +16,7 @@ FORMAT_OF: Mapping[str, str] = MappingProxyType({AVRO: "avro", JSON: "json-schem
 KIND_OF: Mapping[str, str] = MappingProxyType({name: kind for kind, name in FORMAT_OF.items()})
 LATEST = "latest"
 LEVELS = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
+MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")
 _BY_NAME = {".avsc": AVRO, ".proto": PROTOBUF, ".avro": AVRO}
 
 

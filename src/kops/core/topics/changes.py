@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.errors import UsageProblem
-from kops.core.models import NewTopic, Setting
+from kops.core.models import NewTopic
 from kops.core.plan import Arguments, Json
-from kops.core.topics.settings import POLICY, RETENTION, own_settings, same_value
-
-Settings = Mapping[str, "str | None"]
-"""Settings of a topic by name: the value to set; None removes the topic's own value."""
+from kops.core.settings import Settings
+from kops.core.topics.settings import POLICY, RETENTION
 
 
 @dataclass(frozen=True)
@@ -109,20 +107,3 @@ class Changes(Arguments):
 def new_topic_json(topic: NewTopic) -> dict[str, Any]:
     """Return a topic to be created as JSON; ``NewTopic(**body)`` reads it back."""
     return {**vars(topic), "settings": dict(topic.settings)}
-
-
-def still_to_alter(found: Mapping[str, Setting], target: Settings) -> dict[str, str | None]:
-    own = own_settings(found)
-    return {name: value for name, value in target.items() if not same_value(name, value, own.get(name))}
-
-
-def value_after(found: Mapping[str, Setting], name: str, value: str | None) -> str | None:
-    """Return the effective value of a setting if the topic's own value were ``value``; None if unknown."""
-    return value if value is not None else found[name].inherited if name in found else None
-
-
-def source_after(found: Mapping[str, Setting], name: str, value: str | None) -> str:
-    """Return the source of a setting's effective value if the topic's own value were ``value``."""
-    if value is not None:
-        return "topic"
-    return found[name].source if name in found and found[name].source != "topic" else "inherited"

@@ -13,9 +13,10 @@ from typing import Any
 
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.models import Setting, Topic
+from kops.core.settings import own_settings, same_value
 from kops.core.statefile.fields import Fields, config_text, nearest, owned_globs
 from kops.core.topics.names import metric_name, name_problem
-from kops.core.topics.settings import canonical_settings, own_settings, same_value
+from kops.core.topics.settings import canonical_settings
 
 TOPIC_FIELDS = ("name", "partitions", "replication_factor", "config")
 OWNER_FIELDS = ("owns",)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kops.core.durations import duration_text, parse_duration
 from kops.core.errors import UsageProblem
 from kops.core.models import NewTopic, Setting, Topic
+from kops.core.settings import own_settings
 from kops.core.sizes import BYTES, parse_size, size_text
 
 INT_MAX = 2**31 - 1
@@ -173,7 +174,7 @@ def canonical(name: str, text: str) -> str:
     if kind is None:
         return text
     try:
-        return kind.read(_in_kafkas_unit(name, text.strip()))
+        return kind.read(in_kafkas_unit(name, text.strip()))
     except ValueError as problem:
         raise UsageProblem(f"{name}={text} is not valid: {problem}", setting=name) from problem
     except UsageProblem as problem:
@@ -209,20 +210,9 @@ def require_setting_names(names: Iterable[str], *, also_known: Callable[[], set[
         raise UsageProblem(f"there is no topic setting {name}", hint=hint, setting=name)
 
 
-def own_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
-    return {name: setting.value or "" for name, setting in sorted(settings.items()) if setting.source == "topic"}
-
-
 def as_new(topic: Topic, settings: Mapping[str, Setting]) -> NewTopic:
     """Return the topic that would be created like one that exists."""
     return NewTopic(topic.name, len(topic.partitions), topic.replication_factor, own_settings(settings))
-
-
-def same_value(name: str, one: str | None, other: str | None) -> bool:
-    """Whether two values of a setting mean the same; the words of a cleanup policy are a set."""
-    if name == POLICY and one is not None and other is not None:
-        return set(one.split(",")) == set(other.split(","))
-    return one == other
 
 
 def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
@@ -250,7 +240,7 @@ def readable_value(name: str, value: str) -> str:
     return f"{value} ({size_text(number)})" if name.endswith(".bytes") and number >= BYTES["KiB"] else value
 
 
-def _in_kafkas_unit(name: str, text: str) -> str:
+def in_kafkas_unit(name: str, text: str) -> str:
     """Return a duration in milliseconds and a size in bytes, where Kafka wants these; any other text as it is."""
     read = next((read for ending, read in _WITH_UNITS.items() if name.endswith(ending)), None)
     return str(read(text)) if read and re.fullmatch(r"[0-9.]+ ?[A-Za-z][0-9A-Za-z]*", text) else text

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.groups.groups import Groups
     from kops.gateways.kafka.groups.streams import StreamsGroups
     from kops.gateways.kafka.offsets import Offsets
+    from kops.gateways.kafka.principals import Principals
     from kops.gateways.kafka.records import Records
+    from kops.gateways.kafka.replicas import ReplicaRequests
+    from kops.gateways.kafka.settings import SettingsRequests
     from kops.gateways.kafka.topics import Topics
     from kops.gateways.kafka.transactions import Transactions
 
@@ -87,6 +90,25 @@ class Kafka:
         from kops.gateways.kafka.cluster_details import ClusterDetails
 
         return ClusterDetails(self.client)
+
+    @cached_property
+    def replicas(self) -> ReplicaRequests:
+        from kops.gateways.kafka.replicas import ReplicaRequests
+
+        return ReplicaRequests(self.client)
+
+    @cached_property
+    def settings(self) -> SettingsRequests:
+        """Settings of brokers, groups and client metrics."""
+        from kops.gateways.kafka.settings import SettingsRequests
+
+        return SettingsRequests(self.client)
+
+    @cached_property
+    def principals(self) -> Principals:
+        from kops.gateways.kafka.principals import Principals
+
+        return Principals(self.client)
 
     @cached_property
     def transactions(self) -> Transactions:

@@ -272,12 +272,19 @@ def answer_of(admin: KafkaAdminClient, request: Any, broker: int | None = None, 
     """
     from kafka.errors import for_code
 
+    found = raw_answer(admin, request, broker, milliseconds)
+    if found.get("error_code"):
+        raise for_code(found["error_code"])(found.get("error_message") or "")
+    return found
+
+
+def raw_answer(admin: KafkaAdminClient, request: Any, broker: int | None = None, milliseconds: int | None = None) -> dict[str, Any]:
+    """Return an answer as the fields that its version has, errors included."""
+
     async def ask() -> Any:
         return await send(admin, request, broker, milliseconds)
 
     found: dict[str, Any] = run(admin, ask).to_dict()
-    if found.get("error_code"):
-        raise for_code(found["error_code"])(found.get("error_message") or "")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,14 +22,20 @@ from kops.core.cluster.models import (
 from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, Unreachable
 from kops.core.groups.look import EpochEnd
 from kops.core.models import TopicPartition, numbers_by_topic
-from kops.gateways.kafka.admin import Wire, answer_of, ask_for_quorum
+from kops.gateways.kafka.admin import Wire, answer_of, ask_for_quorum, raw_answer
 from kops.gateways.kafka.client import Client
-from kops.gateways.wire.kafka_python import release_by_requests, request_class
+from kops.gateways.kafka.quorum_messages import add_voter, directory_text, remove_voter
+from kops.gateways.kafka.translate import translate_error_code
+from kops.gateways.wire.kafka_python import release_by_requests, request_class, request_names
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
 T = TypeVar("T")
+
+_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
+"""``FeatureUpdate.UpgradeType`` of Kafka."""
+_UPDATE_MILLISECONDS = 30_000
 
 
 class ClusterDetails:
@@ -51,6 +57,10 @@ class ClusterDetails:
             tuple(sorted(map(_replica, partition["current_voters"]), key=lambda voter: voter.id)),
             tuple(sorted(map(_replica, partition["observers"]), key=lambda observer: observer.id)),
             {node["node_id"]: _address(node["listeners"]) for node in answer.get("nodes") or () if node["listeners"]},
+            {
+                node["node_id"]: tuple((one["name"], one["host"], one["port"]) for one in node["listeners"])
+                for node in answer.get("nodes") or ()
+            },
         )
 
     def features(self) -> tuple[Feature, ...]:
@@ -60,6 +70,57 @@ class ClusterDetails:
             Feature(name, found.get("supported"), found["finalized"][1] if "finalized" in found else 0)
             for name, found in sorted(answer.items())
         )
+
+    def supported_or_errors(self, broker_ids: Iterable[int]) -> dict[int, dict[str, tuple[int, int]] | KopsError]:
+        """Return the levels of features that each broker supports, or why that is not known (ApiVersions)."""
+        found = self._wire.brokers_or_errors(broker_ids, "find the features of broker", _ask_for_features)
+        return {broker: _as_silent(broker, answer) for broker, answer in found.items()}
+
+    def api_versions_or_errors(self, broker_ids: Iterable[int]) -> dict[int, dict[int, tuple[int, int]] | KopsError]:
+        """Return the versions of requests that each broker supports, by the request's number, or why that is not known."""
+        found = self._wire.brokers_or_errors(broker_ids, "find the requests of broker", _ask_for_requests)
+        return {broker: _as_silent(broker, answer) for broker, answer in found.items()}
+
+    def request_names(self) -> dict[int, str]:
+        """Return the names of requests by their numbers, as far as they are known here."""
+        return request_names()
+
+    def update_features(
+        self, after: Mapping[str, int], before: Mapping[str, int], *, unsafe: bool = False, validate_only: bool = False
+    ) -> None:
+        """Set levels of features, all or none (UpdateFeatures, Kafka 3.3 with ``metadata.version``).
+
+        :param after: 0 disables a feature
+        :param unsafe: allow a downgrade that loses metadata
+        :param validate_only: let the active controller check the change, and change nothing
+        :raises OperationFailed: with the reason of the controller, when it refuses
+        """
+        doing = "check the levels of features" if validate_only else "set levels of features"
+        answer = self._wire.ask(doing, partial(_update, after=after, before=before, unsafe=unsafe, validate_only=validate_only))
+        for one in (answer, *(answer.get("results") or ())):
+            if error := translate_error_code(one["error_code"], one.get("error_message"), doing):
+                raise error
+
+    def add_voter(self, cluster_id: str, voter: int, directory: str, listeners: Sequence[tuple[str, str, int]]) -> None:
+        """Make a controller that observes the metadata log a voter (AddRaftVoter, Kafka 3.9).
+
+        :param directory: the id of its log directory, as Kafka prints it
+        :param listeners: name, host and port of each of its endpoints
+        :raises OperationFailed: with the reason of the leader, when it refuses
+        """
+        self._change_voters(f"add controller {voter}", add_voter(cluster_id, voter, directory, listeners))
+
+    def remove_voter(self, cluster_id: str, voter: int, directory: str) -> None:
+        """Take the vote of a controller (RemoveRaftVoter, Kafka 3.9).
+
+        :raises OperationFailed: with the reason of the leader, when it refuses
+        """
+        self._change_voters(f"remove controller {voter}", remove_voter(cluster_id, voter, directory))
+
+    def _change_voters(self, doing: str, request: Any) -> None:
+        answer = self._wire.ask(doing, partial(raw_answer, request=request), controllers=True)
+        if error := translate_error_code(answer["error_code"], answer.get("error_message"), doing):
+            raise error
 
     def client_quotas(self) -> tuple[Quota, ...]:
         """Return the quotas of users and client ids (DescribeClientQuotas, Kafka 2.6)."""
@@ -139,9 +200,35 @@ def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
     return answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
 
 
-def _ask_for_release(admin: KafkaAdminClient, broker: int) -> Release:
+def _ask_for_features(admin: KafkaAdminClient, broker: int) -> dict[str, tuple[int, int]]:
+    found = _api_versions(admin, broker).get("supported_features") or ()
+    return {feature["name"]: (feature["min_version"], feature["max_version"]) for feature in found}
+
+
+def _ask_for_requests(admin: KafkaAdminClient, broker: int) -> dict[int, tuple[int, int]]:
+    return {each["api_key"]: (each["min_version"], each["max_version"]) for each in _api_versions(admin, broker)["api_keys"]}
+
+
+def _api_versions(admin: KafkaAdminClient, broker: int) -> dict[str, Any]:
     request = request_class("ApiVersionsRequest")
-    found = answer_of(admin, request(client_software_name="kops", client_software_version=__version__, min_version=3), broker)
+    return answer_of(admin, request(client_software_name="kops", client_software_version=__version__, min_version=3), broker)
+
+
+def _update(
+    admin: KafkaAdminClient, *, after: Mapping[str, int], before: Mapping[str, int], unsafe: bool, validate_only: bool
+) -> dict[str, Any]:
+    kind = request_class("UpdateFeaturesRequest")
+    lower = _UNSAFE_DOWNGRADE if unsafe else _SAFE_DOWNGRADE
+    updates = [
+        kind.FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=lower if level < before[name] else _UPGRADE)
+        for name, level in after.items()
+    ]
+    request = kind(timeout_ms=_UPDATE_MILLISECONDS, feature_updates=updates, validate_only=validate_only, min_version=1)
+    return raw_answer(admin, request)
+
+
+def _ask_for_release(admin: KafkaAdminClient, broker: int) -> Release:
+    found = _api_versions(admin, broker)
     levels = {feature["name"]: feature["max_version"] for feature in found.get("supported_features") or ()}
     requests = {each["api_key"]: (each["min_version"], each["max_version"]) for each in found["api_keys"]}
     return release_of(levels.get("metadata.version"), release_by_requests(requests))
@@ -178,6 +265,7 @@ def _replica(found: Mapping[str, Any]) -> QuorumReplica:
         _known(found["log_end_offset"]),
         _known(found.get("last_fetch_timestamp")),
         _known(found.get("last_caught_up_timestamp")),
+        directory_text(found.get("replica_directory_id")),
     )
 
 

@@ -35,7 +35,7 @@ _SPARE_SECONDS = 0.3
 
 
 Reach = Callable[[str, int], None]
-DOWN_HINT = "`kops cluster brokers` shows which brokers answer"
+DOWN_HINT = "`kops brokers list` shows which brokers answer"
 _API_VERSIONS = struct.pack(">hhih4s", 18, 0, 1, 4, b"kops")
 """The one request that brokers answer before a login (version 0)."""
 

@@ -155,6 +155,20 @@ def translate_kafka_python(error: Any, doing: str, brokers: Sequence[str]) -> Ko
     return _problem(name, getattr(kind, "description", "") or text or kind.__name__, doing, brokers)
 
 
+def translate_error_code(code: int, text: str | None, doing: str) -> KopsError | None:
+    """Return the kops error for an error code in a part of an answer to kafka-python; None for success.
+
+    :param text: what the broker says of it
+    """
+    if not code:
+        return None
+    from kafka.errors import for_code
+
+    kind = for_code(code)
+    name = getattr(kind, "message", "") or kind.__name__
+    return _problem(name, text or getattr(kind, "description", "") or kind.__name__, doing, ())
+
+
 def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsError:
     if name in _AUTHENTICATION:
         message = f"{','.join(brokers)} refused the connection: {text}"

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from kops.core.errors import UsageProblem
+
 _LOCK = "lock"
 _YOUNG_SECONDS = 3600.0
 """A younger directory without a lock may be about to get one."""
@@ -94,3 +96,15 @@ def _renew(file: Path, expires: float, renew: Callable[[], float]) -> None:
             return
         with contextlib.suppress(Exception):
             expires = renew()
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a secret to a new file that only its owner can read.
+
+    :raises UsageProblem: when the file exists or cannot be written
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageProblem(f"cannot write {path}: {error.strerror}", hint="name a file that does not exist yet") from error

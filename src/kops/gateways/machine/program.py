@@ -41,21 +41,34 @@ from kops.gateways.machine.program_connection import Connection, Listener, Loopb
 from kops.gateways.machine.program_registries import Registries, RegistryProxies
 
 CAPTURE_AGAIN = "start it with the settings and variables of then, or capture it again"
-CLOCK, ZONE, LOCALE, CHARSET, HASH_ORDER = "clock", "zone", "locale", "charset", "hash-order"
+CLOCK, ZONE, LOCALE, CHARSET, HASH_ORDER, PROCESSORS = "clock", "zone", "locale", "charset", "hash-order", "processors"
 SURROUNDINGS: Mapping[str, Sequence[str]] = {
     CLOCK: (),
     ZONE: ("-Duser.timezone=Pacific/Chatham",),
     LOCALE: ("-Duser.language=tr", "-Duser.country=TR"),
     CHARSET: ("-Dfile.encoding=ISO-8859-1",),
     HASH_ORDER: ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=0"),
+    PROCESSORS: ("-XX:ActiveProcessorCount=7",),
 }
 """What surrounds a program and may be otherwise, and the options of a JVM in which it is; the agent shifts the clock.
 
 A zone that is off the others by a part of an hour; a language with letters of its own (i, dotted and not); a charset that has each byte;
-identity hashes from another generator than ``-XX:hashCode=5``, the default. What the program's own command sets comes after these, and
+identity hashes from another generator than ``-XX:hashCode=5``, the default; a number of processors that machines rarely have, by which
+parallel streams are split. What the program's own command sets comes after these, and
 stays: a run of the program cannot have it otherwise.
 """
 OTHER_SURROUNDINGS = tuple(SURROUNDINGS)
+_BEGINS_OFTEN = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+    "-XX:Tier4InvocationThreshold=100000",
+    "-XX:Tier4MinInvocationThreshold=20000",
+    "-XX:Tier4CompileThreshold=200000",
+    "-XX:Tier4BackEdgeThreshold=800000",
+)
+"""Options of a JVM in which the program is disturbed, and so begins afresh many times: its classes were verified where it runs as it is,
+and HotSpot's C2 would take half of the time for code that is soon dropped."""
 SHIFT_MS = ((400 * 24 + 7) * 60 + 13) * 60_000
 """By how much the clock goes before: years, months, days of the week, hours and minutes are others."""
 _NAMED = 5
@@ -100,6 +113,7 @@ class ProgramStart:
     :param jars: the agent and the runner, where kops is not installed
     :param variables: that it gets besides those of the machine; may hold secrets: never to be shown
     :param options: of its JVM, which count more than those of its variables
+    :param place: folder to which its files were moved, where they keep their paths; empty: they are where they were captured
     """
 
     command: tuple[str, ...]
@@ -117,6 +131,7 @@ class ProgramStart:
     options: tuple[str, ...] = ()
     jars: tuple[str, str] | None = None
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    place: str = ""
 
 
 class CannotBeginAfresh(OperationFailed):
@@ -273,6 +288,7 @@ def launched(
         "processes": f"{start.process},{os.getpid()}",
         "seconds": str(round(start.seconds)),
         **({"clock.shift": str(SHIFT_MS)} if CLOCK in start.surroundings else {}),
+        **({"place": start.place} if start.place else {}),
         **more,
     }
     environment = {**environment, **start.variables}
@@ -280,6 +296,7 @@ def launched(
     options = [f"-Xmx{start.heap >> 20}m"] if start.heap else []
     options += map(quoted, proxies.java_options if proxies else ())
     own = environment.get("JAVA_TOOL_OPTIONS", "")
+    options += _BEGINS_OFTEN if start.surroundings else ()
     options += [own, *map(quoted, start.options), *_other(start.surroundings, own)]  # of which the last one counts
     environment = {**environment, "JAVA_TOOL_OPTIONS": " ".join(filter(None, options))}
     environment = {_ROCKSDB_LIBRARY: str(folder), **environment}

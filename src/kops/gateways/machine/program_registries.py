@@ -9,10 +9,13 @@ from __future__ import annotations
 import secrets
 import socket
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+from kops.config.java import write_private
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.streams.registries import Origin, redirected
 from kops.gateways.machine import network_namespace
@@ -21,6 +24,8 @@ from kops.gateways.registry.read_only import ReadOnlyRegistry, Upstream
 _HERE = "127.0.0.1"
 _START_SECONDS = 30.0
 _FILE_OF_HOSTS = "hosts"
+_TLS_FILES = ("verify", "cert")
+"""Settings of ``requests`` that may be paths: of certificate authorities, and of a certificate, with or without its key."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,32 @@ class Registries:
 
     upstreams: tuple[Upstream, ...] = ()
     settings: Mapping[str, str] | None = None
+
+
+def with_contents(registries: Registries) -> Registries:
+    """Return registries whose requests hold the content of their TLS files, for a machine that lacks these; never to be shown."""
+    return _with_tls(registries, lambda path: Path(path).read_bytes() if isinstance(path, str) else path)
+
+
+def with_files(registries: Registries, folder: Path) -> Registries:
+    """Return registries that hold such contents with files of this machine, which only this user can read."""
+
+    def written(content: Any) -> Any:
+        if not isinstance(content, bytes):
+            return content
+        return str(write_private(folder / f"{sha256(content).hexdigest()[:16]}.pem", content.decode()))
+
+    return _with_tls(registries, written)
+
+
+def _with_tls(registries: Registries, change: Callable[[Any], Any]) -> Registries:
+    def changed(value: Any) -> Any:
+        return tuple(map(change, value)) if isinstance(value, tuple) else change(value)
+
+    def moved(upstream: Upstream) -> Upstream:
+        return replace(upstream, request={name: changed(each) if name in _TLS_FILES else each for name, each in upstream.request.items()})
+
+    return replace(registries, upstreams=tuple(map(moved, registries.upstreams)))
 
 
 def namespace_command(places: Sequence[str] = (), fd: int = -1) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def unpacked(packed: PackedProgram, folder: str) -> UnpackedProgram:
     java = find_java()
     version = version_of(java)
     if packed.java is not None and version != packed.java:
-        raise Refused(f"{java} is Java {version}, and the program was captured with Java {packed.java}")
+        raise Refused(f"{java} is Java {version}")
     words = [word.replace(_PLACE, folder) for word in packed.words]
     directory = packed.directory.replace(_PLACE, folder)
     for each in packed.folders:
@@ -157,9 +157,14 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
 
 
-def on_host(error: KopsError, host: str) -> KopsError:
-    """Return an error about a worker's Java that says where that is."""
+def on_host(error: KopsError, host: str, java: int | None) -> KopsError:
+    """Return an error about a worker's Java that says where that is, and which one is needed there.
+
+    :param java: major version of the one that the program was captured with; None: not known
+    """
+    needed = f"has no Java {java}, with which the program was captured" if java is not None else "cannot start the program"
     return type(error)(
-        f"Spark's worker on {host} cannot start the program: {error.message}",
-        hint="set spark.executorEnv.JAVA_HOME in spark.conf of the context to the Java that the program was captured with",
+        f"Spark's worker on {host} {needed}: {error.message}",
+        hint="install it there, and set spark.executorEnv.JAVA_HOME to its folder: in spark.conf of the context, or where the Spark Connect"
+        " server is started",
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from kops.config.connection import Connection
 from kops.config.http import path_segment
-from kops.core.errors import NotFound, UsageProblem
+from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.core.permit import ALWAYS, Permit
 from kops.core.schemas.models import LATEST, RegisteredSchema, Schema, SchemaVersion, references_of
 from kops.gateways.http import Shape
@@ -16,7 +17,11 @@ _PLACE: Shape = {"subject": str, "version": int}
 _FOUND: Shape = {**_PLACE, "id": int, **{("schema?" if key == "schema" else key): each for key, each in SCHEMA.items()}}
 _VERSION: Shape = {**_PLACE, **SCHEMA, "id": int}
 _VERDICT: Shape = {"is_compatible": bool, "messages?": [str]}
-_LEVEL: Shape = {"compatibilityLevel?": str, "compatibility?": str}
+COMPATIBILITY, MODE = "compatibility", "mode"
+_SETTINGS: dict[str, tuple[str, Shape]] = {
+    COMPATIBILITY: ("/config", {"compatibilityLevel?": str, "compatibility?": str}),
+    MODE: ("/mode", {"mode": str}),
+}
 
 
 class Subjects:
@@ -32,21 +37,25 @@ class Subjects:
     def names(self) -> list[str]:
         return sorted(self.registry.ask("GET", "/subjects", "the list of subjects", shape=[str]))
 
-    def versions(self, subject: str) -> list[int]:
-        """Return the versions of a subject, without deleted ones; empty if it does not exist."""
+    def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
+        """Return the versions of a subject; empty if it does not exist.
+
+        :param deleted: with those that were deleted softly
+        """
         try:
-            found = self.registry.ask("GET", f"{subject_path(subject)}/versions", f"subject {subject}", shape=[int])
+            found = self.registry.ask("GET", f"{subject_path(subject)}/versions{_with(deleted)}", f"subject {subject}", shape=[int])
         except NotFound:
             return []
         return sorted(found)
 
-    def version(self, subject: str, version: int | str = LATEST) -> SchemaVersion:
+    def version(self, subject: str, version: int | str = LATEST, *, deleted: bool = False) -> SchemaVersion:
         """Return a version of a subject.
 
         :raises NotFound: when there is none
         """
         what = f"subject {subject}" if version == LATEST else f"version {version} of subject {subject}"
-        return _version(self.registry.ask("GET", f"{subject_path(subject)}/versions/{version}", what, shape=_VERSION))
+        path = f"{subject_path(subject)}/versions/{version}{_with(deleted)}"
+        return _version(self.registry.ask("GET", path, what, shape=_VERSION))
 
     def newest(self, subject: str) -> SchemaVersion | None:
         try:
@@ -65,19 +74,63 @@ class Subjects:
             return None
         return _version({**body, "schema": body.get("schema") or schema.text})
 
-    def subjects_of(self, schema_id: int) -> list[tuple[str, int]]:
-        found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions", f"schema {schema_id}", shape=[_PLACE])
+    def referenced_by(self, subject: str, version: int) -> list[int]:
+        """Return the ids of the schemas that refer to a version."""
+        path = f"{subject_path(subject)}/versions/{version}/referencedby"
+        found: list[int] = self.registry.ask("GET", path, f"what refers to version {version} of subject {subject}", shape=[int])
+        return found
+
+    def subjects_of(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
+        found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions{_with(deleted)}", f"schema {schema_id}", shape=[_PLACE])
         return sorted((each["subject"], each["version"]) for each in found)
 
     def level(self, subject: str) -> tuple[str, bool]:
         """Return the compatibility level of a subject, and whether it is its own rather than the registry's."""
-        for path, own in ((f"/config/{path_segment(subject, 'subject')}", True), ("/config", False)):
-            try:
-                body = self.registry.ask("GET", path, f"compatibility level of {subject}", shape=_LEVEL)
-            except NotFound:
-                continue
-            return body.get("compatibilityLevel") or body.get("compatibility") or "NONE", own
-        return "NONE", False
+        own = self.setting(COMPATIBILITY, subject)
+        return (own, True) if own is not None else (self._common_level, False)
+
+    def setting(self, what: str, subject: str | None) -> str | None:
+        """Return the own level or mode of a subject, or of the registry; None if it has none of its own.
+
+        Some registries answer for a subject without one with the registry's: from them, an own one that is equal counts as none.
+
+        :param what: COMPATIBILITY or MODE
+        """
+        found = self._setting(what, subject)
+        inherited = subject is not None and what == COMPATIBILITY and found == self._common_level and self._answers_for_all
+        return None if inherited else found
+
+    def _setting(self, what: str, subject: str | None) -> str | None:
+        path, shape = _SETTINGS[what]
+        name = f"{path}/{path_segment(subject, 'subject')}" if subject is not None else path
+        try:
+            body = self.registry.ask("GET", name, f"{what} of {subject or 'the registry'}", shape=shape)
+        except NotFound:
+            return None
+        return next((str(body[key]) for key in ("compatibilityLevel", "compatibility", "mode") if body.get(key)), None)
+
+    @cached_property
+    def _common_level(self) -> str:
+        return self._setting(COMPATIBILITY, None) or "NONE"
+
+    @cached_property
+    def _answers_for_all(self) -> bool:
+        """Whether the registry answers for a subject without a level with its own: Apicurio does, which is also the one without modes."""
+        try:
+            return self._setting(MODE, None) is None
+        except OperationFailed:
+            return True
+
+    def change(self, what: str, subject: str | None, value: str | None) -> None:
+        """Set or remove the level or mode of a subject, or set that of the registry.
+
+        :param value: None removes
+        """
+        self._permit.require(what)
+        path = _SETTINGS[what][0] + (f"/{path_segment(subject, 'subject')}" if subject is not None else "")
+        body = None if value is None else {what: value}
+        self.registry.ask("PUT" if body else "DELETE", path, f"{what} of {subject or 'the registry'}", body)
+        self.__dict__.pop("_common_level", None)
 
     def compatible(self, subject: str, schema: Schema, version: int | str) -> tuple[bool, list[str]]:
         """Return whether a schema is compatible with a version at the level of the subject, and the registry's objections.
@@ -97,10 +150,14 @@ class Subjects:
         path = f"{subject_path(subject)}/versions"
         return int(self.registry.ask("POST", path, f"the schema for {subject}", schema.as_json(), shape={"id": int})["id"])
 
-    def delete(self, subject: str, version: int) -> None:
-        """Soft-delete a version: the schema remains readable by its id."""
+    def delete(self, subject: str, version: int, *, hard: bool = False) -> None:
+        """Delete a version softly, so that the schema remains readable by its id.
+
+        :param hard: for good; it must have been deleted softly before
+        """
         self._permit.require("the deletion of a version")
-        self.registry.ask("DELETE", f"{subject_path(subject)}/versions/{version}", f"version {version} of subject {subject}")
+        path = f"{subject_path(subject)}/versions/{version}{'?permanent=true' if hard else ''}"
+        self.registry.ask("DELETE", path, f"version {version} of subject {subject}")
 
     def whole(self, schema: Schema) -> RegisteredSchema:
         """Return a schema with the texts of its references, as formats need it; its id is 0.
@@ -112,6 +169,10 @@ class Subjects:
         except NotFound as missing:
             raise UsageProblem(f"a reference leads nowhere: {missing.message}", hint="register what is referred to first") from missing
         return RegisteredSchema(0, schema.kind, schema.text, referenced)
+
+
+def _with(deleted: bool) -> str:
+    return "?deleted=true" if deleted else ""
 
 
 def _version(body: Any) -> SchemaVersion:

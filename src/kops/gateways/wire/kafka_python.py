@@ -20,23 +20,32 @@ if TYPE_CHECKING:
 REQUESTS = {
     "AddOffsetsToTxnRequest": "producer",
     "AddPartitionsToTxnRequest": "producer",
+    "AlterPartitionReassignmentsRequest": "admin",
+    "AlterReplicaLogDirsRequest": "admin",
+    "AlterClientQuotasRequest": "admin",
     "ApiVersionsRequest": "metadata",
     "CreateAclsRequest": "admin",
     "DeleteAclsRequest": "admin",
     "DescribeAclsRequest": "admin",
     "DescribeClientQuotasRequest": "admin",
     "DescribeClusterRequest": "admin",
+    "DescribeConfigsRequest": "admin",
     "DescribeGroupsRequest": "admin",
     "DescribeQuorumRequest": "admin",
+    "ElectLeadersRequest": "admin",
     "EndTxnRequest": "producer",
     "FetchRequest": "consumer",
     "FindCoordinatorRequest": "metadata",
+    "IncrementalAlterConfigsRequest": "admin",
     "InitProducerIdRequest": "producer",
+    "LeaveGroupRequest": "consumer",
+    "ListConfigResourcesRequest": "admin",
     "OffsetCommitRequest": "consumer",
     "OffsetFetchRequest": "consumer",
     "OffsetForLeaderEpochRequest": "consumer",
     "ProduceRequest": "producer",
     "TxnOffsetCommitRequest": "producer",
+    "UpdateFeaturesRequest": "admin",
 }
 """The requests that kops sends itself, and the module of ``kafka.protocol`` that defines each."""
 _LOOKS = re.compile(r"ApiVersions|Describe|Fetch|FindCoordinator|List|Metadata|Offset(Fetch|ForLeaderEpoch)|Sasl|\w+GroupDescribe")
@@ -75,7 +84,7 @@ def require_permit(admin: KafkaAdminClient, require: Callable[[str], None]) -> N
 
     def ask(request: Any, *arguments: Any, **options: Any) -> Any:
         names = [kind.__name__ for kind in type(request).__mro__]
-        if not any(_LOOKS.match(name) for name in names):
+        if not any(_LOOKS.match(name) for name in names) and getattr(request, "validate_only", False) is not True:
             require(names[0])
         return send_it(request, *arguments, **options)
 
@@ -117,26 +126,37 @@ async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> d
     return found
 
 
+async def transaction_coordinator(admin: KafkaAdminClient, transactional_id: str) -> int:
+    """Return the broker that coordinates a transactional id; to be run by the client."""
+    return int((await admin._find_coordinator_ids([transactional_id], key_type="TRANSACTION"))[transactional_id])
+
+
 def forget_coordinators(admin: KafkaAdminClient) -> None:
     """Make the client look up coordinators again: kafka-python caches them forever, and they move."""
     admin._manager.cluster._coordinators.clear()
 
 
-def message_class(fields: dict[str, Any]) -> Any:
+def request_names() -> dict[int, str]:
+    """Return the names of requests by their numbers, those that kafka-python knows."""
+    from kafka.protocol.api_key import ApiKey
+
+    return {int(key): key.name for key in ApiKey}
+
+
+def message_class(fields: dict[str, Any], *, changes: bool = False) -> Any:
     """Return the class of a message that kafka-python does not have.
 
     :param fields: the message as in Kafka's own JSON
+    :param changes: whether it is a request that needs a permit
     """
     from kafka.protocol.api_message import ApiMessage
 
-    class DescribeGroupsRequest(ApiMessage):  # type: ignore[misc]  # kafka-python is untyped, and loads the fields of a class by its name
-        """Has the fields of another message than its name implies."""
+    def json_patch(cls: Any, json: Any) -> Any:  # noqa: ARG001 - kafka-python passes them
+        return fields
 
-        @classmethod
-        def json_patch(cls, json: Any) -> Any:  # noqa: ARG003 - what the name says
-            return fields
-
-    return DescribeGroupsRequest
+    # kafka-python loads the fields of a class by its name, so it needs a name that is known there; `_LOOKS` judges by it too.
+    name = "LeaveGroupRequest" if changes else "DescribeGroupsRequest"
+    return type(ApiMessage)(name, (ApiMessage,), {"json_patch": classmethod(json_patch), "__module__": __name__})
 
 
 @cache

@@ -14,8 +14,8 @@ from kops.core.models import CommittedOffset
 from kops.core.own_names import is_own_group
 from kops.core.records.models import OffsetRange
 from kops.core.selection import parse_selection
+from kops.core.settings import own_settings
 from kops.core.times import ANY_TIME, time_text, to_milliseconds
-from kops.core.topics.settings import own_settings
 from kops.operations.archive.manifest import Archive, Run, archive_json, held_json
 from kops.operations.archive.place import ArchivePlace, place_of, refuse_others
 from kops.operations.archive.read import read_archive_of

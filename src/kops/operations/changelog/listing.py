@@ -9,8 +9,9 @@ from typing import Any
 from kops.core.cluster.models import LogDir, sizes_by_replica
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Setting, TopicPartition
+from kops.core.settings import own_settings, same_value
 from kops.core.streams.topics import ADDED_MS, REPARTITION_SETTINGS, doubts, is_internal_name, is_named_of, owner_of, store_of
-from kops.core.topics.settings import POLICY, RETENTION, own_settings, readable_value, same_value
+from kops.core.topics.settings import POLICY, RETENTION, readable_value
 from kops.formats.streams.detection import Guess
 from kops.operations.changelog.detect import detect_by, samples
 from kops.operations.changelog.rows import NotedRows

@@ -1,4 +1,4 @@
-"""`kops cluster describe` and `kops cluster brokers`: controllers and features, and each broker's share of leaders, replicas and bytes."""
+"""`kops cluster describe` and `kops brokers list`: controllers and features, and each broker's share of leaders, replicas and bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
         "controller": _controller(quorum, cluster),
         **_release_row(of_all),
         "metadata_version": metadata.release if metadata else None,
-        "quorum": _quorum_row(quorum) if quorum else None,
+        "quorum": quorum_row(quorum) if quorum else None,
         "features": [_feature_row(feature) for feature in features],
         "brokers": [
             {
@@ -74,7 +74,7 @@ def _controller(quorum: Quorum | None, cluster: Cluster) -> Row | None:
     return {"id": found.id, "endpoint": f"{found.host}:{found.port}"} if found else None
 
 
-def _quorum_row(quorum: Quorum) -> Row:
+def quorum_row(quorum: Quorum) -> Row:
     return {
         "leader": quorum.leader,
         "leader_epoch": quorum.leader_epoch,
@@ -124,7 +124,7 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
     unknown = [RegisteredBroker(broker_id, "", -1, None, fenced=True) for broker_id in shares.keys() - {one.id for one in registered}]
     rows = []
     for broker in sorted([*registered, *unknown], key=lambda broker: broker.id):
-        known = [_log_dir_row(one) for one in disks.get(broker.id, ())]
+        known = [log_dir_row(one) for one in disks.get(broker.id, ())]
         rows.append(
             {
                 "id": broker.id,
@@ -154,7 +154,7 @@ def shares_of(topics: Iterable[Topic]) -> dict[int, dict[str, int]]:
     return shares
 
 
-def _log_dir_row(found: LogDir) -> Row:
+def log_dir_row(found: LogDir) -> Row:
     return {
         "path": found.path,
         "replicas": sum(not replica.future for replica in found.replicas),

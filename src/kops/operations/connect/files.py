@@ -13,6 +13,7 @@ from kops.core.connect.files import CLASS, Declaration, DeclaredConnector, parse
 from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
+from kops.core.secret_shapes import HIDDEN
 from kops.core.selection import names_owned
 from kops.operations.connect.describe import password_settings
 from kops.operations.connect.select import by_name
@@ -101,9 +102,29 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
         raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
     found = by_name(services)
     declared = {one.name: one for one in declaration.connectors}
-    names = [name for name, one in declared.items() if name not in found or own_config(found[name].config) != dict(one.config)]
+    names = [name for name, one in declared.items() if not _as_declared(services, one, found.get(name))]
     names += _undeclared(declaration, list(found)) if prune else []
     return ConnectorComparison(declaration, tuple(_change(services, name, declared.get(name), found.get(name)) for name in names))
+
+
+def _as_declared(services: Services, declared: DeclaredConnector, actual: Connector | None) -> bool:
+    """Whether a connector is as its file says; a secret that an export has hidden there is taken to be the connector's.
+
+    :raises ConfigError: when something else differs: Connect would get the asterisks
+    """
+    config = own_config(actual.config) if actual is not None else None
+    hidden = [name for name, value in declared.config.items() if HIDDEN in value]
+    if not hidden:
+        return config == dict(declared.config)
+    if config is not None and masked(config, password_settings(services, config)) == dict(declared.config):
+        return True
+    raise ConfigError(
+        f"{declared.place}: {hidden[0]} of connector {declared.name} is hidden in the file, and the connector has to be "
+        f"{'changed' if config is not None else 'created'}",
+        hint="replace the asterisks by a reference such as ${file:/path:key}",
+        file=declared.place,
+        field=hidden[0],
+    )
 
 
 def _change(services: Services, name: str, wanted: DeclaredConnector | None, actual: Connector | None) -> ConnectorChange:

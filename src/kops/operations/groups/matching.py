@@ -169,7 +169,7 @@ def refuse_active(group: Group, *, can_wait: bool = False) -> None:
     :raises Refused: when groups of its type have no committed offsets
     """
     if group.type not in WITH_OFFSETS:
-        hint = "Apache's kafka-share-groups moves the start offset of a share group" if group.type == "share" else None
+        hint = "`kops share-groups reset` moves the start offsets of a share group" if group.type == "share" else None
         raise Refused(
             f"{group.group_id} is a {group.type} group: it has no committed offsets", hint=hint, group=group.group_id, type=group.type
         )

@@ -35,6 +35,11 @@ def stable_offsets(services: Services, partitions: Iterable[TopicPartition]) -> 
     return {partition: found.log_end_offset for partition, found in answers.items() if isinstance(found, Bounds)}
 
 
+def held_back(stable: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, Bounds | KopsError]) -> list[TopicPartition]:
+    """Return the partitions whose last stable offset is below their end."""
+    return [p for p, offset in stable.items() if isinstance(found := ends.get(p), Bounds) and offset < found.log_end_offset]
+
+
 def find_open_transactions(
     services: Services, stable: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, Bounds | KopsError]
 ) -> tuple[OpenTransactions, KopsError | None]:
@@ -44,7 +49,7 @@ def find_open_transactions(
     :param ends: high watermarks, requested afterwards or at the same time
     :return: what is known, and the error if the whole request failed
     """
-    below = [p for p, offset in stable.items() if isinstance(found := ends.get(p), Bounds) and offset < found.log_end_offset]
+    below = held_back(stable, ends)
     if not below:
         return OpenTransactions(stable), None
     try:

@@ -188,8 +188,8 @@ def _refuse(group: Group) -> None:
     """
     if group.type in ("share", "unknown"):
         raise Refused(
-            f"{group.group_id} is a group of the type {group.type}: kops could not restore its position",
-            hint="Apache's kafka-share-groups deletes share groups" if group.type == "share" else None,
+            f"{group.group_id} is a group of the type {group.type}: it has no committed offsets to restore it from",
+            hint="`kops share-groups delete` deletes share groups" if group.type == "share" else None,
             group=group.group_id,
             type=group.type,
         )

@@ -18,13 +18,13 @@ from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.items import not_as_written, offset_of, partition_of
 from kops.operations.protocol.mutation import failed
+from kops.operations.protocol.settling import POLL_SECONDS, SETTLE_SECONDS
 from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
 from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
 from kops.operations.replay.proof import bounds_of_targets, proven
 from kops.operations.replay.run import Replay
 from kops.operations.replay.work import Work
 from kops.operations.services import Services
-from kops.operations.topics.read_back import POLL_SECONDS, SETTLE_SECONDS
 
 if TYPE_CHECKING:
     from kops.spark.replay.jobs import PartitionRange

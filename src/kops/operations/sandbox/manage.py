@@ -28,6 +28,7 @@ def bring_up(
     brokers: int | None = None,
     kafka_version: str | None = None,
     security: str | None = None,
+    racks: bool = False,
     new_ports: bool = False,
     connect_workers: int = 0,
     connect: str | None = None,
@@ -37,7 +38,7 @@ def bring_up(
 ) -> cluster.Status:
     """Create a sandbox, or restart the one of this name with its data, and register its context.
 
-    :param brokers: of a new sandbox, default 1; an existing one cannot change it, nor the next two
+    :param brokers: of a new sandbox, default 1; an existing one cannot change it, nor the next three
     :param new_ports: give a stopped sandbox other ports
     :param connect_workers: minimum number; existing ones are kept
     :param connect: how Connect runs: distributed (default) or standalone; an existing one cannot change it
@@ -48,7 +49,13 @@ def bring_up(
     :raises Refused: when a port is in use, or the context belongs to another cluster
     :raises MissingRequirement: without Java, or with neither jars nor network
     """
-    wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security, "--connect": connect}
+    wanted = {
+        "--brokers": brokers,
+        "--kafka-version": kafka_version,
+        "--security": security,
+        "--connect": connect,
+        "--racks": racks or None,
+    }
     directory = folder(services, name)
     found = load(directory)
     if found is not None:
@@ -64,7 +71,7 @@ def bring_up(
     require_jdk()
     programs = _programs(services, found, version, connect=bool(connect_workers), registry=registry, jars_directory=jars_directory)
     if found is None:
-        found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT)
+        found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT, racks=racks)
         _refuse_other_settings(found, wanted)  # another kops may just have created it
     elif new_ports:
         found = cluster.move_ports(found)
@@ -186,12 +193,13 @@ def _part_json(each: PartStatus) -> dict[str, Any]:
 
 
 def _refuse_other_settings(found: Sandbox, wanted: Mapping[str, int | str | None]) -> None:
-    actual = {"--brokers": len(found.nodes), "--kafka-version": found.kafka_version, "--security": found.security}
+    actual = {"--brokers": len(found.nodes), "--kafka-version": found.kafka_version, "--security": found.security, "--racks": found.racks}
     actual |= {"--connect": found.connect} if found.workers else {}
     for option, value in wanted.items():
         if value is not None and value != actual.get(option, value):
+            was, wanted_now = ("no racks", "them") if option == "--racks" else (f"{option} {actual[option]}", f"{option} {value}")
             raise UsageProblem(
-                f"sandbox {found.name} was created with {option} {actual[option]}, and cannot have {option} {value}",
+                f"sandbox {found.name} was created with {was}, and cannot have {wanted_now}",
                 hint=f"use another --name, or delete it first: kops sandbox down{_named(found.name)} --delete",
             )
 

@@ -18,6 +18,7 @@ from kops.operations.engine.spark import start_engine
 from kops.operations.offsets.items import offset_of, verified
 from kops.operations.protocol.aftermath import Traces
 from kops.operations.protocol.mutation import Mutation, failed
+from kops.operations.protocol.settling import settled
 from kops.operations.services import Services
 from kops.operations.state.arguments import GROW, StateArguments, log_starts
 from kops.operations.state.changelog_writes import append, judged, refuse_incomplete, refuse_without_stages, wrong_partitions
@@ -25,7 +26,6 @@ from kops.operations.state.completeness import before_starting
 from kops.operations.state.guard import changes_meanwhile, guarded, refuse_moved, refuse_moved_on, refuse_running
 from kops.operations.state.internal_topics import change_topics, left_to_do, refuse_unless_recreatable, verified_topic
 from kops.operations.state.undo import plan_undo
-from kops.operations.topics.read_back import settled
 
 REBUILD, REPLACE, INTO, RESTORE, REPARTITION = (
     "state.rebuild",

@@ -15,9 +15,9 @@ from typing import Any
 from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
+from kops.core.settings import same_value
 from kops.core.topics.changes import new_topic_json
 from kops.core.topics.names import LONGEST_NAME
-from kops.core.topics.settings import same_value
 from kops.operations.protocol.mutation import failed
 from kops.operations.services import Services
 from kops.operations.topics.read_back import not_as_planned

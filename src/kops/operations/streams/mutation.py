@@ -13,11 +13,11 @@ from kops.core.topics.changes import Changes
 from kops.operations.offsets.arguments import Moves
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.mutation import Mutation
+from kops.operations.protocol.settling import settled
 from kops.operations.services import Services
 from kops.operations.streams.reset import NAME, ResetArguments, compose
 from kops.operations.topics.change import CHANGE_TOPICS, planned_of
 from kops.operations.topics.plan import recreated
-from kops.operations.topics.read_back import settled
 
 
 class Reset(Mutation[ResetArguments]):

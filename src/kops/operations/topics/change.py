@@ -10,12 +10,14 @@ from kops.core.errors import KopsError, Refused, StateMoved
 from kops.core.findings import counted
 from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status, not_done
-from kops.core.topics.changes import Changes, still_to_alter
+from kops.core.settings import changed_since, still_to_alter
+from kops.core.topics.changes import Changes
 from kops.operations.protocol.aftermath import Traces
 from kops.operations.protocol.mutation import Mutation, failed
+from kops.operations.protocol.settling import settled
 from kops.operations.services import Services
 from kops.operations.topics.plan import CHANGE, CREATE, DELETE, guard_of, plan_changes, recreated
-from kops.operations.topics.read_back import created, deleted, differences_of, not_as_planned, settled
+from kops.operations.topics.read_back import created, deleted, differences_of, not_as_planned
 from kops.operations.topics.requests import plan_creation
 
 _INVERSE = {CREATE: DELETE, DELETE: CREATE}
@@ -124,7 +126,7 @@ class ChangeTopics(Mutation[Changes]):
         )
         if not back:
             return None
-        strayed = {name: _changed_since(settings[name], changes.alter[name], before[name]) for name in same}
+        strayed = {name: changed_since(settings[name], changes.alter[name], before[name]) for name in same}
         warnings = [f"{', '.join(changes.grow)}: the partitions that were added stay"] if changes.grow else []
         warnings += [*_left_alone([name for name in changes.alter if name in others]), *_lost_records(lost)]
         undo = plan_changes(services, back, operation=_INVERSE.get(plan.operation, CHANGE), found=found, warnings=warnings)
@@ -245,12 +247,6 @@ def _as_it_was(item: Item) -> NewTopic:
 def _lost_records(items: Sequence[Item]) -> list[str]:
     lost = [f"{item.target} ({item.before['records']:,})" for item in items if item.before["records"]]
     return [f"the records that were deleted do not come back: {', '.join(lost)}"] if lost else []
-
-
-def _changed_since(now: Mapping[str, Setting], target: Mapping[str, str | None], before: Mapping[str, str | None]) -> list[str]:
-    """Return the settings with neither the planned nor the previous value: another client has changed them."""
-    strayed = set(still_to_alter(now, target)) & set(still_to_alter(now, before))
-    return [f"{name}={now[name].value if name in now else 'not set'}" for name in sorted(strayed)]
 
 
 def _left_alone(names: Sequence[str]) -> list[str]:

@@ -55,6 +55,11 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     declaration = read_declaration(paths, also_known=lambda: settings_known_to_brokers(services))
     if prune and not declaration.owns:
         raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
+    return compare_declared(services, declaration, prune=prune, reset=reset)
+
+
+def compare_declared(services: Services, declaration: Declaration, *, prune: bool = False, reset: bool = False) -> TopicComparison:
+    """Compare topics with a declaration; see :func:`compare_files`."""
     kafka = services.kafka.topics
     names = kafka.names()
     known = set(names)

@@ -10,9 +10,10 @@ from kops.core.errors import AuthorizationFailed, KopsError, Refused
 from kops.core.findings import counted
 from kops.core.models import Bounds, NewTopic, Setting, Topic
 from kops.core.plan import Item, Plan, Severity
-from kops.core.topics.changes import Changes, Settings, source_after, still_to_alter, value_after
+from kops.core.settings import Settings, alteration, own_settings, still_to_alter, value_after
+from kops.core.topics.changes import Changes
 from kops.core.topics.names import colliding
-from kops.core.topics.settings import broker_defaults, own_settings
+from kops.core.topics.settings import broker_defaults
 from kops.core.topics.warnings import EffectiveSettings, change_warnings, warnings_for
 from kops.operations.services import Services
 from kops.operations.topics.impact import expiry_warnings, reader_warnings, readers_of
@@ -204,10 +205,8 @@ def _alteration(changes: Changes, topic: Topic, settings: Mapping[str, Setting])
         before["partitions"], after["partitions"] = len(topic.partitions), changes.grow[topic.name]
     target = changes.alter.get(topic.name, {})
     if target:
-        now = {name: settings[name].value if name in settings else None for name in target}
-        before["settings"], after["settings"] = now, {name: value_after(settings, name, value) for name, value in target.items()}
-        before["sources"] = {name: settings[name].source if name in settings else None for name in target}
-        after["sources"] = {name: source_after(settings, name, value) for name, value in target.items()}
+        old, new = alteration(settings, target)
+        before, after = before | old, after | new
     return Item(topic.name, "alter" if target else "add partitions", before, after)
 
 

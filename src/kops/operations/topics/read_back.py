@@ -1,36 +1,13 @@
-"""Reading topics back after a change.
-
-The controller responds as soon as a change is decided; each broker shows it once its metadata has caught up, and every request may go to
-another broker. So one read that differs proves nothing, while one that agrees does.
-"""
+"""Reading topics back after a change."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kops.core.errors import NotFound, VerificationFailed
 from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import ItemResult, Status
-from kops.core.topics.settings import same_value
-
-SETTLE_SECONDS = 10.0
-POLL_SECONDS = 0.1
-
-Results = tuple[ItemResult, ...]
-
-
-def settled(read: Callable[[], Results]) -> Results:
-    """Read until everything is as planned, or ``SETTLE_SECONDS`` have passed.
-
-    :param read: reads back and returns the results; those that differ from the plan have the error ``verification_failed``
-    """
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while True:
-        results = read()
-        if time.monotonic() > deadline or not any((result.error or {}).get("code") == VerificationFailed.slug for result in results):
-            return results
-        time.sleep(POLL_SECONDS)
+from kops.core.settings import same_value
 
 
 def differences_of(wanted: NewTopic, found: Topic, settings: Mapping[str, Setting]) -> list[str]:

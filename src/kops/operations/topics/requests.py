@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from kops.core.errors import AlreadyExists, Refused, UsageProblem
+from kops.core.errors import AlreadyExists, Refused
 from kops.core.models import NewTopic, Setting, Topic, value_of
 from kops.core.plan import Plan
 from kops.core.selection import is_glob
+from kops.core.settings import own_settings, requested
 from kops.core.streams.topics import owner_of
 from kops.core.topics.changes import Changes, TopicRequest
 from kops.core.topics.names import is_kafkas_own, refuse_kafkas_own, require_names
-from kops.core.topics.settings import POLICY, canonical_settings, own_settings, require_setting_names
+from kops.core.topics.settings import POLICY, canonical_settings, require_setting_names
 from kops.core.topics.warnings import grouped
 from kops.operations.services import Services
 from kops.operations.topics.impact import Readers, group_names, readers_of, streams_uses
@@ -83,7 +85,9 @@ def plan_alter(
     :raises UsageProblem: for a setting that Kafka does not know or a value that it refuses
     :raises NotFound: for a plain name that does not exist
     """
-    target = _changed_settings(services, settings, remove)
+    known = partial(settings_known_to_brokers, services)
+    target = requested(settings, remove, partial(canonical_settings, also_known=known))
+    require_setting_names(remove, also_known=known)
     found = select(services, patterns, regex=regex)
     if not found:
         return plan_changes(services, Changes(), nothing=f"no topic matches {', '.join(patterns)}")
@@ -162,22 +166,6 @@ def settings_known_to_brokers(services: Services) -> set[str]:
     """Return the names of topic settings that the brokers know: they may be newer than kops."""
     some = services.kafka.topics.names()[:10]  # one is enough; the others are a reserve, since other clients may be deleting topics
     return {name for settings in services.kafka.topics.settings(some, missing_ok=True).values() for name in settings}
-
-
-def _changed_settings(services: Services, settings: Mapping[str, str], remove: Sequence[str]) -> dict[str, str | None]:
-    """Return the settings to change, validated before any request to the brokers; None removes one.
-
-    :raises UsageProblem: for one that does not exist, has an invalid value, or is both set and removed
-    """
-    both = sorted(set(settings) & set(remove))
-    if both:
-        raise UsageProblem(f"{both[0]} is both set and removed", hint="leave --config or --delete-config of it out")
-    if not settings and not remove:
-        raise UsageProblem("nothing to change is named", hint="--config retention.ms=3600000 sets, --delete-config retention.ms removes")
-    target: dict[str, str | None] = {}
-    target |= canonical_settings(settings, also_known=lambda: settings_known_to_brokers(services))
-    require_setting_names(remove, also_known=lambda: settings_known_to_brokers(services))
-    return target | dict.fromkeys(remove)
 
 
 def _owners(services: Services, names: Sequence[str], target: Mapping[str, str | None]) -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.reading.batch_source import BatchSource, Piece
+    from kops.spark.reading.batch_source import BatchSource, TaskInput
     from kops.spark.reading.ranges import TopicRange
 
 
@@ -135,7 +135,7 @@ class FirstRecordTracker:
                 self.offset, self.timestamp = int(columns.offsets[0]), int(columns.timestamps[0])
             yield columns
 
-    def uncovered(self, piece: Piece | None, starts: NDArray[numpy.int64]) -> int:
+    def uncovered(self, piece: TaskInput | None, starts: NDArray[numpy.int64]) -> int:
         """Count the windows that may have had records which are gone: those up to the timestamp of the first remaining record.
 
         If there is none among the first offsets, the partition counts as one window.

@@ -29,7 +29,7 @@ from kops.spark.columns.partial_windows import (
     without_expired,
 )
 from kops.spark.job import FATES, NOTED, ReadCounts
-from kops.spark.reading.batch_source import Piece, partition_column, piece_of
+from kops.spark.reading.batch_source import TaskInput, partition_column, task_input
 from kops.spark.reading.codec import WIDTHS
 from kops.spark.reading.gathering import newest_of_each_key, whole
 from kops.spark.reading.ranges import SPLIT_RECORDS
@@ -110,10 +110,10 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
     return staged_of([row for row in rows if row.records is not None]), replace(_seen(job, counts), live=live)
 
 
-def _pieces(job: Job) -> list[tuple[int, Piece | None, Piece | None]]:
+def _pieces(job: Job) -> list[tuple[int, TaskInput | None, TaskInput | None]]:
     """Return the input and changelog range of each task, largest first."""
     numbers = {*job.source.ranges, *job.changelog.ranges}
-    found = [(number, piece_of(job.source, number), piece_of(job.changelog, number)) for number in numbers]
+    found = [(number, task_input(job.source, number), task_input(job.changelog, number)) for number in numbers]
     size = {number: sum(piece.end - piece.start for piece in pieces if piece) for number, *pieces in found}
     return sorted((each for each in found if size[each[0]]), key=lambda each: (-size[each[0]], each[0]))
 
@@ -148,7 +148,7 @@ class _Compute:
     timed: bool
     folder: str
 
-    def __call__(self, partition: int, source: Piece | None, changelog: Piece | None, read: Read) -> pyarrow.Table:
+    def __call__(self, partition: int, source: TaskInput | None, changelog: TaskInput | None, read: Read) -> pyarrow.Table:
         counts = dict.fromkeys(_NUMBERS, 0)
         try:
             wanted, found = self._sides(source, changelog, read, counts)
@@ -160,7 +160,7 @@ class _Compute:
         return _row(partition, list(write_file(stage_rows(wanted, found, partition, timed=self.timed), self.folder)), counts)
 
     def _sides(
-        self, source: Piece | None, changelog: Piece | None, read: Read, counts: dict[str, int]
+        self, source: TaskInput | None, changelog: TaskInput | None, read: Read, counts: dict[str, int]
     ) -> tuple[pyarrow.Table, pyarrow.Table]:
         """Return what the store should hold and what the changelog holds: key, value, timestamp."""
         first = FirstRecordTracker(self._while_fit(read(source), counts) if source else ())

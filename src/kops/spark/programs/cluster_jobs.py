@@ -1,8 +1,7 @@
-"""Jobs whose tasks run the program on other machines: what they write into files there travels as rows.
+"""Jobs whose tasks run the program on other machines: the files that they write there travel as rows.
 
-Files for the tasks behind them go through Spark's shuffles, those of a stage into the stage, and what was seen of the input to this
-machine. What archives and snapshots have goes to the tasks in the same way. A task that is lost with its worker runs again, and its rows
-count once.
+Files for the next sub-topologies go through Spark's shuffles, staged files into the stage, and reports about the input to this machine.
+Archived records and snapshots go to the tasks in the same way. A task that is lost with its worker runs again, and its rows count once.
 """
 
 from __future__ import annotations
@@ -36,25 +35,26 @@ if TYPE_CHECKING:
 
 _SCHEMA = "kind string, owner string, partition int, path string, at bigint, content binary"
 """A part of a file: its path in the folder of a run, where the part begins, and whose it is: a topic and partition, or a stage."""
-_FACTS, _FAILURE, _SEEN, _SENT, _RECEIVED = _TOLD = "facts", "failure", "seen", "sent", "received"
+_FACTS, _FAILURE, _SEEN, _SENT, _RECEIVED = _REPORTED = "facts", "failure", "seen", "sent", "received"
 _STAGE, _COPY, _TASK = "stage", "copy", "task"
 _STAGES, _COPIES, _REPORTS = "stages", "copies", "reports"
 _PART_BYTES = 4 << 20
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PARTS_AT_ONCE = "16"
-"""So that a Python worker is given 64 MB at once."""
+"""Parts of files: a Python worker is given 64 MB at once."""
 
 
 class ClusterJobs(Jobs):
-    """Rows are kept on the executors' disks until these are closed."""
+    """The rows stay on the executors' disks until these jobs are closed."""
 
     def __init__(self, batches: BatchSource, run: Run) -> None:
         super().__init__(batches, run)
         self._kept: list[DataFrame] = []
         self._archived: dict[str, DataFrame] = {}
-        self._sent: dict[str, Sequence[int]] = {}
+        self._sent = SentFiles()
+        self._numbers: dict[int, list[int]] = {}
         self.copies: list[str] = []
-        """Paths of folders that tasks have read."""
+        """Folders that tasks have read: a task knows each by its number here."""
         session = batches.session
         self._rows_at_once = session.conf.get(_ROWS_AT_ONCE) or "20000"
         session.conf.set(_ROWS_AT_ONCE, _PARTS_AT_ONCE)
@@ -70,15 +70,15 @@ class ClusterJobs(Jobs):
         with explained(what):
             placed = self._placed(items, stages)
             made = placed.mapInArrow(_Tasks(self, items, give, stages), _SCHEMA)
-            made = made.persist(StorageLevel.DISK_ONLY)
+            made = made.persist(StorageLevel.DISK_ONLY)  # for the stage, and for later jobs: the program must not run again for each
             self._kept.append(made)
-            rows = made.where(f"kind in {_TOLD}").collect()
+            rows = made.where(f"kind in {_REPORTED}").collect()
             failed = next((json.loads(row.content) for row in rows if row.kind == _FAILURE), None)
             if failed is not None:
                 raise as_error(failed)
             self._note_seen(row for row in rows if row.kind == _SEEN)
             self._compare(items, _merged(rows, _RECEIVED))
-            self._sent |= _merged(rows, _SENT)
+            self._sent.add(made, items, _merged(rows, _SENT))
             facts = [json.loads(row.content) for row in rows if row.kind == _FACTS]
             for number, path in enumerate(stages):
                 write_parquet(_rows_of_stage(made, number), path)
@@ -93,7 +93,7 @@ class ClusterJobs(Jobs):
         return ends
 
     def _check(self, path: str, sums: Sequence[Mapping[str, Any]]) -> None:
-        """Compare a stage with what its tasks counted: where a worker was lost in between, that of a second run is in it.
+        """Compare a stage with the counts of its tasks: if a worker was lost in between, it has rows of their second run.
 
         :raises OperationFailed: when they differ
         """
@@ -103,17 +103,16 @@ class ClusterJobs(Jobs):
             raise _lost()
 
     def _compare(self, items: Sequence[Any], received: Mapping[str, Sequence[int]]) -> None:
-        """Compare what tasks were given with what the tasks before them sent, which may have run again since.
+        """Compare what tasks received with what earlier tasks reported as sent: these may have run again since.
 
         :raises OperationFailed: when they differ
         """
         places = {(topic, item.partition) for item in items if isinstance(item, ProgramTask) for topic in item.repartition}
-        wanted = {path: digest for path, digest in self._sent.items() if _place(path) in places}
-        if wanted != received:
+        if self._sent.digests(places) != received:
             raise _lost()
 
     def _placed(self, items: Sequence[Any], stages: Sequence[str]) -> DataFrame:
-        """Return the numbers of tasks, each in a partition of its own, with the files that it reads."""
+        """Return the numbers of tasks, one per partition, each with the files that it reads."""
         session, count = self.batches.session, max(1, len(items))
         nothing = [f"cast(null as {kind}) as {name}" for name, kind in (("path", "string"), ("at", "bigint"), ("content", "binary"))]
         placed = session.range(0, len(items), 1, count).selectExpr(f"'{_TASK}' as kind", "cast(id as int) as task", *nothing)
@@ -123,14 +122,16 @@ class ClusterJobs(Jobs):
         for frame in read:
             wanted = frame.where(f"partition < {count}").selectExpr("kind", "partition as task", "path", "at", "content")
             placed = placed.unionByName(wanted)
-        numbers = ", ".join(f"{number}L" for number in numbers_of_tasks(session, count))
+        if count not in self._numbers:
+            self._numbers[count] = numbers_of_tasks(session, count)
+        numbers = ", ".join(f"{number}L" for number in self._numbers[count])
         return placed.repartition(count, expression(f"element_at(array({numbers}), task + 1)"))
 
     def _read(self, tasks: Sequence[ProgramTask], stages: Sequence[str]) -> Iterator[DataFrame]:
         """Yield the files that tasks read, as rows."""
-        topics = ", ".join(sorted({f"'{topic}'" for task in tasks for topic in task.repartition}))
-        for made in self._kept if topics else ():
-            yield made.where(f"kind = '{REPARTITIONED}' and owner in ({topics})")
+        for made, topics in self._sent.of({topic for task in tasks for topic in task.repartition}):
+            names = ", ".join(f"'{topic}'" for topic in topics)
+            yield made.where(f"kind = '{REPARTITIONED}' and owner in ({names})")
         for topic in sorted({topic for task in tasks for topic in task.archived}):
             yield self._archived[topic]
         for path in sorted({path for task in tasks for path in _copied(task, stages)}):
@@ -148,10 +149,51 @@ class ClusterJobs(Jobs):
             file.write_bytes(row.content)
 
 
+class SentFiles:
+    """The files that tasks sent to those behind them, by the job whose rows they are.
+
+    A sub-topology that takes answers of foreign-key joins runs several times, and sends files of the same paths each time. Those of its
+    last run count, which has read more.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: list[tuple[DataFrame, Mapping[str, Sequence[int]]]] = []
+        self._last: dict[tuple[str, int | None], int] = {}
+
+    def add(self, made: DataFrame, items: Sequence[Any], digests: Mapping[str, Sequence[int]]) -> None:
+        """Note what the tasks of a job sent.
+
+        :param made: the job's rows
+        :param digests: of the files by their paths
+        """
+        for item in items:
+            topics, writer = (item.passes_on, item.subtopology) if isinstance(item, ProgramTask) else ((item.topic,), None)
+            self._last |= {(topic, writer): len(self._jobs) for topic in topics}
+        self._jobs.append((made, digests))
+
+    def of(self, topics: Collection[str]) -> Iterator[tuple[DataFrame, list[str]]]:
+        """Yield the rows of each job that sent what counts of some topics, with those topics."""
+        for job, (made, _) in enumerate(self._jobs):
+            if found := sorted(self._topics(job) & {*topics}):
+                yield made, found
+
+    def digests(self, places: Collection[tuple[str, int]]) -> dict[str, Sequence[int]]:
+        """Return those of the files that count of some partitions."""
+        return {
+            path: digest
+            for job, (_, digests) in enumerate(self._jobs)
+            for path, digest in digests.items()
+            if _place(path) in places and _place(path)[0] in self._topics(job)
+        }
+
+    def _topics(self, job: int) -> set[str]:
+        return {topic for (topic, _), last in self._last.items() if last == job}
+
+
 def _copied(task: ProgramTask, stages: Sequence[str]) -> set[str]:
-    """Return the folders of a snapshot, or of stages that others wrote, of which a task reads its partition."""
+    """Return the folders of snapshots, and of stages that other tasks wrote, from which a task reads its partition."""
     rows = {path for store in task.stores for path in (store.base, store.snapshot) if path is not None}
-    return rows | {*task.restored.values()} | {store.stage for store in task.stores if store.stage not in stages}
+    return rows | {*task.restored.values()} | {store.stage for store in task.stores if store.stage and store.stage not in stages}
 
 
 def _lost() -> OperationFailed:
@@ -171,7 +213,7 @@ def _place(path: str) -> tuple[str, int]:
 
 
 class _Tasks:
-    """What runs in Spark's tasks; one of these may have several of the program's."""
+    """Runs in Spark's tasks, of which one may have several tasks of the program."""
 
     def __init__(self, jobs: ClusterJobs, items: Sequence[Any], give: Give, stages: Sequence[str]) -> None:
         self._run, self._items, self._give, self._settings = jobs.run, items, give, dict(jobs.batches.settings)
@@ -222,8 +264,8 @@ class _Tasks:
             return item
 
         def moved(path: str | None) -> str | None:
-            if path is None:
-                return None
+            if not path:
+                return path
             kind, paths = (_STAGES, self._stages) if path in self._stages else (_COPIES, self._copies)
             folder = run.folder / kind / str(paths.index(path))
             folder.mkdir(parents=True, exist_ok=True)
@@ -236,7 +278,7 @@ class _Tasks:
 
 
 class _Archived:
-    """Makes a file of what an archive has of a partition."""
+    """Writes the archived records of a partition into a file."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -250,7 +292,7 @@ class _Archived:
 
 
 class _Copied:
-    """Makes a file of what a folder of Parquet has of a partition."""
+    """Writes the rows of a partition in a folder of Parquet into a file."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -305,7 +347,7 @@ def _content(texts: pyarrow.Array) -> Any:
 
 
 def _clear(run: Run, *names: str) -> None:
-    """Delete what tasks left in the folder of this worker."""
+    """Delete the files of earlier tasks in this worker's folder."""
     for name in names or (REPARTITIONED, ARCHIVED, _STAGES, _COPIES, _REPORTS):
         shutil.rmtree(run.folder / name, ignore_errors=True)
 

@@ -6,7 +6,8 @@ no run disturbs is what is outside of the process, such as a database, and the r
 
 A task that reads one partition is given a sample of it, twice: as it is, and disturbed. What differs there is as certain as with all: some
 records of a partition, in their order, are an input too that the program might have had. That nothing differs says less. So the sample has
-records that decide about lost keys, with those before each, and the program begins afresh before them, and before such as are late.
+records that decide about lost keys, with those before each, and the program begins afresh before them, and before such as are late. The
+tasks of a sub-topology run the same code: of many, ``MOST_SAMPLED`` are given a sample when all have run, those first that miss most keys.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import OperationFailed
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, CannotBeginAfresh
-from kops.spark.programs.models import SAMPLE
+from kops.spark.programs.models import BRIEF, SAMPLE
 from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.spill import zip_parts
 from kops.spark.programs.stores import unexpired_rows
-from kops.spark.programs.task_run import Way, inputs_of, run_once, sliced
+from kops.spark.programs.task_run import FEW, Way, inputs_of, run_once, sliced
 from kops.spark.programs.worker_program import end_program
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 RESTARTS, ORDER, OFFSETS, CHANCE, TOGETHER = "restarts", "order", "offsets", "chance", "several"
 """What a key may depend on, beside ``OTHER_SURROUNDINGS``: chance is what differs between runs that are not disturbed; several, what only
 all disturbances together show."""
+MOST_SAMPLED = 2
+"""Of how many tasks of a sub-topology: a JVM that begins the program afresh so often takes as long as hundreds of thousands of records."""
 _OFTEN = 8
 _PREFIX = 4096
 _BEFORE = 8
@@ -126,22 +130,39 @@ class Runs:
         return found
 
 
-def disturb(runs: Runs, written: TaskOutput, facts: Mapping[str, Any], lost: Mapping[str, Sequence[bytes]]) -> Shown:
+def after_all_ran(tasks: Sequence[ProgramTask], ran: Mapping[str, Mapping[str, Any]]) -> list[ProgramTask]:
+    """Return the tasks of a sub-topology, all of which have run, with how each is disturbed now.
+
+    Those are given a sample where most keys are lost, and then most was read. If all of them together read no more than a sample, the
+    others get theirs too, so that all of it is disturbed.
+
+    :param ran: their facts, by name
+    """
+
+    def order(task: ProgramTask) -> tuple[int, int]:
+        facts = ran[task.name]
+        return -sum(each["lost_keys"] for each in facts["stores"].values()), -facts["records"]
+
+    found = sorted((task for task in tasks if task.disturbed == SAMPLE and ran[task.name]["records"]), key=order)
+    others = BRIEF if sum(ran[task.name]["records"] for task in found) <= _PREFIX else ""
+    how = {task.name: SAMPLE if number < MOST_SAMPLED else others for number, task in enumerate(found)}
+    return [replace(task, disturbed=how.get(task.name, "")) for task in tasks]
+
+
+def disturb(runs: Runs, written: TaskOutput | None, facts: Mapping[str, Any], lost: Mapping[str, Sequence[bytes]]) -> Shown:
     """Run a task again, disturbed, and compare.
 
-    :param written: what it wrote as it is, and ``facts`` what happened then
+    :param written: what it wrote as it is, where that is still there; and ``facts`` what happened then
     :param lost: some keys that its changelogs lack, by store
     """
-    task, sampled = runs.task, runs.task.disturbed == SAMPLE
+    task, sampled = runs.task, runs.task.disturbed in (SAMPLE, BRIEF)
     shown = Shown(Compared({store.name: DifferingKeys() for store in task.stores}))
     if not task.disturbed or not facts["records"]:
         return shown
-    if sampled:
-        given = _sampled(runs, facts, lost)
-        if task.passes_on or _length(given.sample or ()) < facts["records"]:
-            written, facts = runs.once(Way(), given, apart=True)
-    else:
-        given = _Given(None, _spread(facts["records"], small=True), _commits_often(facts))
+    whole = _Given(None, _spread(facts["records"], small=True), _commits_often(facts))
+    given = _sampled(runs, facts, lost) if sampled else whole
+    if written is None or (sampled and (task.passes_on or _length(given.sample or ()) < facts["records"])):
+        written, facts = runs.once(Way(), given, apart=True)
     shown.records = facts["records"]
     try:
         other, more = _once_disturbed(runs, given, shown, apart=sampled)
@@ -283,19 +304,13 @@ def _sampled(runs: Runs, facts: Mapping[str, Any], lost: Mapping[str, Sequence[b
     """Choose what a task that reads one partition is given."""
     import numpy
 
-    keys, count = _input_keys(runs.task, lost), facts["records"]
-    places, special = numpy.arange(min(count, _PREFIX)), numpy.empty(0, numpy.int64)
-    if count > _PREFIX:
-        special = _places_of(runs.inputs, keys)
-        around = (special[:, None] - numpy.arange(_BEFORE + 1)).ravel()
-        places = numpy.union1d(places, around[around >= 0])
-    sample = list(_chosen(runs.inputs, places))
-    if count <= _PREFIX:
-        special = _places_of(sample, keys)
+    sample, places, special = _chosen(runs.inputs, _input_keys(runs.task, lost))
     before = numpy.searchsorted(places, special)
     late = numpy.flatnonzero(_late(sample))
     matter = [*_some(before, _SPECIAL), *_some(late, _SPECIAL - len(before[:_SPECIAL]))]
     restarts = sorted({*_spread(_length(sample), small=not matter), *(int(each) for each in matter if each)})
+    if runs.task.disturbed == BRIEF:
+        restarts = restarts[:: max(1, len(restarts) // FEW)]
     return _Given(sample, restarts, _commits_often(facts))
 
 
@@ -320,30 +335,61 @@ def _input_keys(task: ProgramTask, lost: Mapping[str, Sequence[bytes]]) -> list[
     return list(dict.fromkeys(found))
 
 
-def _places_of(batches: Iterable[frames.Batch], keys: Sequence[bytes]) -> NDArray[numpy.int64]:
-    """Return where in an input records of some keys are, the last of them if they are many."""
+def _chosen(
+    batches: Iterable[frames.Batch], keys: Sequence[bytes]
+) -> tuple[list[frames.Batch], NDArray[numpy.int64], NDArray[numpy.int64]]:
+    """Return the first records of an input, and those of some keys, the last of them if they are many, each with some before it.
+
+    It is read once, and only so far as is needed.
+
+    :return: the records, their places, and the places of those keys
+    """
+    import numpy
+
+    kept: list[tuple[frames.Batch, NDArray[numpy.int64]]] = []
+    special = numpy.empty(0, numpy.int64)
+    for (start, batch, here), (_, _, after) in pairwise(_with_places(batches, keys)):
+        special = numpy.concatenate([special, here])[-_PLACES:]
+        places = numpy.arange(start, start + len(batch.offset))
+        places = places[(places < _PREFIX) | numpy.isin(places, _around(numpy.concatenate([here, after])))]
+        if len(places):
+            kept.append((sliced(batch, places - start), places))
+        if len(special) == _PLACES:  # what was found first is no longer among the last
+            kept = [(rows, at) for rows, at in kept if at[0] < _PREFIX or at[-1] >= special[0] - _BEFORE]
+    wanted = _around(special)
+    sample: list[frames.Batch] = []
+    found = [numpy.empty(0, numpy.int64)]
+    for rows, places in kept:
+        chosen = (places < _PREFIX) | numpy.isin(places, wanted)
+        if chosen.any():
+            sample.append(rows if chosen.all() else sliced(rows, numpy.flatnonzero(chosen)))
+            found.append(places[chosen])
+    return sample, numpy.concatenate(found), special
+
+
+def _around(special: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
+    import numpy
+
+    return (special[:, None] - numpy.arange(_BEFORE + 1)).ravel()
+
+
+def _with_places(batches: Iterable[frames.Batch], keys: Sequence[bytes]) -> Iterator[tuple[int, frames.Batch, NDArray[numpy.int64]]]:
+    """Yield where each batch begins, and where in it some keys are; at last an empty one."""
     import numpy
     import pyarrow
     from pyarrow import compute
 
-    found, start = [numpy.empty(0, numpy.int64)], 0
-    if keys:
-        wanted = pyarrow.array(keys, pyarrow.binary())
-        for batch in batches:
-            found.append(start + numpy.flatnonzero(compute.is_in(batch.key, value_set=wanted).to_numpy(zero_copy_only=False)))
-            start += len(batch.offset)
-    return numpy.concatenate(found)[-_PLACES:]
-
-
-def _chosen(batches: Iterable[frames.Batch], places: NDArray[numpy.int64]) -> Iterator[frames.Batch]:
-    start = 0
+    start, wanted = 0, pyarrow.array(keys, pyarrow.binary())
     for batch in batches:
-        here = places[(places >= start) & (places < start + len(batch.offset))] - start
-        if len(here):
-            yield sliced(batch, here)
+        last, here = batch, numpy.empty(0, numpy.int64)
+        if keys:
+            here = start + numpy.flatnonzero(compute.is_in(batch.key, value_set=wanted).to_numpy(zero_copy_only=False))
+        yield start, batch, here[-_PLACES:]
         start += len(batch.offset)
-        if not len(places) or start > places[-1]:
-            return
+        if not keys and start >= _PREFIX:
+            break
+    if start:
+        yield start, sliced(last, slice(0)), numpy.empty(0, numpy.int64)
 
 
 def _late(sample: Sequence[frames.Batch]) -> NDArray[numpy.bool_]:

@@ -1,4 +1,4 @@
-"""What a task of a program reads: its topics, what only an archive has of them, and what the tasks before it wrote."""
+"""The input of a program's task: its topics, archived records of them, and what earlier tasks wrote to repartition topics."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from kops.core.errors import Refused
 from kops.core.streams.local_state import CATCH_UP
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME
 from kops.formats import runner_frames as frames
-from kops.spark.programs.rows import BATCH, batches_of
+from kops.spark.programs.rows import BATCH, record_batches
 
 if TYPE_CHECKING:
     import pyarrow
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.programs.models import Key, ProgramTask, Run
-    from kops.spark.reading.batch_source import Piece, Read
+    from kops.spark.programs.models import ProgramTask, Run, WaitingRecord
+    from kops.spark.reading.batch_source import Read, TaskInput
 
 _AHEAD = 2
 
 
-def of_topic(run: Run, task: ProgramTask, topic: str, piece: Piece | None, read: Read) -> Iterator[frames.Batch]:
-    """Yield the records of a topic: first those that only an archive has."""
+def topic_batches(run: Run, task: ProgramTask, topic: str, piece: TaskInput | None, read: Read) -> Iterator[frames.Batch]:
+    """Yield the records of a topic, archived ones first."""
     if topic in task.archived:
         yield from _of_archive(run, topic, task.partition)
     if piece is not None:
         slices = (each for columns in read(piece) for each in _slices(columns))
-        yield from prefetched(of_columns(topic, piece.partition, each) for each in slices)
+        yield from prefetched(columns_batch(topic, piece.partition, each) for each in slices)
 
 
 def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
@@ -39,7 +39,7 @@ def _of_archive(run: Run, topic: str, partition: int) -> Iterator[frames.Batch]:
     file = run.archived(topic, partition)
     if not file.exists():
         return
-    yield from batches_of(topic, partition, ipc.open_file(pyarrow.memory_map(str(file))).read_all(), "timestamp_ms")
+    yield from record_batches(topic, partition, ipc.open_file(pyarrow.memory_map(str(file))).read_all(), "timestamp_ms")
 
 
 def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
@@ -48,7 +48,7 @@ def _slices(columns: RecordColumns) -> Iterator[RecordColumns]:
 
 
 def prefetched(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield items that a thread makes ahead, so that reading continues while the program works."""
+    """Yield items that a thread fetches ahead, so that reading continues while the program works."""
     made: Queue[tuple[bool, Any]] = Queue(_AHEAD)
     stopped = False
 
@@ -75,22 +75,22 @@ def prefetched(items: Iterable[Any]) -> Iterator[Any]:
                 raise item
     finally:
         stopped = True
-        while thread.is_alive():  # it may wait for room
+        while thread.is_alive():  # it may wait for room in the queue, and would for ever
             while not made.empty():
                 made.get_nowait()
             thread.join(0.01)
 
 
-def of_columns(topic: str, partition: int, columns: RecordColumns) -> frames.Batch:
+def columns_batch(topic: str, partition: int, columns: RecordColumns) -> frames.Batch:
     import numpy
 
     topics, partitions = numpy.zeros(len(columns), numpy.int32), numpy.full(len(columns), partition, numpy.int32)
-    texts = columns.keys(), columns.values(), headers_of(columns)
+    texts = columns.keys(), columns.values(), encoded_headers_column(columns)
     return frames.Batch([topic], topics, partitions, columns.offsets, columns.timestamps, *texts)
 
 
-def headers_of(columns: RecordColumns) -> pyarrow.Array:
-    """Return the headers of each record as frames have them; null if it has none."""
+def encoded_headers_column(columns: RecordColumns) -> pyarrow.Array:
+    """Return the headers of each record encoded as in frames; null if it has none."""
     import numpy
     import pyarrow
 
@@ -103,10 +103,11 @@ def headers_of(columns: RecordColumns) -> pyarrow.Array:
     return pyarrow.array(found, pyarrow.binary())
 
 
-def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
-    """Yield what tasks wrote to a partition of a repartition topic: of each in its order, and several by their time, or one by one.
+def repartitioned_batches(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[frames.Batch]:
+    """Yield the records that tasks wrote to a partition of a repartition topic, each task's in its order.
 
-    Where those have not run in this order, it is what they wrote by time.
+    Several tasks' records are merged by time, or given one task after another. If the tasks did not run in this order, their records of the
+    run by time are given.
     """
     import numpy
     import pyarrow
@@ -125,18 +126,18 @@ def of_files(run: Run, topic: str, task: ProgramTask, order: str) -> Iterator[fr
     whole, left = _without(whole, task.waiting.get(topic, ()))
     if order == BY_TIME:  # in another, what a cache passes on may be other records
         _refuse_waiting(topic, task, left)
-    yield from batches_of(topic, task.partition, whole)
+    yield from record_batches(topic, task.partition, whole)
 
 
-def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Table, list[Key]]:
-    """Leave out the records that wait, of equal ones the last; return those that are not there too."""
+def _without(whole: pyarrow.Table, records: Sequence[WaitingRecord]) -> tuple[pyarrow.Table, list[WaitingRecord]]:
+    """Drop the waiting records, the last ones of equals; return the remaining rows, and the waiting records that are not among them."""
     import numpy
     import pyarrow
 
     waiting = list(records)
     if not waiting:
         return whole, []
-    wanted: dict[Key, int] = {}
+    wanted: dict[WaitingRecord, int] = {}
     for key in waiting:
         wanted[key] = wanted.get(key, 0) + 1
     keep = numpy.ones(whole.num_rows, bool)
@@ -152,7 +153,7 @@ def _without(whole: pyarrow.Table, records: Sequence[Key]) -> tuple[pyarrow.Tabl
     return whole.filter(pyarrow.array(keep)), waiting
 
 
-def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[Key]) -> None:
+def _refuse_waiting(topic: str, task: ProgramTask, left: Sequence[WaitingRecord]) -> None:
     if left:
         raise Refused(
             f"{topic}:{task.partition} holds {len(left)} records not processed by the application, such as of the key {left[0][0]!r}, which"

@@ -1,4 +1,4 @@
-"""The jobs that run an application's own program: one for each sub-topology, after those that write into it."""
+"""Spark jobs that run an application's own program: one per sub-topology, after the jobs of those that write into it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, MissingRequirement, OperationFailed, Refused, TimedOut, Unreachable, UsageProblem
 from kops.spark.driver.failures import explained, raise_hidden_interrupt
-from kops.spark.programs.models import ProgramTask, Run
-from kops.spark.programs.tasks import SCHEMA, run_task
+from kops.spark.programs.disturbed import MOST_SAMPLED, after_all_ran
+from kops.spark.programs.models import SAMPLE, ProgramTask, Run
+from kops.spark.programs.tasks import SCHEMA, run_task, sample_task
 from kops.spark.reading.archive import in_parts
 from kops.spark.staging.stage import StagedPartitions, make_folder, staged_of
 
@@ -32,17 +33,17 @@ _KINDS = {kind.slug: kind for kind in (MissingRequirement, OperationFailed, Refu
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """A store that was computed, and its staged difference.
+    """A computed store, and its staged difference from the changelog.
 
     :param live: live keys of its changelog by partition
     :param expired: windows that are neither expected nor written
-    :param unsure: keys of which the program gives another value, or none, when it is disturbed
-    :param unsure_times: those of which it gives another timestamp only
-    :param elsewhere: keys that it only gives then
-    :param examples: a few of the former, or else of the latter
+    :param unsure: keys whose value differs, or is missing, when the program is disturbed
+    :param unsure_times: keys of which only the timestamp differs then
+    :param elsewhere: keys that exist only then
+    :param examples: a few of the unsure keys, or else of those with unsure times
     :param depends_on: by what they differ, as ``kops.spark.programs.disturbed`` says it
-    :param headers: records that it should have, or has, have headers
-    :param on_disk: tasks in which it outgrew the memory of the program's JVM
+    :param headers: some of its records, expected or present, have headers
+    :param on_disk: number of tasks in which it outgrew the memory of the program's JVM
     """
 
     staged: StagedPartitions
@@ -59,24 +60,25 @@ class StoreCounts:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What came of a sub-topology.
+class SubtopologyRun:
+    """The outcome of running a sub-topology's tasks.
 
-    :param records: how many were given to its tasks
-    :param skipped: how many the library dropped, such as late ones
-    :param wall_clock_schedules: how many punctuators wait for wall-clock time
-    :param stream_time_schedules: how many wait for stream time
-    :param without_key: repartition topics with records whose partition is any
-    :param orders: in how many it was run
-    :param disturbed: how many records were given to its tasks once more, disturbed
-    :param restarts: at how many points the program began afresh then
-    :param thrown: what it threw then
-    :param not_restarted: why the program of one of them did not begin afresh
-    :param passed_differing: how many records it passed on otherwise then
-    :param passed_depends_on: by what those differ
+    :param records: number of input records
+    :param skipped: number of records that the library dropped, such as late ones
+    :param wall_clock_schedules: number of punctuators that wait for wall-clock time
+    :param stream_time_schedules: number of punctuators that wait for stream time
+    :param without_key: repartition topics with records that may be in any partition
+    :param orders: number of orders in which the tasks ran
+    :param disturbed: number of records that the tasks processed again in the disturbed run
+    :param tasks: number of tasks with records, and of those among them that were disturbed
+    :param restarts: number of restarts in the disturbed run
+    :param thrown: error of the disturbed run
+    :param not_restarted: why the program of a task could not be restarted
+    :param passed_differing: number of records passed on that differ in the disturbed run
+    :param passed_depends_on: causes of these differences
     :param heap: the most that the heap of one of its JVMs could be, in bytes
-    :param refused: how many records for each topic its producer refused as too large, and its handler of that passed over
-    :param surroundings: what its JVMs said of theirs, as JSON
+    :param refused: number of records per topic that were too large for its producer and that its exception handler skipped
+    :param surroundings: as its JVMs reported them, in JSON
     """
 
     stores: Mapping[str, StoreCounts]
@@ -87,6 +89,7 @@ class Ran:
     without_key: tuple[str, ...]
     orders: int = 1
     disturbed: int = 0
+    tasks: tuple[int, int] = (1, 1)
     restarts: int = 0
     thrown: str | None = None
     not_restarted: str | None = None
@@ -98,25 +101,25 @@ class Ran:
 
 
 class Jobs:
-    """Jobs whose tasks run on this machine, and write files that the tasks behind them, and what reads a stage, find here.
+    """Jobs whose tasks run on this machine and exchange files in the run's folder.
 
-    That nothing goes through Spark's JVM takes 3 s off for a million keys of a stage (``stage.write_stage``), and what goes through a
-    repartition topic is mapped into memory where it is read.
+    Nothing goes through Spark's JVM, which saves 3 s for a million staged keys (``stage.write_stage``); records for repartition topics are
+    mapped into memory where they are read.
 
-    :param batches: what the tasks read by
+    :param batches: by which tasks read topics
     """
 
     def __init__(self, batches: BatchSource, run: Run) -> None:
         self.batches, self.run = batches, run
 
     def facts(self, what: str, items: Sequence[Any], give: Give, stages: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Return the facts of tasks.
+        """Run tasks and return their facts.
 
-        :param what: is done, should it fail
-        :param items: one for each task
+        :param what: the job in words, for its error
+        :param items: one per task
         :param give: runs in a task, with the run as it is there and the item; returns one row of ``tasks.SCHEMA``
-        :param stages: paths of those that the tasks write
-        :raises KopsError: what the first task that failed met
+        :param stages: paths of the stages that the tasks write
+        :raises KopsError: the error of the first task that failed
         """
         for stage in stages:
             make_folder(stage)
@@ -155,20 +158,24 @@ class Jobs:
         return ends
 
     def close(self) -> None:
-        """Forget what the tasks have written for each other."""
+        """Drop what the tasks wrote for each other."""
 
 
-def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
+def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> SubtopologyRun:
     """Run all tasks of a sub-topology.
 
-    :raises KopsError: what the first task that failed met: the program threw, its JVM ended, its class path is another
+    :raises KopsError: the error of the first task that failed: the program threw, its JVM ended, its class path differs
     """
     stages = sorted({store.stage for task in tasks for store in task.stores})
     what = f"run sub-topology {tasks[0].subtopology} of {jobs.run.application}"
-    by_task = {each["task"]: each for each in jobs.facts(what, tasks, run_task, stages)}
+    several = sum(task.disturbed == SAMPLE for task in tasks) > MOST_SAMPLED
+    now = [replace(task, disturbed="") if several and task.disturbed == SAMPLE else task for task in tasks]
+    by_task = {each["task"]: each for each in jobs.facts(what, now, run_task, stages)}
+    if several:
+        by_task |= _sampled(jobs, tasks, by_task)
     found = [(task, by_task[task.name]) for task in tasks]
     names = [store.name for store in tasks[0].stores]
-    return Ran(
+    return SubtopologyRun(
         {name: counts_of([(task.partition, facts["stores"][name]) for task, facts in found]) for name in names},
         records=sum(facts["records"] for _, facts in found),
         skipped=sum(facts["skipped"] for _, facts in found),
@@ -177,6 +184,7 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
         without_key=tuple(sorted({name for _, facts in found for name in facts["without_key"]})),
         orders=min(len(task.orders) for task in tasks),
         disturbed=sum(facts["disturbed"] for _, facts in found),
+        tasks=(sum(facts["records"] > 0 for _, facts in found), sum(facts["disturbed"] > 0 for _, facts in found)),
         restarts=sum(facts["restarts"] for _, facts in found),
         passed_differing=sum(facts["passed_differing"] for _, facts in found),
         passed_depends_on=tuple(sorted({each for _, facts in found for each in facts["passed_depends_on"]})),
@@ -188,8 +196,26 @@ def run_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> Ran:
     )
 
 
+def _sampled(jobs: Jobs, tasks: Sequence[ProgramTask], ran: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Disturb samples of some tasks that have run; return their facts with what that showed, by name."""
+    # Each task keeps its place in the job, by which what it reads is brought to it on a cluster.
+    again = [replace(task, stores=tuple(replace(store, stage="") for store in task.stores)) for task in after_all_ran(tasks, ran)]
+    before = {task.name: ran[task.name] for task in again if task.disturbed}
+
+    def give(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
+        return sample_task(run, task, read, before.get(task.name))
+
+    found = {}
+    what = f"disturb sub-topology {tasks[0].subtopology} of {jobs.run.application}"
+    for shown in jobs.facts(what, again, give) if before else ():
+        if (facts := before.get(shown["task"])) is not None:
+            stores = {name: {**facts["stores"][name], **each} for name, each in shown["stores"].items()}
+            found[shown["task"]] = {**facts, **shown, "stores": stores}
+    return found
+
+
 def archived_rows(session: SparkSession, archived: ArchivedTopic, wanted: TopicRange) -> tuple[DataFrame | None, dict[int, int]]:
-    """Return what an archive has of a topic, each partition in a task of its own; None: nothing. And the offsets as ``keep_archived``."""
+    """Return the archived records of a topic, one task per partition (None: there are none), and the offsets of ``keep_archived``."""
     old, _ = archived.divided(replace(wanted, headers=True))
     partitions = sorted(number for number, (start, end) in old.ranges.items() if start < end)
     if not partitions:
@@ -216,7 +242,7 @@ def write_archived(batches: Iterable[pyarrow.RecordBatch], place: Callable[[int]
 
 
 def _with_headers(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-    """Put headers as frames have them."""
+    """Encode headers as frames do."""
     import pyarrow
 
     from kops.formats.runner_frames import encoded_headers
@@ -228,7 +254,7 @@ def _with_headers(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 
 
 def counts_of(found: Sequence[tuple[int, Mapping[str, Any]]]) -> StoreCounts:
-    """Add up what tasks counted of a store.
+    """Add up the counts of a store's tasks.
 
     :param found: by partition
     """
@@ -237,7 +263,7 @@ def counts_of(found: Sequence[tuple[int, Mapping[str, Any]]]) -> StoreCounts:
     rows = [Row(**sums) for _, facts in found for sums in facts["sums"]]
     names = ("keys", "expired", "unsure", "unsure_times", "elsewhere")
     keys, expired, unsure, times, elsewhere = (sum(facts[name] for _, facts in found) for name in names)
-    # Only of keys whose values differ, where there are any: in each task its examples are.
+    # A task's examples are keys whose values differ if it has any, else keys whose times do: the two must not mix.
     examples = [bytes.fromhex(key) for _, facts in found if facts["unsure"] or not unsure for key in facts["examples"]]
     depends_on = tuple(sorted({each for _, facts in found for each in facts["depends_on"]}))
     headers = any(facts["headers"] for _, facts in found)
@@ -247,6 +273,6 @@ def counts_of(found: Sequence[tuple[int, Mapping[str, Any]]]) -> StoreCounts:
 
 
 def as_error(failure: Mapping[str, Any]) -> KopsError:
-    """Return an error from what ``KopsError.as_json`` says of it."""
+    """Return the error that ``KopsError.as_json`` described."""
     kind = _KINDS.get(failure["code"], OperationFailed)
     return kind(failure["message"], hint=failure.get("hint"), **failure.get("details", {}))

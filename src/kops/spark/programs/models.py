@@ -1,4 +1,4 @@
-"""What a run of an application's own program is, and each task of it."""
+"""A run of an application's own program, and its tasks."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from kops.gateways.machine.program import ProgramStart
 from kops.gateways.machine.program_travel import PackedProgram
 
 if TYPE_CHECKING:
-    from kops.spark.reading.batch_source import Piece
+    from kops.spark.reading.batch_source import TaskInput
 
 REPARTITIONED, ARCHIVED = "repartitioned", "archived"
-"""Folders in that of a run: what goes through repartition topics, by order, topic and partition; what archives have, by topic."""
+"""Folders in a run's folder: records for repartition topics, by order, topic and partition; archived records, by topic."""
 FAILURE = "failure.json"
-"""A file in the folder of a run: the first error that a task met."""
+"""A file in a run's folder: the first error of any task."""
 
-WHOLE, SAMPLE = "whole", "sample"
+WHOLE, SAMPLE, BRIEF = "whole", "sample", "brief"
+"""How a task is disturbed: given all of its input again, a sample of it, or one at few points of which its program begins afresh."""
 
-Key = tuple["bytes | None", "bytes | None", int]
-"""Key, value and timestamp."""
+WaitingRecord = tuple["bytes | None", "bytes | None", int]
+"""Key, value and timestamp of a record that the application has yet to process."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What all tasks of a run have in common.
+    """What all tasks of a run share.
 
     :param settings: of the frame that configures the runner
-    :param global_pieces: what is read of the topics of global stores
+    :param global_inputs: what is read of the topics of global stores
     :param application: which the program must be
-    :param topology: what the runner must say of it
-    :param varied: sub-topologies that are run in several orders
+    :param topology: the runner must report the same one
+    :param varied: sub-topologies whose tasks run in several orders
     :param packed: the program for tasks on other machines; None: they run on this one, or it was unpacked
     """
 
@@ -42,7 +43,7 @@ class Run:
     settings: Mapping[str, str]
     application: str
     topology: Mapping[str, str]
-    global_pieces: tuple[Piece, ...] = ()
+    global_inputs: tuple[TaskInput, ...] = ()
     varied: frozenset[int] = frozenset()
     packed: PackedProgram | None = None
 
@@ -51,11 +52,11 @@ class Run:
         return Path(self.start.folder)
 
     def repartitioned(self, topic: str, partition: int, order: str) -> Path:
-        """Return the folder of what goes through a repartition topic."""
+        """Return the folder with the records for a partition of a repartition topic."""
         return self.folder / REPARTITIONED / order / topic / str(partition)
 
     def files(self, topic: str, partition: int, order: str) -> list[Path]:
-        """Return the files that were written there, in the order of the tasks: those that run in one order only did so by time."""
+        """Return the files written there, sorted by the task that wrote them. Sub-topologies that run in one order only ran by time."""
         folders = {BY_TIME, order}
         found = [file for each in folders for file in self.repartitioned(topic, partition, each).glob("*.arrow")]
         return sorted(file for file in found if (order if int(file.name[:5]) in self.varied else BY_TIME) == file.parents[2].name)
@@ -76,7 +77,7 @@ class StoreTask:
     :param held: what its changelog holds; None: nothing
     :param snapshot: path of a snapshot's rows that stand for its changelog; None: none do
     :param base: path of a snapshot's rows that the store starts from; None: it starts from nothing
-    :param stage: folder of the difference
+    :param stage: folder of the difference; empty where none is staged
     :param time_at: of a store of windows, where in its keys the time stands by which they expire; negative, from the end
     :param expires_ms: how much older than the latest time a window is certainly gone
     :param history_ms: of a versioned store, whose changelog has each version of a key; None: of another one
@@ -85,7 +86,7 @@ class StoreTask:
 
     name: str
     changelog: str
-    held: Piece | None
+    held: TaskInput | None
     stage: str
     time_at: int = 0
     expires_ms: int = 0
@@ -99,13 +100,13 @@ class StoreTask:
 class ProgramTask:
     """One task of the program.
 
-    :param pieces: what is read of its topics, at most one piece of each
+    :param inputs: ranges of its topics, at most one of each
     :param repartition: repartition topics that it reads
     :param waiting: records of those that the application has yet to process, in their order; they must not count
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
-    :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, a ``SAMPLE``, or nothing
-    :param archived: topics of which an archive has what comes before their pieces
+    :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, ``SAMPLE``, ``BRIEF``, or nothing
+    :param archived: topics of which an archive has what comes before their ranges
     :param answers: topics with answers of foreign-key joins, or with questions of its own: read after all else, in the order of these
         numbers, or not at all
     :param restored: changelogs of its stores, with the paths of a snapshot's rows that they start from
@@ -114,9 +115,9 @@ class ProgramTask:
 
     subtopology: int
     partition: int
-    pieces: tuple[Piece, ...]
+    inputs: tuple[TaskInput, ...]
     repartition: tuple[str, ...] = ()
-    waiting: Mapping[str, Sequence[Key]] = field(default_factory=dict)
+    waiting: Mapping[str, Sequence[WaitingRecord]] = field(default_factory=dict)
     stores: tuple[StoreTask, ...] = ()
     passes_on: tuple[str, ...] = ()
     orders: tuple[str, ...] = (BY_TIME,)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import OperationFailed, Refused
 from kops.core.streams.program_doubts import BY_TIME
 from kops.spark.columns.difference import stage_rows
-from kops.spark.programs.inputs import headers_of
+from kops.spark.programs.inputs import encoded_headers_column
 from kops.spark.programs.jobs import Jobs
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
 from kops.spark.programs.orders import EXAMPLES, DifferingKeys, first_keys
@@ -21,35 +21,35 @@ from kops.spark.programs.spill import Rows, Spill, zip_parts
 from kops.spark.programs.stores import latest_window, rows_wanted, unexpired_rows, without_expired
 from kops.spark.programs.task_output import PartitionFiles, TaskOutput
 from kops.spark.programs.task_run import Way, run_once
-from kops.spark.programs.tasks import row_of
+from kops.spark.programs.tasks import facts_row
 
 if TYPE_CHECKING:
     import pyarrow
 
     from kops.formats.batches.columns import RecordColumns
-    from kops.spark.reading.batch_source import Piece, Read
+    from kops.spark.reading.batch_source import Read, TaskInput
 
 INPUT = 99_999
 """In the names of files, in place of the sub-topology that wrote them: they are the same in every order."""
 _ERASED = "erased"
 
 
-def relay(jobs: Jobs, pieces: Sequence[Piece], old: int, new: int) -> int:
+def relay(jobs: Jobs, pieces: Sequence[TaskInput], old: int, new: int) -> int:
     """Write a topic's records into files, by the partition that each would have; return how many there are.
 
     :param old: the number of partitions that they were produced for, and ``new``: the number after the move
     :raises Refused: when a record is not where the default partitioner puts it among the old ones
     """
 
-    def give(run: Run, piece: Piece, read: Read) -> pyarrow.Table:
-        return row_of(run, f"{piece.topic}:{piece.partition}", lambda: {"records": _relaid(run, piece, read, old, new)})
+    def give(run: Run, piece: TaskInput, read: Read) -> pyarrow.Table:
+        return facts_row(run, f"{piece.topic}:{piece.partition}", lambda: {"records": _relaid(run, piece, read, old, new)})
 
     if not pieces:
         return 0
     return sum(found["records"] for found in jobs.facts(f"read {pieces[0].topic}", pieces, give))
 
 
-def _relaid(run: Run, piece: Piece, read: Read, old: int, new: int) -> int:
+def _relaid(run: Run, piece: TaskInput, read: Read, old: int, new: int) -> int:
     import pyarrow
 
     from kops.formats.murmur2_columns import partitions_of
@@ -58,7 +58,7 @@ def _relaid(run: Run, piece: Piece, read: Read, old: int, new: int) -> int:
     for columns in read(piece):
         keys = columns.keys()
         _refuse_misplaced(piece, columns, keys, old)
-        found = [pyarrow.array(columns.timestamps), keys, columns.values(), headers_of(columns)]
+        found = [pyarrow.array(columns.timestamps), keys, columns.values(), encoded_headers_column(columns)]
         table = pyarrow.table(found, names=["timestamp", "key", "value", "headers"])
         files.add(piece.topic, partitions_of(keys, new).to_numpy(), table)
         count += len(columns)
@@ -66,7 +66,7 @@ def _relaid(run: Run, piece: Piece, read: Read, old: int, new: int) -> int:
     return count
 
 
-def _refuse_misplaced(piece: Piece, columns: RecordColumns, keys: pyarrow.Array, old: int) -> None:
+def _refuse_misplaced(piece: TaskInput, columns: RecordColumns, keys: pyarrow.Array, old: int) -> None:
     """Refuse records of which it is not known which partition they would have."""
     import numpy
 
@@ -85,7 +85,7 @@ def _refuse_misplaced(piece: Piece, columns: RecordColumns, keys: pyarrow.Array,
 
 
 @dataclass(frozen=True)
-class Check:
+class RelaidCheck:
     """A store that was computed over the input of another number of partitions, beside what its changelog holds.
 
     :param keys: that the changelog holds
@@ -106,21 +106,21 @@ class Check:
     heap: int = 0
 
 
-def check_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> dict[str, Check]:
+def check_subtopology(jobs: Jobs, tasks: Sequence[ProgramTask]) -> dict[str, RelaidCheck]:
     """Run all tasks of a sub-topology, and compare their stores with what is staged for them."""
 
     def give(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
-        return row_of(run, f"task {task.name}", lambda: _checked(run, task, read))
+        return facts_row(run, f"task {task.name}", lambda: _checked(run, task, read))
 
     found = jobs.facts(f"run sub-topology {tasks[0].subtopology} of {jobs.run.application}", tasks, give)
     return {store.name: _added([each["stores"][store.name] for each in found]) for store in tasks[0].stores}
 
 
-def _added(found: Sequence[Mapping[str, Any]]) -> Check:
+def _added(found: Sequence[Mapping[str, Any]]) -> RelaidCheck:
     keys, wrong, unsure, by_order = (sum(each[name] for each in found) for name in ("keys", "wrong", "open", "by_order"))
     examples = [bytes.fromhex(key) for each in found if each["wrong"] or not wrong for key in each["examples"]]
     orders, heap = min(each["orders"] for each in found), max(each["heap"] for each in found)
-    return Check(keys, wrong, unsure, by_order, tuple(examples[:EXAMPLES]), orders, heap)
+    return RelaidCheck(keys, wrong, unsure, by_order, tuple(examples[:EXAMPLES]), orders, heap)
 
 
 def _checked(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def snapshot_rows(folder: str, partition: int) -> Iterator[pyarrow.Table]:
         yield _with_headers(rows, [frames.encoded_headers([(one["key"], one["value"]) for one in each or ()]) for each in lists])
 
 
-def batches_of(topic: str, partition: int, rows: pyarrow.Table, times: str = "timestamp") -> Iterator[frames.Batch]:
+def record_batches(topic: str, partition: int, rows: pyarrow.Table, times: str = "timestamp") -> Iterator[frames.Batch]:
     """Yield rows as records of a partition, with their offsets if they have such, else with their numbers.
 
     :param times: the column with their timestamps
@@ -71,7 +71,7 @@ def _with_headers(rows: pyarrow.RecordBatch, headers: Sequence[bytes]) -> pyarro
     return pyarrow.table(columns, names=rows_schema().names).cast(rows_schema())
 
 
-def restored(changelog: str, folder: str, partition: int) -> Iterator[frames.Batch]:
+def snapshot_batches(changelog: str, folder: str, partition: int) -> Iterator[frames.Batch]:
     """Yield them as records of the changelog, in the order of their time, in about which they were written."""
     import pyarrow
     from pyarrow import compute
@@ -79,4 +79,4 @@ def restored(changelog: str, folder: str, partition: int) -> Iterator[frames.Bat
     rows = pyarrow.concat_tables([rows_schema().empty_table(), *snapshot_rows(folder, partition)]).sort_by("timestamp")
     headers = rows["headers"]
     given = compute.if_else(compute.equal(compute.binary_length(headers), 0), None, headers)
-    yield from batches_of(changelog, partition, rows.set_column(rows.column_names.index("headers"), "headers", given))
+    yield from record_batches(changelog, partition, rows.set_column(rows.column_names.index("headers"), "headers", given))

@@ -1,6 +1,6 @@
-"""Rows that a task keeps: in memory while they are few, and otherwise in a file, divided by the hash of their keys.
+"""Rows of a task, in memory while they fit, else in a file that is divided by the hash of their keys.
 
-Whoever reads them does so part by part. All rows of a key are in one part, in the order in which they were added; few rows are one part.
+They are read part by part. All rows of a key are in one part, in the order in which they were added; rows in memory are a single part.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     Change = Callable[["pyarrow.Table"], "pyarrow.Table"]
 
 LIMIT = 64 << 20
-"""Bytes of rows that are held in memory."""
+"""Bytes of rows that may stay in memory."""
 PARTS = 64
-"""Of what does not fit; a part of 1 GB has 16 MB."""
+"""Number of parts of a file: of 1 GB, each has 16 MB."""
 
 
 class Spill:
     """Tables of rows by name.
 
-    :param folder: on a disk: what outgrows ``LIMIT`` in all goes into a file there, which has no name and goes away with the process
-    :param merges: of each name, what makes one row of several of a key; None: it has each key once, or all of its rows count
+    :param folder: on a disk: rows beyond ``LIMIT`` go into a file there, which has no name and disappears with the process
+    :param merges: by name, the function that merges the rows of a key into one; None: each key has one row, or all of its rows count
     """
 
     def __init__(self, folder: str | Path, merges: Mapping[str, Change | None]) -> None:
@@ -56,7 +56,7 @@ class Spill:
         return Rows(self, lambda number: self._part(name, number))
 
     def divide(self) -> None:
-        """Put all that is in memory into the file."""
+        """Move all rows from memory into the file."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - it is open as long as this is needed
         self._file.seek(0, os.SEEK_END)

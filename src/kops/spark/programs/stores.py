@@ -1,4 +1,4 @@
-"""What a changelog lacks of what a program wrote to it: compared, and staged."""
+"""Compares what a program wrote to a changelog with what that holds, and stages the difference."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.spark.columns.difference import stage_rows
 from kops.spark.programs.changelogs import Changelogs
-from kops.spark.programs.inputs import headers_of
+from kops.spark.programs.inputs import encoded_headers_column
 from kops.spark.programs.rows import rows_schema, snapshot_rows
 from kops.spark.programs.spill import Rows, zip_parts
 from kops.spark.programs.versions import as_records
@@ -29,9 +29,9 @@ LOST = 200
 
 
 def staged(run: Run, store: StoreTask, partition: int, written: TaskOutput, read: Read) -> dict[str, Any]:
-    """Stage what the changelog lacks; return the counts.
+    """Stage the rows that the changelog lacks; return the counts.
 
-    Where the program gives no timestamp, as suppressions do not, that of a record is when it was sent, and is not compared.
+    Records of suppressions get no timestamp from the program but the time when they are sent, so times are not compared there.
     """
     wanted, timed = rows_wanted(run, store, written)
     return _compared(wanted, store, partition, read, timed=timed)
@@ -50,7 +50,7 @@ def _at_time(rows: pyarrow.Table, time: int) -> pyarrow.Table:
 
 
 def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, timed: bool) -> dict[str, Any]:
-    """Stage what the changelog lacks of some rows; return the counts, and as ``lost`` some of the keys that it lacks.
+    """Stage what the changelog lacks of some rows; return the counts, and as ``lost`` some of the keys that it lacks, as texts.
 
     :param wanted: the last row of each key, or its versions
     :param timed: timestamps are compared too
@@ -58,7 +58,7 @@ def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, tim
     from pyarrow import compute
 
     held = _newest(store, _rows_held(store, partition, read))
-    counts = {"headers": False, "keys": 0, "held": 0, "expired": 0}
+    counts = {"headers": False, "keys": 0, "held": 0, "expired": 0, "lost_keys": 0}
     lost: list[bytes] = []
 
     def rows() -> Iterator[pyarrow.RecordBatch]:
@@ -72,12 +72,14 @@ def _compared(wanted: Rows, store: StoreTask, partition: int, read: Read, *, tim
             counts["expired"] += expired
             counts["headers"] |= _any_headers(records) or _any_headers(found)
             for batch in stage_rows(records, found, partition, timed=timed):
+                added = batch.filter(compute.equal(batch["action"], ADDED))["key"]
+                counts["lost_keys"] += len(added)
                 if len(lost) < LOST:
-                    lost.extend(batch.filter(compute.equal(batch["action"], ADDED))["key"].to_pylist())
+                    lost.extend(added.to_pylist())
                 yield batch
 
     sums = [each for batch in write_file(rows(), store.stage) for each in batch.to_pylist()]
-    return {"sums": sums, "lost": sorted(lost)[:LOST], **counts}
+    return {"sums": sums, "lost": [key.hex() for key in sorted(lost)[:LOST]], **counts}
 
 
 def _any_headers(rows: pyarrow.Table) -> bool:
@@ -120,7 +122,7 @@ def latest_window(rows: Rows, store: StoreTask) -> int | None:
 
 
 def without_expired(wanted: pyarrow.Table, found: pyarrow.Table, store: StoreTask, latest: int | None) -> tuple[pyarrow.Table, int]:
-    """Leave out windows that have expired, unless the changelog still has them: nothing deletes them there, and time did elsewhere.
+    """Leave out expired windows, unless the changelog still has them: the store has dropped them, and nothing deletes them there.
 
     :param latest: of all parts (``latest_window``)
     :return: the others, and how many with a value have expired
@@ -154,5 +156,5 @@ def _held(records: RecordColumns) -> pyarrow.Table:
     import pyarrow
 
     columns = records.where(records.key_lengths >= 0) if (records.key_lengths < 0).any() else records
-    found = [columns.keys(), columns.values(), pyarrow.array(columns.timestamps), headers_of(columns).fill_null(b"")]
+    found = [columns.keys(), columns.values(), pyarrow.array(columns.timestamps), encoded_headers_column(columns).fill_null(b"")]
     return pyarrow.table(found, schema=rows_schema())

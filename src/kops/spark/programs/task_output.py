@@ -1,8 +1,9 @@
-"""What a task of a program writes: to changelogs, kept; to repartition topics, into files for the tasks behind them."""
+"""The output of a program's task: changelog records are kept, those of repartition topics go into files for the next sub-topologies."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PartitionFiles:
-    """What goes to partitions of topics, a file for each, complete or absent: timestamp, key, value, headers.
+    """A file per partition of a topic, complete or absent: timestamp, key, value, headers.
 
     :param writer: sub-topology and partition of the task that writes, by which files of a partition are ordered
     """
@@ -49,16 +50,28 @@ class PartitionFiles:
             self._files[topic, partition] = ipc.new_file(str(part), schema), part, target
         return self._files[topic, partition][0]
 
-    def close(self) -> None:
+    def close(self, topics: Iterable[str] = ()) -> None:
+        """Complete the files.
+
+        :param topics: of which the writer's files of an earlier run go, too where this one has no records
+        """
+        for topic in topics:
+            for file in self._run.repartitioned(topic, 0, self._order).parent.glob(f"*/{self._name}.arrow"):
+                file.unlink()
         for writer, part, target in self._files.values():
             writer.close()
             part.replace(target)
 
+    def discard(self) -> None:
+        for writer, part, _ in self._files.values():
+            writer.close()
+            part.unlink()
+
 
 class TaskOutput:
-    """What a task writes.
+    """The output of one run of a task.
 
-    :param order: in which it is run; None: what it passes on is kept in ``passed``, since no other task reads it
+    :param order: of the run; None: records for repartition topics are kept in ``passed``, since no other task reads them
     """
 
     def __init__(self, run: Run, task: ProgramTask, order: str | None) -> None:
@@ -94,7 +107,12 @@ class TaskOutput:
 
     def close(self) -> None:
         if self._files is not None:
-            self._files.close()
+            self._files.close(self._passes_on)
+
+    def discard(self) -> None:
+        """Delete the files for other tasks: the run failed."""
+        if self._files is not None:
+            self._files.discard()
 
     def of(self, store: StoreTask) -> Rows:
         """Return the last row of each key, with what the store started from; of versioned stores the versions."""

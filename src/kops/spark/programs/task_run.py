@@ -1,4 +1,4 @@
-"""One run of a task: as it is, or in a way that is another."""
+"""One run of a task: as it is, or varied."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
 from kops.formats import runner_frames as frames
-from kops.spark.programs.inputs import of_files, of_topic
+from kops.spark.programs.inputs import repartitioned_batches, topic_batches
 from kops.spark.programs.orders import HOW, by_time, one_by_one
-from kops.spark.programs.rows import restored
+from kops.spark.programs.rows import snapshot_batches
 from kops.spark.programs.task_output import TaskOutput
 from kops.spark.programs.worker_program import SLOW_SECONDS, end_program, program_of
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 _SCHEDULES = ("wall_clock_schedules", "stream_time_schedules")
 _REFUSED = "refused."
-_FEW = 4
-"""How often a program begins afresh that takes long to do so."""
+FEW = 4
+"""Least number of restarts, also of a program that takes long to restart."""
 
 
 @dataclass(frozen=True)
 class Way:
     """How a task is run.
 
-    :param surroundings: of ``kops.gateways.machine.program.SURROUNDINGS``, those that are others; another name: another JVM
-    :param restarts: after how many records the program begins afresh, ascending
-    :param rarely: caches are flushed at the end, and punctuators called after many records; otherwise as ``HOW`` has it for the order
-    :param offsets: records of repartition topics have other ones, as with transactions between them
+    :param surroundings: names of ``kops.gateways.machine.program.SURROUNDINGS`` that are changed; any other name stands for one more JVM
+    :param restarts: numbers of records after which the program is restarted, ascending
+    :param rarely: flush caches at the end, and call punctuators after many records; otherwise as ``HOW`` says for the order
+    :param offsets: give records of repartition topics other offsets, as transactions between them would
     """
 
     order: str = BY_TIME
@@ -46,15 +46,15 @@ class Way:
 def run_once(
     run: Run, task: ProgramTask, way: Way, read: Read, *, sample: Sequence[frames.Batch] | None = None, apart: bool = False
 ) -> tuple[TaskOutput, dict[str, Any]]:
-    """Run a task; return what it wrote, and what happened.
+    """Run a task; return its output, and the facts of the run.
 
-    :param sample: of what it reads, which is one partition; None: all
-    :param apart: what it passes on is for no other task
+    :param sample: part of its input, which is one partition; None: all of it
+    :param apart: no other task reads what it passes on
     """
     program = program_of(run, read, way.surroundings)
     written = TaskOutput(run, task, None if apart else way.order)
-    pieces = {piece.topic: piece for piece in task.pieces}
-    names = list(dict.fromkeys((*task.archived, *pieces, *task.repartition)))
+    inputs = {each.topic: each for each in task.inputs}
+    names = list(dict.fromkeys((*task.archived, *inputs, *task.repartition)))
     timed = way.order == BY_TIME and len({*names, *task.answers}) > 1
     request = {
         "subtopology": str(task.subtopology),
@@ -73,7 +73,7 @@ def run_once(
     try:
         program.ask(frames.TASK, frames.encoded_map(request), written.take)
         for changelog, path in task.restored.items():
-            for batch in restored(changelog, path, task.partition):
+            for batch in snapshot_batches(changelog, path, task.partition):
                 program.ask(frames.RESTORE, frames.encoded_batch(batch))
         named = inputs_of(run, task, read, way.order) if sample is None else {names[0]: iter(sample)}
         if way.offsets:
@@ -91,6 +91,7 @@ def run_once(
         facts = program.ask(frames.FINISH, take=written.take)
     except BaseException:
         end_program(way.surroundings)
+        written.discard()
         raise
     written.close()
     return written, {**_numbers(task, facts), "restarts": restarts}
@@ -98,9 +99,9 @@ def run_once(
 
 def inputs_of(run: Run, task: ProgramTask, read: Read, order: str = BY_TIME) -> dict[str, Iterator[frames.Batch]]:
     """Return the records of each topic that a task reads."""
-    pieces = {piece.topic: piece for piece in task.pieces}
-    named = {name: of_topic(run, task, name, pieces.get(name), read) for name in (*task.archived, *pieces)}
-    return {**named, **{topic: of_files(run, topic, task, order) for topic in task.repartition}}
+    inputs = {each.topic: each for each in task.inputs}
+    named = {name: topic_batches(run, task, name, inputs.get(name), read) for name in (*task.archived, *inputs)}
+    return {**named, **{topic: repartitioned_batches(run, topic, task, order) for topic in task.repartition}}
 
 
 def _renumbered(batches: Iterable[frames.Batch]) -> Iterator[frames.Batch]:
@@ -109,7 +110,7 @@ def _renumbered(batches: Iterable[frames.Batch]) -> Iterator[frames.Batch]:
 
 
 def _with_restarts(items: Iterable[frames.Batch | str], restarts: Sequence[int]) -> Iterator[frames.Batch | str | None]:
-    """Yield what is sent, and None where the program begins afresh."""
+    """Yield the items, and None where the program is restarted."""
     left, count, done = deque(restarts), 0, 0
     for item in items:
         if isinstance(item, str):
@@ -123,7 +124,7 @@ def _with_restarts(items: Iterable[frames.Batch | str], restarts: Sequence[int])
             yield None
             done += 1
             if done == 1 and time.monotonic() - began > SLOW_SECONDS:
-                left = deque(list(left)[:: max(1, len(left) // (_FEW - 1))])
+                left = deque(list(left)[:: max(1, len(left) // (FEW - 1))])
             rest, here, count = sliced(rest, slice(size, None)), here - size, count + size
         if here:
             yield rest

@@ -32,10 +32,26 @@ def run_task(run: Run, task: ProgramTask, read: Read) -> pyarrow.Table:
 
     :raises KopsError: which is also in the file ``FAILURE``, since Spark keeps only its text
     """
-    return row_of(run, f"task {task.name}", lambda: _facts(run, task, read))
+    return facts_row(run, f"task {task.name}", lambda: _facts(run, task, read))
 
 
-def row_of(run: Run, what: str, make: Callable[[], Mapping[str, Any]]) -> pyarrow.Table:
+def sample_task(run: Run, task: ProgramTask, read: Read, facts: Mapping[str, Any] | None) -> pyarrow.Table:
+    """Give a task that has run a sample of its input, as it is and disturbed; return a row as ``run_task`` does, of what that shows.
+
+    :param facts: of its run; None: it is given nothing
+    :raises KopsError: as ``run_task``
+    """
+
+    def make() -> dict[str, Any]:
+        if facts is None:
+            return {"task": task.name}
+        of_task, stores = disturb(Runs(run, task, read), None, facts, _lost(facts["stores"])).facts(facts["stores"])
+        return {"task": task.name, **of_task, "stores": stores}
+
+    return facts_row(run, f"task {task.name}", make)
+
+
+def facts_row(run: Run, what: str, make: Callable[[], Mapping[str, Any]]) -> pyarrow.Table:
     """Return the row of a task.
 
     :param what: names it, should it fail
@@ -47,16 +63,16 @@ def row_of(run: Run, what: str, make: Callable[[], Mapping[str, Any]]) -> pyarro
     try:
         facts = make()
     except KopsError as error:
-        _tell(run, error)
+        _report_failure(run, error)
         raise
     except Exception as error:
         said = f"{what} of {run.application} failed: {type(error).__name__}: {error}"
-        _tell(run, OperationFailed(said, trace=traceback.format_exc()))
+        _report_failure(run, OperationFailed(said, trace=traceback.format_exc()))
         raise
     return pyarrow.table({"facts": [json.dumps(facts)]})
 
 
-def _tell(run: Run, error: KopsError) -> None:
+def _report_failure(run: Run, error: KopsError) -> None:
     part = run.folder / f".{FAILURE}.{os.getpid()}"
     part.write_text(json.dumps(error.as_json()), encoding="utf-8")
     try:
@@ -71,8 +87,11 @@ def _facts(run: Run, task: ProgramTask, read: Read) -> dict[str, Any]:
     """Run a task as it is, and stage what it wrote; then disturbed, and compare."""
     written, facts = run_once(run, task, Way(), read)
     stores = {store.name: staged(run, store, task.partition, written, read) for store in task.stores}
-    lost = {name: each.pop("lost") for name, each in stores.items()}
-    shown, differing = disturb(Runs(run, task, read), written, facts, lost).facts(stores)
+    shown, differing = disturb(Runs(run, task, read), written, facts, _lost(stores)).facts(stores)
     on_disk = {*facts["on_disk"]}
     moved = {store.name: {"on_disk": not on_disk.isdisjoint({store.name, store.changelog})} for store in task.stores}
     return {**facts, **shown, "stores": {name: {**stores[name], **differing[name], **moved[name]} for name in stores}}
+
+
+def _lost(stores: Mapping[str, Mapping[str, Any]]) -> dict[str, list[bytes]]:
+    return {name: [bytes.fromhex(key) for key in each["lost"]] for name, each in stores.items()}

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 from kops.core.errors import KopsError
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import CLOCK, SHIFT_MS, CannotBeginAfresh, Program, refuse_another_application, refuse_another_topology
+from kops.gateways.machine.program_registries import with_files
 from kops.gateways.machine.program_travel import on_host, unpacked
-from kops.spark.programs.inputs import of_columns
+from kops.spark.programs.inputs import columns_batch
 
 SLOW_SECONDS = 1.0
 """A program that takes longer to begin afresh does so as seldom as can be."""
@@ -69,9 +70,9 @@ def _started(run: Run, read: Read, surroundings: tuple[str, ...]) -> Program:
         hello = program.ask(frames.CONFIGURE, frames.encoded_map({**run.settings, **given}))
         refuse_another_application(hello["application"], run.application)
         refuse_another_topology(hello, run.topology, run.application)
-        for piece in run.global_pieces:
-            for columns in read(piece):
-                program.ask(frames.GLOBAL, frames.encoded_batch(of_columns(piece.topic, piece.partition, columns)))
+        for each in run.global_inputs:
+            for columns in read(each):
+                program.ask(frames.GLOBAL, frames.encoded_batch(columns_batch(each.topic, each.partition, columns)))
     except BaseException:
         program.close()
         raise
@@ -106,10 +107,11 @@ def moved_here(run: Run) -> Run:
     end_programs()
     if _Worker.moved is not None:
         shutil.rmtree(_Worker.moved[1].folder, ignore_errors=True)
+    place = os.path.realpath(SparkFiles.get(Path(run.packed.archive).name))  # as the JVM knows the folder that it is started in
     try:
-        found = unpacked(run.packed, SparkFiles.get(Path(run.packed.archive).name))
+        found = unpacked(run.packed, place)
     except KopsError as error:
-        raise on_host(error, socket.gethostname()) from error
+        raise on_host(error, socket.gethostname(), run.packed.java) from error
     folder = tempfile.mkdtemp(prefix="program-", dir=Path(SparkFiles.getRootDirectory()).absolute())
     start = replace(
         run.start,
@@ -119,6 +121,8 @@ def moved_here(run: Run) -> Run:
         process=os.getpid(),
         jars=found.jars,
         variables=found.environment,
+        registries=with_files(run.start.registries, Path(folder)),
+        place=place,
     )
     made = replace(run, start=start, settings={**run.settings, "state.dir": folder}, packed=None)
     _Worker.moved = run.start.folder, made

@@ -102,7 +102,7 @@ def reader(settings: Mapping[str, str], folder: str | None, reading: str) -> Rea
     :param reading: with which its reports begin, so that what was read before keeps its count
     """
 
-    def read(piece: Piece) -> Iterator[RecordColumns]:
+    def read(piece: TaskInput) -> Iterator[RecordColumns]:
         name = f"{reading}-{piece.topic}-{piece.partition}-{piece.start}"
         return piece.sampled(noting_unreadable(reporting(piece.records(settings, folder), folder, name), folder))
 
@@ -120,7 +120,7 @@ def noting_unreadable(records: Iterator[RecordColumns], folder: str | None) -> I
 
 
 @dataclass(frozen=True)
-class Piece:
+class TaskInput:
     """What a task reads of a partition: from ``start`` up to, but not including, ``end``.
 
     :param trimmed: whether the application has read earlier records, which are gone
@@ -165,25 +165,25 @@ class Piece:
                 yield found
 
 
-Read = Callable[[Piece], "Iterator[RecordColumns]"]
+Read = Callable[[TaskInput], "Iterator[RecordColumns]"]
 """Reads a piece of a topic, some megabytes at a time."""
 
 
-def _parts(wanted: TopicRange) -> Iterator[Piece]:
+def _parts(wanted: TopicRange) -> Iterator[TaskInput]:
     for partition in sorted(wanted.ranges):
-        whole = piece_of(wanted, partition)
+        whole = task_input(wanted, partition)
         if whole is not None:
             step = SPLIT_RECORDS if wanted.split else whole.end - whole.start
             for first in range(whole.start, whole.end, step):
                 yield replace(whole, start=first, end=min(whole.end, first + step))
 
 
-def piece_of(wanted: TopicRange, partition: int) -> Piece | None:
+def task_input(wanted: TopicRange, partition: int) -> TaskInput | None:
     """Return what is read of a partition, as one piece; None if that is nothing."""
     start, end = wanted.ranges.get(partition, (0, 0))
     if start >= end:
         return None
-    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed, wanted.times)
+    return TaskInput(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed, wanted.times)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def test_waiting_for_a_transaction_that_nobody_ends():
     hanging = transaction(transactional_id=None, state=None, started=None, timeout_ms=None, includes_partition=False)
     finding = found(look(moved=0, waiting=61_000, held=hanging, blocked=True))["critical", "waits_for_transaction"]
     assert finding.summary.endswith(
-        "producer 7, at t:0 from offset 10 on, open for 2m; no coordinator will end it; Apache's kafka-transactions can abort it"
+        "producer 7, at t:0 from offset 10 on, open for 2m; no coordinator will end it; `kops transactions abort` does"
     )
 
 

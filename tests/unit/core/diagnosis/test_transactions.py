@@ -59,7 +59,7 @@ def test_where_it_hangs_is_told_beside_where_it_is_open():
     assert (first.check, first.subject, second.check, second.subject) == ("hanging_transaction", "a:0-1", "open_transaction", "b:0-1")
     assert first.summary == (
         "the transaction of tx has been open for 2m, from offset 42 of a:0 on: readers of committed data wait there; no coordinator will"
-        " end it; Apache's kafka-transactions can abort it"
+        " end it; `kops transactions abort` does"
     )
-    aborts = [f"kafka-transactions.sh abort --topic a --partition {number} --start-offset 42" for number in range(2)]
+    aborts = [f"kops transactions abort a:{number} --start-offset 42" for number in range(2)]
     assert [*first.commands] == [*aborts, "kops topics offsets a"]

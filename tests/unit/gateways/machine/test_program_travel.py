@@ -9,7 +9,7 @@ import pytest
 from kops.core.errors import MissingRequirement, Refused
 from kops.gateways.machine import program_travel
 from kops.gateways.machine.jdk import require_jdk
-from kops.gateways.machine.program_travel import pack, unpacked
+from kops.gateways.machine.program_travel import on_host, pack, unpacked
 
 
 @pytest.fixture
@@ -81,11 +81,17 @@ def test_variables_of_the_program_go_along_and_those_of_the_machine_do_not(moved
 
 
 def test_another_java_is_refused(moved):
-    with pytest.raises(Refused, match="and the program was captured with Java 8"):
+    jdk = require_jdk()
+    with pytest.raises(Refused) as caught:
         moved("App", java=8)
+    there = on_host(caught.value, "worker-7", 8)
+    said = f"Spark's worker on worker-7 has no Java 8, with which the program was captured: {jdk.java} is Java {jdk.version}"
+    assert (type(there), there.message) == (Refused, said)
 
 
 def test_no_java(moved, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", os.devnull)
-    with pytest.raises(MissingRequirement, match="JAVA_HOME is /dev/null, but there is no bin/java in it"):
+    with pytest.raises(MissingRequirement) as caught:
         moved("App")
+    there, missing = on_host(caught.value, "worker-7", None), "JAVA_HOME is /dev/null, but there is no bin/java in it"
+    assert (type(there), there.message) == (MissingRequirement, f"Spark's worker on worker-7 cannot start the program: {missing}")

@@ -4,7 +4,9 @@ import pyarrow
 import pytest
 from pyarrow import ipc
 
-from kops.spark.programs.cluster_jobs import _digest
+from kops.spark.programs.cluster_jobs import SentFiles, _digest
+from kops.spark.programs.models import ProgramTask
+from kops.spark.reading.batch_source import TaskInput
 
 SCHEMA = pyarrow.schema(
     [("timestamp", pyarrow.int64()), ("key", pyarrow.binary()), ("value", pyarrow.binary()), ("headers", pyarrow.binary())]
@@ -48,3 +50,21 @@ def test_other_records_do(digest, other):
 
 def test_a_file_without_records(digest):
     assert digest([], 1) == [0]
+
+
+def test_a_sub_topology_that_runs_again_replaces_what_it_sent():
+    """As those do that take answers of foreign-key joins: the paths of both runs are the same."""
+    first, second = ProgramTask(0, 0, (), passes_on=("asked", "more")), ProgramTask(0, 0, (), passes_on=("asked",))
+    other, late = ProgramTask(1, 0, (), passes_on=("more",)), ProgramTask(1, 1, (), passes_on=("more",))
+    sent = SentFiles()
+    sent.add("one", [first], {f"repartitioned/time/{topic}/{at}/00000-00000.arrow": [1] for topic in ("asked", "more") for at in (0, 1)})
+    sent.add("two", [other, late], {"repartitioned/time/more/0/00001-00001.arrow": [2]})
+    sent.add("three", [TaskInput("in", 0, 0, 5)], {"repartitioned/time/in/0/99999-00000.arrow": [3]})
+    sent.add("four", [second], {"repartitioned/time/asked/0/00000-00000.arrow": [4]})
+    assert list(sent.of({"asked", "more"})) == [("one", ["more"]), ("two", ["more"]), ("four", ["asked"])]
+    assert list(sent.of({"in"})) == [("three", ["in"])]
+    assert sent.digests({("asked", 0), ("asked", 1), ("more", 0)}) == {
+        "repartitioned/time/more/0/00000-00000.arrow": [1],
+        "repartitioned/time/more/0/00001-00001.arrow": [2],
+        "repartitioned/time/asked/0/00000-00000.arrow": [4],
+    }

@@ -10,8 +10,8 @@ from kops.core.errors import OperationFailed
 from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart
 from kops.spark.programs import disturbed, task_run
-from kops.spark.programs.disturbed import Runs, disturb
-from kops.spark.programs.models import SAMPLE, WHOLE, ProgramTask, Run, StoreTask
+from kops.spark.programs.disturbed import Runs, after_all_ran, disturb
+from kops.spark.programs.models import BRIEF, SAMPLE, WHOLE, ProgramTask, Run, StoreTask
 from kops.spark.programs.spill import Spill
 from kops.spark.programs.task_run import Way
 
@@ -127,6 +127,40 @@ def test_the_records_of_lost_keys_are_in_the_sample_with_those_before_them(runs)
     made = runs(lambda _: {b"a": b"1"}, inputs=[batch(0, [b"a"] * 200, times)])
     shown_of(made, 200)
     assert 100 in made[2][-1][0].restarts
+
+
+def test_an_input_is_read_once_for_the_records_of_many_lost_keys(runs):
+    """The last of them are taken, each with those before it, also those of the batch before."""
+    keys = [b"lost" if at in (5000, 10_003) or (at > 19_000 and at % 2) else b"k" for at in range(20_000)]
+    for size, expected in ((1000, range(19_865, 20_000)), (10_000, range(19_865, 20_000))):
+        batches = (batch(at, keys[at : at + size]) for at in range(0, 20_000, size))
+        made = runs(lambda _: {b"a": b"1"}, inputs=batches)
+        shown_of(made, 20_000, [b"lost"])
+        assert numpy.concatenate([each.offset for each in made[2][0][1]]).tolist() == [*range(4096), *expected]
+    keys = [b"lost" if at in (5000, 10_003) else b"k" for at in range(20_000)]
+    made = runs(lambda _: {b"a": b"1"}, inputs=(batch(at, keys[at : at + 1000]) for at in range(0, 20_000, 1000)))
+    shown_of(made, 20_000, [b"lost"])
+    offsets = numpy.concatenate([each.offset for each in made[2][0][1]]).tolist()
+    assert offsets == [*range(4096), *range(4992, 5001), *range(9995, 10_004)]
+
+
+@pytest.mark.parametrize(("records", "others"), [(10_000, ""), (600, BRIEF)])
+def test_of_many_tasks_those_with_most_lost_keys_are_given_a_sample(records, others):
+    """Of a small input all are, so that all of it is disturbed, with fewer restarts in the others."""
+    tasks = [ProgramTask(0, number, (), stores=(STORE,), disturbed=SAMPLE) for number in range(6)]
+    lost = [0, 3, 0, 7, 0, 0]
+    ran = {
+        f"0_{number}": {"records": records if number < 5 else 0, "stores": {"counts": {"lost_keys": lost[number]}}} for number in range(6)
+    }
+    assert [task.disturbed for task in after_all_ran(tasks, ran)] == [others, SAMPLE, others, SAMPLE, others, ""]
+
+
+def test_a_brief_sample_has_few_restarts(runs):
+    made = runs(lambda _: {b"a": b"1"}, BRIEF, inputs=[batch(0, [b"a"] * 600)])
+    assert 4 <= shown_of(made, 600)["restarts"] <= 7
+    made = runs(lambda _: {b"a": b"1"}, BRIEF, inputs=[batch(0, [b"a"] * 4)])
+    shown_of(made, 4)
+    assert set(made[2][-1][0].restarts) >= {1, 2, 3}, "after each record of so few"
 
 
 def test_a_program_begins_afresh_after_exactly_so_many_records(monkeypatch):

@@ -15,12 +15,12 @@ from kops.formats.batches.encode import encode
 from kops.formats.batches.header import Producer, batches_of
 from kops.gateways.machine.program import ProgramStart
 from kops.spark.programs import relaid, spill
-from kops.spark.programs.inputs import of_files
+from kops.spark.programs.inputs import repartitioned_batches
 from kops.spark.programs.jobs import Jobs
 from kops.spark.programs.models import ProgramTask, Run, StoreTask
-from kops.spark.programs.relaid import Check, check_subtopology, relay
+from kops.spark.programs.relaid import RelaidCheck, check_subtopology, relay
 from kops.spark.programs.spill import Spill
-from kops.spark.reading.batch_source import Piece
+from kops.spark.reading.batch_source import TaskInput
 
 OLD, NEW = 4, 6
 HEADERS = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
@@ -50,7 +50,7 @@ class Here:
 
 
 def pieces(records):
-    return [Piece("in", number, 0, len(found)) for number, found in sorted(records.items())]
+    return [TaskInput("in", number, 0, len(found)) for number, found in sorted(records.items())]
 
 
 def produced():
@@ -67,7 +67,7 @@ def test_records_go_where_the_default_partitioner_puts_them_in_the_order_of_thei
     assert relay(Jobs(Here(records), run), pieces(records), OLD, NEW) == 60
     seen = {}
     for partition in range(NEW):
-        for batch in of_files(run, "in", ProgramTask(0, partition, ()), order):
+        for batch in repartitioned_batches(run, "in", ProgramTask(0, partition, ()), order):
             assert set(batch.partition.tolist()) == {partition}
             rows = zip(batch.key.to_pylist(), batch.value.to_pylist(), batch.timestamp.tolist(), strict=True)
             seen[partition] = list(rows)
@@ -130,23 +130,23 @@ def checked(request, run, tmp_path, monkeypatch):
 
 
 def test_what_is_the_same_in_one_order_is_not_open(checked):
-    assert checked({"a": 1, "b": 2}, {"b": 2, "a": 1, "deleted": None}) == Check(2, 0, 0, 0, (), 1)
+    assert checked({"a": 1, "b": 2}, {"b": 2, "a": 1, "deleted": None}) == RelaidCheck(2, 0, 0, 0, (), 1)
 
 
 def test_keys_that_are_wrong_missing_or_too_many(checked):
     found = checked({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 4, "d": 5})
-    assert found == Check(3, 3, 0, 0, (b"b", b"c", b"d"), 1)
+    assert found == RelaidCheck(3, 3, 0, 0, (b"b", b"c", b"d"), 1)
 
 
 def test_what_one_order_gives_is_the_same_and_what_none_gives_is_wrong_or_open(checked):
     held = {"same": 1, "late": 2, "open": 3, "wrong": 4}
     by_time = {"same": 1, "late": 9, "open": 8, "wrong": 5}
     found = checked(held, by_time, {**by_time, "late": 2}, {**by_time, "open": 7})
-    assert found == Check(4, 1, 1, 1, (b"wrong",), 3)
+    assert found == RelaidCheck(4, 1, 1, 1, (b"wrong",), 3)
 
 
 def test_an_order_in_which_the_program_throws_gives_nothing(checked):
-    assert checked({"a": 1}, {"a": 1}, None, {"a": 1}) == Check(1, 0, 0, 0, (), 2)
+    assert checked({"a": 1}, {"a": 1}, None, {"a": 1}) == RelaidCheck(1, 0, 0, 0, (), 2)
     assert (BY_TIME, FORWARD, BACKWARD) == ORDERS
 
 

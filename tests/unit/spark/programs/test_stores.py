@@ -23,11 +23,11 @@ from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.spill import zip_parts
 from kops.spark.programs.stores import staged, unexpired_rows
 from kops.spark.programs.task_output import TaskOutput
-from kops.spark.reading.batch_source import Piece
+from kops.spark.reading.batch_source import TaskInput
 
 CHANGELOG, PARTITION, BINARY = "app-counts-changelog", 1, pyarrow.binary()
 HEADERS = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", BINARY)]))
-HELD = Piece(CHANGELOG, PARTITION, 0, 1)
+HELD = TaskInput(CHANGELOG, PARTITION, 0, 1)
 folders = itertools.count()
 
 

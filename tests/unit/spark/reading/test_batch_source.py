@@ -3,7 +3,7 @@ import pytest
 
 from kops.formats.batches.header import UnreadableBatch
 from kops.spark.driver.watch import records_reported
-from kops.spark.reading.batch_source import BatchSource, Piece, noting_unreadable
+from kops.spark.reading.batch_source import BatchSource, TaskInput, noting_unreadable
 
 
 class Here:
@@ -41,8 +41,8 @@ def test_unreadable_batch_is_raised_where_nothing_is_noted():
 
 
 def test_a_range_that_is_read_again_counts_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(Piece, "records", lambda *_: iter(["12345", "678"]))
-    source, pieces = BatchSource(Here(), {}, str(tmp_path)), [Piece("t", number, 0, 8) for number in range(2)]
+    monkeypatch.setattr(TaskInput, "records", lambda *_: iter(["12345", "678"]))
+    source, pieces = BatchSource(Here(), {}, str(tmp_path)), [TaskInput("t", number, 0, 8) for number in range(2)]
     for readings in (1, 2):
         source.by_task(len(pieces), "", lambda number, read: (pyarrow.table({"n": [len(part)]}) for part in read(pieces[number])))
         assert records_reported(str(tmp_path)) == readings * 16

@@ -2,6 +2,8 @@ package kops.agent;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
+import java.lang.ref.SoftReference;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.net.URL;
@@ -9,14 +11,20 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.security.CodeSource;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TimeZone;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.jar.JarFile;
@@ -35,21 +43,24 @@ final class Afresh implements Callable<Object[]> {
     private static final List<String> WITH_KAFKA =
         List.of("org.apache.kafka.streams.KafkaStreams", "org.apache.kafka.common.TopicPartition", "org.rocksdb.RocksDB");
 
+    /** By name. */
+    private static final Map<String, Found> FOUND = new ConcurrentHashMap<>();
+
     private static volatile Start latest;
 
     private final ClassLoader library;
-    private final Properties properties;
+    private final Runnable defaults;
     private final long seconds;
     private final Set<URL> places = new HashSet<>();
 
     /**
      * @param library the class loader of Kafka's classes
-     * @param properties those of the system when the JVM had started
+     * @param defaults sets those of the JVM
      * @param seconds how long the program may take to construct KafkaStreams
      */
-    Afresh(final ClassLoader library, final Properties properties, final long seconds) {
+    Afresh(final ClassLoader library, final Runnable defaults, final long seconds) {
         this.library = library;
-        this.properties = properties;
+        this.defaults = defaults;
         this.seconds = seconds;
         for (final String name : WITH_KAFKA) {
             try {
@@ -58,6 +69,20 @@ final class Afresh implements Callable<Object[]> {
                 continue;
             }
         }
+    }
+
+    /** Returns what sets properties, languages and time zone of the JVM as they are now: a program may set them later. */
+    static Runnable defaults() {
+        final Properties properties = (Properties) System.getProperties().clone();
+        final Locale locale = Locale.getDefault();
+        final Map<Locale.Category, Locale> locales = new EnumMap<>(Locale.Category.class);
+        for (final Locale.Category each : Locale.Category.values()) locales.put(each, Locale.getDefault(each));
+        return () -> {
+            System.setProperties((Properties) properties.clone());
+            Locale.setDefault(locale);
+            locales.forEach(Locale::setDefault);
+            TimeZone.setDefault(null); // as the properties have it
+        };
     }
 
     /** Takes what a program that was begun afresh gives to KafkaStreams, and does not return then. */
@@ -76,7 +101,7 @@ final class Afresh implements Callable<Object[]> {
 
     @Override
     public Object[] call() throws Exception {
-        System.setProperties((Properties) properties.clone());
+        defaults.run();
         final List<String> words = words();
         final Start start = new Start();
         latest = start;
@@ -149,9 +174,50 @@ final class Afresh implements Callable<Object[]> {
         }
     }
 
+    /** A class as the first loader of a program that was begun afresh has found it: the next need not open its jar. */
+    private static final class Found {
+        private final CodeSource source;
+        private final Package itsPackage;
+        private final SoftReference<byte[]> bytes;
+
+        Found(final Class<?> known, final byte[] bytes) {
+            this.source = known.getProtectionDomain().getCodeSource();
+            this.itsPackage = known.getPackage();
+            this.bytes = new SoftReference<>(bytes);
+        }
+    }
+
     private final class Loader extends URLClassLoader {
         Loader() throws IOException {
             super(urls(), ClassLoader.getPlatformClassLoader());
+        }
+
+        @Override
+        protected Class<?> findClass(final String name) throws ClassNotFoundException {
+            final Found found = FOUND.get(name);
+            final byte[] bytes = found == null ? null : found.bytes.get();
+            if (bytes == null) {
+                final Class<?> known = super.findClass(name);
+                keep(known);
+                return known;
+            }
+            final Package of = found.itsPackage;
+            if (of != null && getDefinedPackage(of.getName()) == null) {
+                definePackage(of.getName(), of.getSpecificationTitle(), of.getSpecificationVersion(), of.getSpecificationVendor(),
+                    of.getImplementationTitle(), of.getImplementationVersion(), of.getImplementationVendor(), null);
+            }
+            return defineClass(name, bytes, 0, bytes.length, found.source);
+        }
+
+        private void keep(final Class<?> known) {
+            if (known.getSigners() != null || known.getPackage() != null && known.getPackage().isSealed()) return;
+            final URL url = findResource(known.getName().replace('.', '/') + ".class");
+            if (url == null) return;
+            try (InputStream stream = url.openStream()) {
+                FOUND.put(known.getName(), new Found(known, stream.readAllBytes()));
+            } catch (final IOException unreadable) { // the next loader reads it as this one has
+                FOUND.remove(known.getName());
+            }
         }
 
         @Override

@@ -36,7 +36,7 @@ final class Session {
 
     private final Path folder;
     private final Properties settings = new Properties();
-    private final Properties properties;
+    private final Runnable defaults = Afresh.defaults();
     private volatile Object supplier;
     private Afresh again;
 
@@ -45,7 +45,6 @@ final class Session {
         try (BufferedReader reader = Files.newBufferedReader(folder.resolve("agent.properties"))) {
             settings.load(reader);
         }
-        properties = (Properties) System.getProperties().clone();
     }
 
     String setting(final String name) {
@@ -97,7 +96,7 @@ final class Session {
         final Class<?> runner = runner(topology);
         final Method method =
             runner.getMethod("run", Object.class, Object.class, Callable.class, InputStream.class, OutputStream.class);
-        again = new Afresh(topology.getClass().getClassLoader(), properties, Long.parseLong(setting("seconds")));
+        again = new Afresh(topology.getClass().getClassLoader(), defaults, Long.parseLong(setting("seconds")));
         final Properties taker = taker();
         if (setting("pipe.in") != null) { // there is no network, not even a loopback address
             try (InputStream in = new FileInputStream(setting("pipe.in")); OutputStream out = new FileOutputStream(setting("pipe.out"))) {

@@ -43,6 +43,7 @@ final class Surroundings {
     private static final Map<String, String> DIGESTS_OF_FILES = new ConcurrentHashMap<>();
     private static Instrumentation instrumentation;
     private static Settings secrets;
+    private static String place;
     private static String application;
     private static Set<String> options;
     private static String unseen;
@@ -53,6 +54,7 @@ final class Surroundings {
     static void watch(final Instrumentation given, final Session session, final UnaryOperator<byte[]> rewriter) {
         instrumentation = given;
         secrets = new Settings(session);
+        place = session.setting("place");
         System.getProperties().forEach((name, value) -> INITIAL.put(String.valueOf(name), String.valueOf(value)));
         RecordedProperties.install();
         try {
@@ -171,7 +173,7 @@ final class Surroundings {
         Reads.sorted(Reads.FILES).forEach((name, by) -> {
             final Path path = Paths.get(name).toAbsolutePath().normalize();
             if (OF_MACHINE.stream().anyMatch(path.toString()::startsWith) || classes.stream().anyMatch(path::startsWith)) return;
-            final Map<String, Object> entry = entry("file", path.toString(), null, by, "name");
+            final Map<String, Object> entry = entry("file", asCaptured(path.toString()), null, by, "name");
             final String digest = DIGESTS_OF_FILES.computeIfAbsent(path.toString(), Surroundings::digestOfFile);
             entry.put("digest", digest.equals(ABSENT) ? null : digest);
             found.add(entry);
@@ -206,7 +208,12 @@ final class Surroundings {
 
     private static String digest(final String kind, final String name, final String value) {
         if (secrets.isSecret(name)) return SET;
-        return digest(kind, name, digest -> digest.update(value.getBytes(StandardCharsets.UTF_8)));
+        return digest(kind, name, digest -> digest.update(asCaptured(value).getBytes(StandardCharsets.UTF_8)));
+    }
+
+    /** A text with paths as they were: on another machine kops puts the program's files below a folder, and that into its command. */
+    private static String asCaptured(final String text) {
+        return place == null ? text : text.replace(place, "");
     }
 
     private interface Content {
@@ -228,7 +235,7 @@ final class Surroundings {
     private static String digestOfFile(final String path) {
         final Path file = Paths.get(path);
         if (!Files.isRegularFile(file)) return ABSENT;
-        return digest("file", path, digest -> {
+        return digest("file", asCaptured(path), digest -> {
             final byte[] buffer = new byte[1 << 16];
             try (InputStream stream = Files.newInputStream(file)) {
                 for (int count = stream.read(buffer); count >= 0; count = stream.read(buffer)) digest.update(buffer, 0, count);

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, NotFound, TimedOut, answer_or_error
 from kops.core.groups.lag import Place
-from kops.core.models import Group, ShareOffset, TopicPartition
+from kops.core.models import Group, Member, ShareOffset, TopicPartition
 from kops.gateways.kafka.admin import can_express
 from kops.gateways.kafka.groups.answers import group_of, kafka_words, listed_group
 from kops.gateways.kafka.groups.committed import CommittedOffsets
@@ -117,10 +117,31 @@ class Groups(CommittedOffsets):
 
         return share_offsets(self._wire, group_ids)
 
+    def move_share_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, KopsError | None]:
+        """Set start offsets of a share group; see :func:`kops.gateways.kafka.groups.working.move_share_offsets`."""
+        from kops.gateways.kafka.groups.working import move_share_offsets
+
+        return move_share_offsets(self._wire, group_id, offsets)
+
+    def delete_share_offsets(self, group_id: str, topics: Sequence[str]) -> dict[str, KopsError | None]:
+        """Delete start offsets of a share group in topics."""
+        from kops.gateways.kafka.groups.working import delete_share_offsets
+
+        return delete_share_offsets(self._wire, group_id, topics)
+
     def first_records(self, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
         from kops.gateways.kafka.groups.first_records import first_records
 
         return first_records(self._client, places, isolation=isolation)
+
+    def remove(self, group: Group, members: Sequence[Member]) -> dict[str, KopsError | None]:
+        """Remove members from a group, each by the request with which it would leave; return the error of each by its id, or None.
+
+        :param group: as described
+        """
+        from kops.gateways.kafka.groups.removal import remove
+
+        return remove(self._wire, group, members)
 
     def delete(self, group_ids: Collection[str]) -> dict[str, KopsError | None]:
         """Delete groups and their committed offsets; return the error of each, None if it is gone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kops.core.errors import KopsError, OperationFailed, UndecodableRecord, Unreachable, answer_or_error
@@ -17,8 +17,11 @@ from kops.gateways.kafka.groups.messages import (
     ask_coordinators,
     describe_groups,
     share_group_offsets,
+    share_offsets_change,
+    share_offsets_deletion,
 )
 from kops.gateways.kafka.groups.streams import parts_of, tasks_of
+from kops.gateways.kafka.translate import translate_error_code
 from kops.gateways.wire.kafka_python import known_brokers, request_class
 
 TYPES = ("share", "streams", "connect")
@@ -69,6 +72,43 @@ def share_offsets(wire: Wire, group_ids: Sequence[str]) -> dict[str, dict[TopicP
                 if not part.error_code
             }
     return found
+
+
+def move_share_offsets(wire: Wire, group_id: str, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, KopsError | None]:
+    """Set start offsets of a share group without members; return the error of each partition, or None (Kafka 4.1)."""
+    by_topic: dict[str, dict[int, int]] = {}
+    for place, offset in offsets.items():
+        by_topic.setdefault(place.topic, {})[place.partition] = offset
+    doing = f"move the start offsets of group {group_id}"
+    answer = _change(wire, group_id, doing, share_offsets_change(group_id, by_topic))
+    return {
+        TopicPartition(topic.topic_name, one.partition_index): translate_error_code(one.error_code, one.error_message, doing)
+        for topic in answer.responses
+        for one in topic.partitions
+    }
+
+
+def delete_share_offsets(wire: Wire, group_id: str, topics: Sequence[str]) -> dict[str, KopsError | None]:
+    """Delete the start offsets of a share group without members in topics; return the error of each, or None (Kafka 4.1)."""
+    doing = f"delete the start offsets of group {group_id}"
+    answer = _change(wire, group_id, doing, share_offsets_deletion(group_id, topics))
+    return {one.topic_name: translate_error_code(one.error_code, one.error_message, doing) for one in answer.responses}
+
+
+def _change(wire: Wire, group_id: str, doing: str, request: Any) -> Any:
+    """Send a request to the group's coordinator.
+
+    :raises KopsError: when it refuses all of it
+    """
+
+    def ask(admin: Any) -> Any:
+        ((_, answer),) = ask_coordinators(admin, [group_id], lambda _: request)
+        return answer
+
+    answer = wire.ask(doing, ask)
+    if error := translate_error_code(answer.error_code, answer.error_message, doing):
+        raise error
+    return answer
 
 
 def describe_unparsed(wire: Wire, group_id: str) -> Group | KopsError:

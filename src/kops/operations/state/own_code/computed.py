@@ -25,7 +25,7 @@ from kops.operations.state.own_code.tasks import ProgramTasks
 from kops.operations.state.rules.program import ProgramRuns, surroundings_differ
 
 if TYPE_CHECKING:
-    from kops.spark.programs.jobs import Ran
+    from kops.spark.programs.jobs import SubtopologyRun
 
 
 def compute_by_program(
@@ -87,7 +87,7 @@ def compute_by_program(
         ]
 
 
-def _disturbed_text(ran: Sequence[Ran]) -> str:
+def _disturbed_text(ran: Sequence[SubtopologyRun]) -> str:
     records, disturbed = sum(each.records for each in ran), sum(each.disturbed for each in ran)
     restarts = sum(each.restarts for each in ran)
     return f"{disturbed:,} of {records:,} records were given once more, disturbed; the program began afresh at {restarts:,} points"

@@ -30,7 +30,7 @@ from kops.operations.state.rules.program import keys_text
 
 if TYPE_CHECKING:
     from kops.spark.programs.models import ProgramTask
-    from kops.spark.programs.relaid import Check
+    from kops.spark.programs.relaid import RelaidCheck
 
 _WINDOWS = (captured.WINDOW, captured.TIMESTAMPED_WINDOW)
 _BY_FILE = "a state file moves what the changelogs hold without the program: `kops state init APPLICATION` writes a template"
@@ -139,7 +139,7 @@ def check_by_program(
     if dict(cut.committed) != dict(committed):
         raise StateMoved(f"{state_file.application} committed while it was being read", hint="see that it is stopped everywhere")
     from kops.spark.programs.relaid import check_subtopology, relay
-    from kops.spark.reading.batch_source import piece_of
+    from kops.spark.reading.batch_source import task_input
 
     layout = _layout(services, capture, state_file, facts, partitions=partitions, grown=grown)
     memory = memory_for(engine, facts, partitions)
@@ -151,10 +151,10 @@ def check_by_program(
         inputs = {wanted.topic: wanted for number in plan.needed for wanted in plan.inputs(number)}
         services.progress.step(f"running {counted(len(plan.needed), 'sub-topology')} over their input of {partitions} partitions")
         with folder_for(engine, run_by) as folder, engine.reading(*inputs.values()):
-            run, found = plan.run(run_by, folder), dict[str, "Check"]()
+            run, found = plan.run(run_by, folder), dict[str, "RelaidCheck"]()
             with jobs_of(engine, run_by, batches, run) as jobs:
                 for topic, old in layout.relaid.items():
-                    pieces = [piece for number in sorted(inputs[topic].ranges) if (piece := piece_of(inputs[topic], number))]
+                    pieces = [piece for number in sorted(inputs[topic].ranges) if (piece := task_input(inputs[topic], number))]
                     relay(jobs, pieces, old, partitions)
                 for step in plan.steps:
                     found |= check_subtopology(jobs, [_with_staged(task, staged) for task in plan.tasks(step)])
@@ -192,7 +192,9 @@ def _with_staged(task: ProgramTask, staged: Mapping[str, StagedStore]) -> Progra
     return replace(task, stores=tuple(stores))
 
 
-def judged(capture: Capture, found: Mapping[str, Check], layout: Layout, cut: InputOffsets, partitions: int) -> tuple[list[str], list[str]]:
+def judged(
+    capture: Capture, found: Mapping[str, RelaidCheck], layout: Layout, cut: InputOffsets, partitions: int
+) -> tuple[list[str], list[str]]:
     warnings, notes = [*cut.notes], []
     for name, check in found.items():
         examples = keys_text(check.examples)

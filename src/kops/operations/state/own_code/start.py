@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.core.streams.capture import Capture
-from kops.core.streams.foreign_keys import answer_topics
 from kops.core.streams.surroundings import Difference
 from kops.gateways.machine.agent import shell_environment
 from kops.gateways.machine.jdk import parse_version
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart, keep_environment, launched
 from kops.gateways.machine.program_ahead import ProgramPool
-from kops.gateways.machine.program_registries import Registries
+from kops.gateways.machine.program_registries import Registries, with_contents
 from kops.gateways.machine.program_travel import pack
 from kops.operations.engine.spark import Engine, chosen_master, is_local, spark_folder, start_engine
 from kops.operations.services import Services
@@ -114,8 +113,6 @@ def engine_for(services: Services, program: ProgramRun, master: str | None) -> E
     chosen = chosen_master(services, master)
     if not is_local(chosen):
         hint = "leave out --master and --remote: it then runs on this machine"
-        if answer_topics(program.capture):  # its tasks take turns, and read again what they had read
-            raise Refused(f"the program has foreign-key joins, which run on this machine only, and Spark is at {chosen}", hint=hint)
         if program.alone:
             raise Refused(f"--no-network is only for a program that runs on this machine, and Spark is at {chosen}", hint=hint)
     return start_engine(services, master)
@@ -135,7 +132,8 @@ def jobs_of(engine: Engine, program: ProgramRun, batches: BatchSource, run: Run)
         java = parse_version(f'version "{version}"') if version else None
         packed = pack(capture.command, program.directory, paths, archive, java=java, environment=shell_environment())
         engine.session.addArtifacts(packed.archive, archive=True)
-        jobs = ClusterJobs(batches, replace(run, packed=packed))
+        start = replace(run.start, registries=with_contents(run.start.registries))
+        jobs = ClusterJobs(batches, replace(run, start=start, packed=packed))
     try:
         yield jobs
     finally:

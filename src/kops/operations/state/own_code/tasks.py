@@ -29,8 +29,8 @@ from kops.operations.state.snapshot_topics import beyond_committed
 
 if TYPE_CHECKING:
     from kops.spark.programs.jobs import Jobs
-    from kops.spark.programs.models import Key, ProgramTask, Run, StoreTask
-    from kops.spark.reading.batch_source import Piece
+    from kops.spark.programs.models import ProgramTask, Run, StoreTask, WaitingRecord
+    from kops.spark.reading.batch_source import TaskInput
     from kops.spark.reading.ranges import TopicRange
 
 _TIME_AT = {WINDOWS: -12, SESSIONS: -16}
@@ -156,14 +156,14 @@ class ProgramTasks:
         settings = self._services.kafka.topics.settings(sorted(topics & self.partitions.keys()))
         return {topic: limit for topic, found in settings.items() if (limit := value_of(found, _LIMIT, ""))}
 
-    def _global_pieces(self) -> Iterator[Piece]:
-        from kops.spark.reading.batch_source import Piece
+    def _global_pieces(self) -> Iterator[TaskInput]:
+        from kops.spark.reading.batch_source import TaskInput
 
         places = [TopicPartition(name, number) for name in global_topics(self._capture) for number in range(self.partitions[name])]
         committed = self._state_file.reads_committed
         for place, bound in self._services.kafka.offsets.bounds(places, isolation=self._state_file.isolation).items():
             if not bound.empty:
-                yield Piece(place.topic, place.partition, bound.log_start_offset, bound.log_end_offset, committed)
+                yield TaskInput(place.topic, place.partition, bound.log_start_offset, bound.log_end_offset, committed)
 
     def inputs(self, number: int) -> list[TopicRange]:
         """Return what the tasks of a sub-topology read of its topics."""
@@ -225,11 +225,11 @@ class ProgramTasks:
         found = {topic: then.get(TopicPartition(topic, partition)) for topic in topics}
         return {topic: (each.offset, each.metadata or "") for topic, each in found.items() if each is not None}
 
-    def _tail(self, wanted: TopicRange, partition: int) -> Piece | None:
+    def _tail(self, wanted: TopicRange, partition: int) -> TaskInput | None:
         """Return what a task reads of a topic itself: all but what comes from an archive."""
-        from kops.spark.reading.batch_source import piece_of
+        from kops.spark.reading.batch_source import task_input
 
-        found = piece_of(wanted, partition)
+        found = task_input(wanted, partition)
         after = self._archived.get(TopicPartition(wanted.topic, partition), 0)
         if found is None or after >= found.end:
             return None
@@ -241,13 +241,13 @@ class ProgramTasks:
                 as_records = self._as_records and found.store.history_ms is not None
                 yield _store_task(self._state_file, found, partition, self._written[name], self.stages[name], as_records=as_records)
 
-    def _read_waiting(self) -> dict[tuple[str, int], list[Key]]:
+    def _read_waiting(self) -> dict[tuple[str, int], list[WaitingRecord]]:
         """Read the records of repartition topics that the application has yet to process."""
         topics = sorted({topic.name for number in self.needed for topic in self._tasks[number].repartition_topics})
         places = [TopicPartition(topic, number) for topic in topics for number in range(self.partitions[topic])]
         isolation = self._state_file.isolation
         ranges = beyond_committed(self._services, places, self._cut.committed, isolation=isolation)
-        found: dict[tuple[str, int], list[Key]] = {}
+        found: dict[tuple[str, int], list[WaitingRecord]] = {}
         for count, record in enumerate(chain.from_iterable(self._services.kafka.records.read(ranges, isolation=isolation))):
             if count >= _MOST_WAITING:
                 raise Refused(f"{record.topic} holds more than {_MOST_WAITING:,} records not processed by the application", hint=CATCH_UP)
@@ -310,9 +310,9 @@ def _store_task(
     :param as_records: as in ``ProgramRun``
     """
     from kops.spark.programs.models import StoreTask
-    from kops.spark.reading.batch_source import piece_of
+    from kops.spark.reading.batch_source import task_input
 
-    held, window = piece_of(changelog_range(state_file, facts), partition), facts.store.window
+    held, window = task_input(changelog_range(state_file, facts), partition), facts.store.window
     time_at = 0 if window is None else _TIME_AT[window.kind]
     expires_ms = 0 if window is None else window.retention_ms + max(window.retention_ms // 2, _SHORTEST_SEGMENT_MS)
     rows = facts.held, facts.base, facts.store.history_ms, as_records

@@ -19,7 +19,7 @@ from kops.formats.base import as_text_or_base64
 from kops.output.records import as_line
 
 if TYPE_CHECKING:
-    from kops.spark.programs.jobs import Ran, StoreCounts
+    from kops.spark.programs.jobs import StoreCounts, SubtopologyRun
 
 _NAMED = 5
 DEPENDS_ON: Mapping[str, str] = {
@@ -32,6 +32,7 @@ DEPENDS_ON: Mapping[str, str] = {
     "locale": "the language of the process",
     "charset": "the default charset of the process",
     "hash-order": "the order in which hash tables hold objects",
+    "processors": "the number of processors",
     "several": "several of restarts, order, clock, zone, locale and charset together",
 }
 """What ``kops.spark.programs.disturbed`` calls it, in words."""
@@ -52,7 +53,7 @@ class ProgramRuns:
 
     doubts: Doubts
     here: StoreCounts
-    ran: Sequence[Ran]
+    ran: Sequence[SubtopologyRun]
     windows: bool = False
     anywhere: Collection[str] = ()
     elsewhere: Sequence[Finding] = ()
@@ -64,7 +65,7 @@ class ProgramRuns:
         capture: Capture,
         store: str,
         doubts: Doubts,
-        ran: Mapping[int, Ran],
+        ran: Mapping[int, SubtopologyRun],
         *,
         alone: bool,
         elsewhere: Sequence[Finding] = (),
@@ -103,7 +104,7 @@ class ProgramRuns:
             yield doubt("no_network", f"the library dropped {self.dropped:,} records, and {why}")
 
 
-def surroundings_differ(before: Iterable[Difference], then: Surroundings, ran: Iterable[Ran]) -> list[Finding]:
+def surroundings_differ(before: Iterable[Difference], then: Surroundings, ran: Iterable[SubtopologyRun]) -> list[Finding]:
     """Return where a program had other surroundings than when it was captured.
 
     :param before: what was known before it was started
@@ -117,7 +118,9 @@ def surroundings_differ(before: Iterable[Difference], then: Surroundings, ran: I
 def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
     """Judge a store by what came of its tasks when they were run once more, disturbed.
 
-    Where all of the input was disturbed, the keys that agreed are in no doubt; where a sample was, one that differs stands for others.
+    Where all of the input was disturbed by another order of records, and only that made keys differ, those that agreed are in no doubt: the
+    orders that were tried are as far apart as they can be. One key that differs by something else stands for others: when the application
+    was restarted, which partitions shared its fields and what chance gave is not known, and what was tried is one case of very many.
     """
     of_order, here, ran = runs.doubts.of_order, runs.here, runs.ran
     orders, why = ran[0].orders, f": {'; '.join(of_order)}" if of_order else ""
@@ -135,7 +138,7 @@ def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
     examples, keys, on = keys_text(here.examples), f"{here.keys + here.elsewhere:,} keys", list(here.depends_on)
     if here.unsure:
         said = f"{here.unsure:,} of {keys} {_dependent(on)}, such as {examples}{why}"
-        limited: dict[str, Any] = {LIMITED_TO: here.unsure} if whole and not here.elsewhere else {}
+        limited: dict[str, Any] = {LIMITED_TO: here.unsure} if whole and on == ["order"] and not here.elsewhere else {}
         yield doubt("depends_on", said, on=on, **limited)
     elif here.unsure_times:
         said = f"the timestamps of {here.unsure_times:,} of {keys} {_dependent(on)}, such as {examples}{why}"
@@ -144,7 +147,10 @@ def _disturbed(runs: ProgramRuns) -> Iterator[Finding]:
         yield remark("record_order", f"all keys agreed in {orders} legal orders of records, though {'; '.join(of_order)}")
     if not whole:
         given, of = sum(each.disturbed for each in ran), sum(each.records for each in ran)
-        yield remark("disturbed_sample", f"{given:,} of {of:,} records were given to the program once more, disturbed (--disturb all: all)")
+        tasks, some = (sum(numbers) for numbers in zip(*(each.tasks for each in ran), strict=True))
+        said = f"{given:,} of {of:,} records were given to the program once more, disturbed (--disturb all: all)"
+        where = f"; they are of {some:,} of its {tasks:,} tasks, and of the others no more is known" if some < tasks else ""
+        yield remark("disturbed_sample", f"{said}{where}", records=given, of_records=of, tasks=some, of_tasks=tasks)
 
 
 def _dependent(codes: Sequence[str]) -> str:
@@ -158,7 +164,7 @@ def keys_text(keys: Sequence[bytes]) -> str:
     return ", ".join(as_line(key["data"], key["encoding"]) for key in shown)
 
 
-def _refused(ran: Sequence[Ran]) -> Iterator[Finding]:
+def _refused(ran: Sequence[SubtopologyRun]) -> Iterator[Finding]:
     """Name topics for which records were too large, and the program's ``ProductionExceptionHandler`` passed over these.
 
     What a changelog has refused stays in the store until that is restored.

@@ -13,7 +13,7 @@ from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.own_code.repartition import judged, keyed_inputs, refuse_followers, refuse_unmovable, why_misplaced
 from kops.operations.state.own_code.stores import program_state_file
 from kops.operations.state.own_code.tasks import Layout
-from kops.spark.programs.relaid import Check
+from kops.spark.programs.relaid import RelaidCheck
 
 CAPTURED = json.loads((Path(__file__).parents[3] / "core" / "streams" / "capture.json").read_text(encoding="utf-8"))
 KEPT = ("counts", "lengths", "seen")
@@ -93,7 +93,7 @@ def test_what_can_have_put_keys_elsewhere_is_named(capture):
 
 
 def said(capture, **counts):
-    check = Check(**{"keys": 10, "wrong": 0, "open": 0, "by_order": 0, "examples": (), "orders": 1} | counts)
+    check = RelaidCheck(**{"keys": 10, "wrong": 0, "open": 0, "by_order": 0, "examples": (), "orders": 1} | counts)
     return judged(capture, {"counts": check}, Layout({"clicks": 12}, {"clicks": 4}), InputOffsets({}, {}), 12)
 
 

@@ -13,8 +13,7 @@ from kops.operations.state.own_code.start import ProgramRun, engine_for
 def engine(monkeypatch):
     monkeypatch.setattr(start, "start_engine", lambda _services, master: f"started at {master}")
 
-    def run(program, master, answers=()):
-        monkeypatch.setattr(start, "answer_topics", lambda _capture: {*answers})
+    def run(program, master):
         services = SimpleNamespace(connection=SimpleNamespace(spark=SimpleNamespace(master=None)))
         return engine_for(services, program, master)
 
@@ -28,9 +27,3 @@ def test_a_program_has_no_network_on_this_machine_only(engine):
     assert engine(alone, "local[2]") == "started at local[2]"
     assert engine(ProgramRun(None), "yarn") == "started at yarn"
     assert engine(ProgramRun(None), "sc://spark:15002") == "started at sc://spark:15002"
-
-
-def test_foreign_key_joins_run_on_this_machine_only(engine):
-    with pytest.raises(Refused, match="foreign-key joins, which run on this machine only, and Spark is at yarn"):
-        engine(ProgramRun(None), "yarn", ["app-subscription-response-topic"])
-    assert engine(ProgramRun(None), "local[2]", ["app-subscription-response-topic"]) == "started at local[2]"

@@ -8,7 +8,7 @@ from kops.gateways.machine.program import OTHER_SURROUNDINGS
 from kops.operations.state.rules.program import DEPENDS_ON, ProgramRuns
 from kops.spark.programs.disturbed import CHANCE, OFFSETS, RESTARTS, TOGETHER
 from kops.spark.programs.disturbed import ORDER as BY_ORDER
-from kops.spark.programs.jobs import Ran, StoreCounts
+from kops.spark.programs.jobs import StoreCounts, SubtopologyRun
 from kops.spark.staging.stage import StagedPartitions
 from support.verdicts import DOUBT, REMARK, kinds, said, summaries
 
@@ -34,7 +34,7 @@ def judged():
         **seen,
     ):
         here = StoreCounts(StagedPartitions({}, {}), 40, {}, 0, unsure, unsure_times, elsewhere, examples, by)
-        ran = Ran(
+        ran = SubtopologyRun(
             {"s": here},
             100,
             **{"skipped": 0, "without_key": (), "orders": 2, "disturbed": disturbed, **seen},
@@ -75,10 +75,16 @@ def test_keys_that_differ_are_counted_and_named_with_what_they_depend_on(judged)
     assert (kinds(passed), summaries(passed)) == ([DOUBT], ["3 records that are passed on depend on the date"])
 
 
-def test_where_all_input_was_disturbed_the_keys_that_agreed_are_in_no_doubt(judged):
-    """Of a sample, one key that differs stands for others; and a key that only the disturbed run gave may be any."""
-    for seen, limited in (({}, 2), ({"disturbed": 99}, None), ({"elsewhere": 1}, None)):
-        found = judged(Doubts(), unsure=2, by=("restarts",), **seen)
+def test_where_all_input_was_disturbed_by_order_the_keys_that_agreed_are_in_no_doubt(judged):
+    """Of a sample, one key that differs stands for others, and so does one that differs by restarts or chance."""
+    by_order = {"by": ("order",)}
+    for seen, limited in (
+        (by_order, 2),
+        ({**by_order, "disturbed": 99}, None),
+        ({**by_order, "elsewhere": 1}, None),
+        *(({"by": by}, None) for by in (("restarts",), ("chance",), ("order", "restarts"), ())),
+    ):
+        found = judged(Doubts(), unsure=2, **seen)
         assert found[0].facts.get(LIMITED_TO) == limited
         verdict = counted(found, [], keys=40, proven=30, contradicted=0, unexpected=0)
         assert (verdict.computed, verdict.doubtful) == ((8, 2) if limited else (0, 10))
@@ -87,7 +93,10 @@ def test_where_all_input_was_disturbed_the_keys_that_agreed_are_in_no_doubt(judg
 def test_how_much_of_a_sample_was_disturbed_is_said(judged):
     (found,) = judged(Doubts(), disturbed=7)
     assert kinds([found]) == [REMARK]
-    assert found.summary.startswith("7 of 100 records were given to the program once more, disturbed")
+    assert found.summary == "7 of 100 records were given to the program once more, disturbed (--disturb all: all)"
+    (found,) = judged(Doubts(), disturbed=7, tasks=(6, 2))
+    assert found.summary.endswith("; they are of 2 of its 6 tasks, and of the others no more is known")
+    assert found.facts == {"records": 7, "of_records": 100, "tasks": 2, "of_tasks": 6}
 
 
 def test_each_disturbance_has_words():

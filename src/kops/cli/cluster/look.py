@@ -1,38 +1,29 @@
-"""``kops cluster``."""
+"""``kops cluster``: describe, health, brokers, api-versions; features list, quorum show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import click
 
+from kops.cli.brokers.look import list_ as list_of_brokers
+from kops.cli.brokers.look import with_address
 from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode
-from kops.core.sizes import size_text
-from kops.output.table import Column, as_columns
+from kops.output.table import Column
 
 VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
 FEATURE_COLUMNS = ("feature", "level", "supported")
 BROKER_COLUMNS = ("id", "address", "rack", Column("in_service", "UP"), "kafka_version")
-SHARE_COLUMNS = (
-    *("id", "address", "rack", Column("in_service", "UP"), "leaders", Column("preferred_leaders", "PREFERRED"), "replicas"),
-    *(Column("out_of_sync_replicas", "OUT OF SYNC"), "size"),
-)
-RARE_COLUMNS = ("rack", "out_of_sync_replicas")
-"""Omitted when empty, to fit into 80 columns."""
-DISK_COLUMNS = (Column("id", "BROKER"), "size", "free", "replicas", "problem", Column("path", "LOG DIRECTORY"))
-CSV_COLUMNS = (
-    *("id", "host", "port", "rack", "in_service", "leaders", "preferred_leaders", "replicas"),
-    *("out_of_sync_replicas", "size_bytes", "offline_log_dirs"),
-)
 
 
 @click.group(cls=Group)
 def group() -> None:
-    """Brokers and controllers: describe, health, brokers. Nothing is changed."""
+    """Look at a cluster and its controllers, change features and voters, or keep it as files (export, diff, apply)."""
 
 
 @group.command("describe")
@@ -87,21 +78,56 @@ def health(session: Session, /, *, fail_on: str) -> int:
     return partial if found.healthy(least) else int(ExitCode.FAILED)
 
 
-@group.command("brokers")
+@group.command("api-versions")
 @click.pass_obj
-def brokers(session: Session, /) -> int:
-    """List the brokers: racks, leaders, replicas, and the sizes of their log directories.
+def api_versions(session: Session, /) -> int:
+    """Show which versions of requests the brokers support, a row for each range that differs among them."""
+    from kops.operations.cluster.api_versions import api_version_rows
 
-    PREFERRED counts the partitions of which a broker is the first replica: those that it leads when leadership is balanced.
-    """
-    from kops.operations.cluster.describe import brokers as find
-
-    rows, gaps = find(session)
-    if session.output_format == "table":
-        _show_brokers(session, rows)
-    else:
-        session.render(rows, CSV_COLUMNS)
+    rows, gaps = api_version_rows(session)
+    session.render(rows, ("key", "request", Column("min_version", "MIN"), Column("max_version", "MAX"), "brokers"))
     return note_gaps(session, gaps)
+
+
+@group.group("features")
+def features() -> None:
+    """List, upgrade and downgrade levels of features."""
+
+
+@features.command("list")
+@click.pass_obj
+def list_features(session: Session, /) -> int:
+    """Show the level of each feature, what every broker supports, what an upgrade brings, and whether it is FINAL."""
+    from kops.operations.cluster.features import feature_rows
+
+    rows, gaps = feature_rows(session)
+    if session.output_format == "table":
+        shown = [{**_feature(row), "brings": row["upgrade_brings"], "final": "yes" if row["upgrade_is_final"] else None} for row in rows]
+        session.render(shown, (*FEATURE_COLUMNS, Column("brings", "UPGRADE BRINGS"), "final"), whole=True)
+    else:
+        session.render(rows, tuple(rows[0]) if rows else ("name",))
+    return note_gaps(session, gaps)
+
+
+@group.group("quorum")
+def quorum() -> None:
+    """Show the controllers, add and remove one."""
+
+
+@quorum.command("show")
+@click.pass_obj
+def show_quorum(session: Session, /) -> int:
+    """Show the voters and observers of the metadata log, and how far each is behind."""
+    from kops.operations.cluster.quorum import show
+
+    body = show(session)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(body, name="leader")
+    else:
+        session.render(list(_quorum_rows(body)), (*VOTER_COLUMNS, Column("directory_id", "DIRECTORY")))
+    if not body["dynamic"]:
+        session.note("the voters are fixed by controller.quorum.voters: `kops cluster features upgrade kraft.version=1` allows changes")
+    return 0
 
 
 def _show_description(session: Session, body: Mapping[str, Any]) -> None:
@@ -137,7 +163,7 @@ def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _described(broker: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_with_address(broker), "kafka_version": _release(broker)}
+    return {**with_address(broker), "kafka_version": _release(broker)}
 
 
 def _release(known: Mapping[str, Any]) -> str | None:
@@ -145,25 +171,6 @@ def _release(known: Mapping[str, Any]) -> str | None:
     return known["kafka_version"] or (f"{at_least} or newer" if at_least else None)
 
 
-def _with_address(broker: Mapping[str, Any]) -> dict[str, Any]:
-    return {**broker, "address": f"{broker['host']}:{broker['port']}" if broker["host"] else None}
-
-
-def _show_brokers(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
-    empty = [key for key in RARE_COLUMNS if not any(row[key] for row in rows)]
-    shown = [column for column in as_columns(SHARE_COLUMNS) if column.key not in empty]
-    session.render([{**_with_address(row), "size": size_text(row["size_bytes"])} for row in rows], shown)
-    disks = [
-        {**found, "id": row["id"], "size": size_text(found["size_bytes"]), "free": _free(found)}
-        for row in rows
-        for found in row["log_dirs"]
-    ]
-    if disks:
-        click.echo()
-        problems = any(disk["problem"] for disk in disks)
-        session.render(disks, [column for column in DISK_COLUMNS if problems or column != "problem"])
-
-
-def _free(found: Mapping[str, Any]) -> str | None:
-    usable, total = found["usable_bytes"], found["total_bytes"]
-    return f"{size_text(usable)} ({usable / total:.0%})" if usable is not None and total else None
+_earlier = copy(list_of_brokers)
+_earlier.hidden = True
+group.add_command(_earlier, "brokers")  # its name before there was `kops brokers`

@@ -2,7 +2,7 @@
 
 from kops.core.errors import NotFound, VerificationFailed
 from kops.core.plan import ItemResult, Status
-from kops.operations.topics.read_back import settled
+from kops.operations.protocol.settling import settled
 
 DONE = ItemResult("t", Status.DONE)
 LATE = ItemResult("t", Status.FAILED, error=VerificationFailed("not as planned").as_json())
@@ -19,7 +19,7 @@ def test_a_broker_that_is_late_is_asked_again():
 
 
 def test_what_stays_other_than_planned_is_told_in_the_end(monkeypatch):
-    monkeypatch.setattr("kops.operations.topics.read_back.SETTLE_SECONDS", 0.2)
+    monkeypatch.setattr("kops.operations.protocol.settling.SETTLE_SECONDS", 0.2)
     assert settled(looks(LATE)) == (LATE,)
 
 

@@ -1,0 +1,1 @@
+"""Where replicas lie, and where they should: pure."""

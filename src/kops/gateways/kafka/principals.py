@@ -1,0 +1,113 @@
+"""Who clients are, and what they may use up: SCRAM credentials (KIP-554), quotas (KIP-546)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kops.config.connection import Secret
+from kops.core.errors import KopsError, OperationFailed
+from kops.gateways.kafka.admin import Wire, answer_of
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.translate import translate_kafka_python
+from kops.gateways.wire.kafka_python import request_class
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
+
+Credentials = dict[str, int]
+"""Iterations by the name of the mechanism, such as ``SCRAM-SHA-512``."""
+_NO_SUCH_USER, _NO_AUTHORIZER = "RESOURCE_NOT_FOUND", "SECURITY_DISABLED"
+
+
+class Principals:
+    """Every method waits for the answer and raises KopsError if there is none."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._wire = Wire(client)
+
+    def credentials(self) -> dict[str, Credentials]:
+        """Return the SCRAM credentials of every user; no password can be read."""
+        asked = self._client.admin.describe_user_scram_credentials()
+        found: Mapping[str, Any] = self._client.wait(asked, "describe the SCRAM credentials")
+        return {name: _credentials(one) for name, one in found.items()}
+
+    def credentials_of(self, user: str) -> Credentials:
+        """Return the SCRAM credentials of a user; empty if there are none."""
+        asked = self._client.admin.describe_user_scram_credentials([user])[user]
+        try:
+            return _credentials(self._client.wait(asked, "describe the SCRAM credentials"))
+        except OperationFailed as error:
+            if error.details.get("kafka_error") == _NO_SUCH_USER:
+                return {}
+            raise
+
+    def set_password(self, user: str, mechanism: str, iterations: int, password: Secret) -> None:
+        from confluent_kafka.admin import ScramCredentialInfo, UserScramCredentialUpsertion
+
+        info = ScramCredentialInfo(_mechanism(mechanism), iterations)
+        self._alter(user, UserScramCredentialUpsertion(user, info, password.reveal().encode()))
+
+    def delete_credential(self, user: str, mechanism: str) -> None:
+        from confluent_kafka.admin import UserScramCredentialDeletion
+
+        self._alter(user, UserScramCredentialDeletion(user, _mechanism(mechanism)))
+
+    def _alter(self, user: str, alteration: Any) -> None:
+        asked = self._client.admin.alter_user_scram_credentials([alteration])[user]
+        self._client.wait(asked, f"alter the SCRAM credentials of {user}")
+
+    def acls_of(self, user: str) -> int:
+        """Return how many ACLs name a user; 0 without an authorizer."""
+        from confluent_kafka.admin import AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+
+        everything = (ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{user}", None, AclOperation.ANY, AclPermissionType.ANY)
+        try:
+            return len(self._client.wait(self._client.admin.describe_acls(AclBindingFilter(*everything)), "list the ACLs"))
+        except KopsError as error:
+            if error.details.get("kafka_error") == _NO_AUTHORIZER:
+                return 0
+            raise
+
+    def alter_quotas(self, changes: Sequence[tuple[Mapping[str, str], Mapping[str, float | None]]]) -> list[KopsError | None]:
+        """Set and remove quotas in one request; return the error of each entity.
+
+        :param changes: entities, each once, and their values by key; None removes
+        """
+        answer = self._wire.ask("alter the client quotas", lambda admin: _alter_quotas(admin, changes))
+        return [_error(one, self._client.connection.bootstrap_servers) for one in answer["entries"]]
+
+
+def _alter_quotas(admin: KafkaAdminClient, changes: Sequence[tuple[Mapping[str, str], Mapping[str, float | None]]]) -> dict[str, Any]:
+    request = request_class("AlterClientQuotasRequest")
+    entry = request.EntryData
+    entries = [
+        entry(
+            entity=[entry.EntityData(entity_type=kind, entity_name=name or None) for kind, name in entity.items()],
+            ops=[entry.OpData(key=key, value=value or 0.0, remove=value is None) for key, value in values.items()],
+        )
+        for entity, values in changes
+    ]
+    return answer_of(admin, request(entries=entries, validate_only=False))
+
+
+def _error(answer: Mapping[str, Any], brokers: Sequence[str]) -> KopsError | None:
+    from kafka.errors import for_code
+
+    if not answer["error_code"]:
+        return None
+    found = translate_kafka_python(for_code(answer["error_code"]), "alter the client quotas", brokers)
+    if answer.get("error_message"):
+        found.message = f"could not alter the client quotas: {answer['error_message']}"
+    return found
+
+
+def _mechanism(name: str) -> Any:
+    from confluent_kafka.admin import ScramMechanism
+
+    return ScramMechanism[name.replace("-", "_")]
+
+
+def _credentials(found: Any) -> Credentials:
+    return {one.mechanism.name.replace("_", "-"): one.iterations for one in found.scram_credential_infos}

@@ -1,0 +1,1 @@
+"""Brokers: settings, log directories, and what leaves them."""

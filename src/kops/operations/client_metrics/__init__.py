@@ -1,0 +1,1 @@
+"""Subscriptions to the metrics of clients (KIP-714)."""

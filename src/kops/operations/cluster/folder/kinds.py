@@ -1,0 +1,51 @@
+"""The kinds of things in a folder, in the order in which they are applied: what others need comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.plan import Plan
+from kops.operations.connect import folder as connectors
+from kops.operations.services import Services
+from kops.operations.topics import folder as topics
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of things, a file of YAML documents each.
+
+    :param name: of the file, and in a manifest: ``topics``
+    :param noun: begins the targets of a plan: ``topic orders``
+    :param lacks: says why a session reaches none, such as no Connect in the context; empty if it does
+    :param export: returns what there is as documents, sorted, and sentences on what is left out
+    :param plan: plans to bring things in line with a file; nothing is removed
+    :param prune: plans to remove what globs match and the file, which may be missing, does not declare
+    """
+
+    name: str
+    noun: str
+    lacks: Callable[[Services], str]
+    export: Callable[[Services], tuple[list[dict[str, Any]], tuple[str, ...]]]
+    plan: Callable[[Services, str], Sequence[Plan[Any]]]
+    prune: Callable[[Services, Sequence[str], str], Sequence[Plan[Any]]]
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.yaml"
+
+
+def _nothing(_services: Services) -> str:
+    return ""
+
+
+def _no_connect(services: Services) -> str:
+    return "" if services.connection.connect_urls else "the context has no connect_urls"
+
+
+KINDS = (
+    Kind("topics", "topic", _nothing, topics.export, topics.plan, topics.prune),
+    Kind("connectors", "connector", _no_connect, connectors.export, connectors.plan, connectors.prune),
+)
+NAMES = tuple(kind.name for kind in KINDS)

@@ -1,0 +1,1 @@
+"""Where replicas lie: reassignments, their throttle, elections of leaders."""

@@ -1,0 +1,1 @@
+"""Settings of brokers, groups and client metrics: one planner, one mutation."""

@@ -1,0 +1,1 @@
+"""Share groups (KIP-932): where they are, and moving or deleting that."""

@@ -1,0 +1,1 @@
+"""Transactions: of transactional ids, and those open in partitions; ending the ones that no coordinator ends."""

@@ -1,0 +1,102 @@
+"""``kops cluster export``, ``diff`` and ``apply``: a folder that says what a cluster has, and one plan that makes it so."""
+
+import json
+
+import pytest
+import yaml
+
+from kops.operations.cluster.folder.kinds import KINDS
+from support.topics import body_of
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of one file: call it with the documents of ``topics.yaml``, and what the manifest says."""
+
+    def write(*documents, **manifest):
+        (tmp_path / "topics.yaml").write_text("---\n".join(json.dumps(each) + "\n" for each in documents), encoding="utf-8")
+        (tmp_path / "manifest.yaml").write_text(json.dumps({"version": 1, **manifest}), encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def sizes(cluster, prefix):
+    return {name.removeprefix(prefix): count for name, count in cluster.topics(prefix).items()}
+
+
+def test_what_is_exported_does_not_differ_and_is_made_again(kops, topic, topics, unique, tmp_path):
+    name = topic(name=unique("shop"), partitions=3, config={"retention.ms": "70000", "cleanup.policy": "compact,delete"})
+    out = tmp_path / "made" / "here"
+    shown = kops("cluster", "export", out, "-o", "json").ok().json
+    assert {row["kind"] for row in shown} == {kind.name for kind in KINDS}
+    assert (out / "topics.yaml").stat().st_mode & 0o077 == 0
+    documents = {each["name"]: each for each in yaml.safe_load_all((out / "topics.yaml").read_text())}
+    assert documents[name] == {
+        "name": name,
+        "partitions": 3,
+        "replication_factor": 1,
+        "config": {"cleanup.policy": "compact,delete", "retention.ms": "70000"},
+    }
+    assert not any(each.startswith("__") for each in documents)
+    assert kops("cluster", "export", out).code == 2
+    kops("cluster", "export", out, "--replace").ok()
+    (out / "topics.yaml").write_text(yaml.safe_dump(documents[name]))
+    assert kops("cluster", "diff", out, "-o", "json").ok().json == []
+    topics("delete", name, "--confirm", name).ok()
+    assert kops("cluster", "diff", out).code == 1
+    kops("cluster", "apply", out, "--yes").ok()
+    assert kops("cluster", "diff", out).code == 0
+    assert len(body_of(topics, name)["partitions"]) == 3
+
+
+def test_pruning_takes_only_what_the_manifest_owns(kops, topic, cluster, broker, unique, folder):
+    prefix = unique("p")
+    topic(name=f"{prefix}-kept"), topic(name=f"{prefix}-gone"), topic(name=f"{prefix}-app-totals-changelog")
+    other = topic(name=unique("other"))
+    declared = {"name": f"{prefix}-kept", "partitions": 2}
+    refused = kops("cluster", "apply", folder(declared), "--prune", "--yes")
+    assert (refused.code, "owner: shop" in refused.err) == (2, True)
+    assert kops("cluster", "apply", folder(declared, owner="shop", owns={"topics": ["*"]}), "--prune", "--yes").code == 2
+    owned = folder(declared, owner="shop", owns={"topics": [f"{prefix}-*"]})
+    asked = kops("cluster", "apply", owned, "--prune", "--yes")
+    assert (asked.code, f"--confirm {broker.bootstrap_servers}" in asked.err) == (5, True)
+    applied = kops("cluster", "apply", owned, "--prune", "--confirm", broker.bootstrap_servers, "-o", "json").ok()
+    assert [item["target"] for item in applied.json["items"]] == [f"topic {prefix}-kept", f"topic {prefix}-gone"]
+    assert sizes(cluster, prefix) == {"-kept": 2, "-app-totals-changelog": 1}
+    assert other in cluster.topics(other)
+    kops("undo", applied.json["journal_id"], "--yes").ok()
+    assert sizes(cluster, prefix) == {"-kept": 2, "-gone": 1, "-app-totals-changelog": 1}
+
+
+def test_a_part_that_was_overtaken_stops_all_of_it(kops, topic, cluster, unique, folder, tmp_path):
+    prefix = unique("m")
+    topic(name=f"{prefix}-grows")
+    made = folder({"name": f"{prefix}-new"}, {"name": f"{prefix}-grows", "partitions": 2})
+    kops("cluster", "apply", made, "--dry-run", "--plan-out", tmp_path / "plan.json").ok()
+    kops("topics", "add-partitions", f"{prefix}-grows", "-p", "3", "--yes").ok()
+    refused = kops("apply", tmp_path / "plan.json", "--yes")
+    assert refused.code == 5
+    assert sizes(cluster, prefix) == {"-grows": 3}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("topic.yaml", "name: a", "is of no kind that kops applies"),
+        ("manifest.yaml", "owner: a\nownes: {}", "ownes is not a field of a manifest (owns?)"),
+        ("manifest.yaml", "owns: {topic: [a]}", "owns.topic is not a kind of thing here"),
+        ("manifest.yaml", "version: 2", "version is 2"),
+        ("topics.yaml", "nam: a", "nam is not a field of a topic"),
+        ("connectors.yaml", "name: a\nconnector.class: B", "cannot be compared: the context has no connect_urls"),
+    ],
+)
+def test_a_folder_that_cannot_be_read_is_refused_by_name(kops, folder, file, text, said):
+    made = folder({"name": "kops-never-made"})
+    (made / file).write_text(text)
+    for verb in ("diff", "apply"):
+        refused = kops("cluster", verb, made)
+        assert refused.code == 2
+        assert said.partition(" (")[0] in refused.err

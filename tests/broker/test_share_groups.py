@@ -1,0 +1,72 @@
+"""Share groups changed on a real broker; Apache's own tool reads what is there."""
+
+import re
+
+import pytest
+from confluent_kafka import Producer, ShareConsumer
+
+from support.apache_tools import ApacheTools
+from support.consumer_groups import member
+from support.streams_apps import wait_for
+
+pytestmark = pytest.mark.broker
+
+APACHE = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+
+
+@pytest.fixture(scope="module")
+def apache(broker):
+    with ApacheTools(broker.bootstrap_servers) as tools:
+        yield tools
+
+
+def starts(apache, group):
+    """Return the start offsets that Apache's tool prints, by partition."""
+    printed = apache.run("--describe", "--offsets", "--group", group, APACHE)
+    return {int(part): int(start) for part, start in re.findall(rf"^{re.escape(group)}\s+\S+\s+(\d+)\s+(\d+)", printed, re.MULTILINE)}
+
+
+def test_share_group_offsets_are_moved_deleted_and_restored(kops, broker, topic, group, apache, groups, tmp_path):
+    name, producer = topic("t", partitions=1), Producer(broker.client)
+
+    def started():
+        producer.produce(name, b"v", partition=0)
+        assert producer.flush(60) == 0
+        return starts(apache, group)
+
+    consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    with member(broker.bootstrap_servers, group, name, consumer=consumer):
+        wait_for("a start offset", started)
+        active = kops("share-groups", "reset", group, "--to", "end", "--yes")
+        assert (active.code, "stop its consumers" in active.err) == (5, True)
+        plan = kops("groups", "remove-members", group, "--all", "--dry-run", "-o", "json").ok().json
+        gone = kops("groups", "remove-members", group, "--all", "--confirm", group, "-o", "json").ok().json
+        assert [one["target"] for one in gone["items"]] == [plan["items"][0]["target"]]
+    wait_for("it to be empty", lambda: groups.describe([group])[group].state == "EMPTY")
+    for _ in range(9):
+        started()
+    kops("share-groups", "reset", group, "--to", "0", "--yes").ok()
+    (row,) = kops("share-groups", "lag", group, "-o", "json").ok().json
+    assert (row["start_offset"], row["lag"], row["processed"]) == (0, row["log_end_offset"], 0)
+
+    late = tmp_path / "late.json"
+    kops("share-groups", "reset", group, "--to", "end", "--plan-out", late).ok()
+    moved = kops("share-groups", "reset", group, "--topic", name, "--to", "4", "--yes", "-o", "json").ok().json
+    assert starts(apache, group) == {0: 4}
+    assert kops("apply", late, "--yes").code == 5
+    kops("undo", moved["journal_id"], "--yes").ok()
+    assert starts(apache, group) == {0: 0}
+    kops("share-groups", "reset", group, "--to", "6", "--yes").ok()
+    forgotten = kops("share-groups", "delete-offsets", group, "--topic", name, "--confirm", group, "-o", "json").ok().json
+    assert starts(apache, group) == {}
+    kops("undo", forgotten["journal_id"], "--yes").ok()
+    assert starts(apache, group) == {0: 6}
+    deleted = kops("share-groups", "delete", group, "--confirm", group, "-o", "json").ok().json
+    assert group not in groups.ids()
+    kops("undo", deleted["journal_id"], "--yes").ok()
+    assert starts(apache, group) == {0: 6}
+
+
+@pytest.mark.parametrize("words", [("reset", "g"), ("reset", "g", "--to", "nowhere"), ("delete-offsets", "g"), ("delete",)])
+def test_bad_requests_to_share_groups_are_usage_errors(kops, words):
+    assert kops("share-groups", *words).code == 2
