@@ -15,7 +15,7 @@ from kops.cli.frame.options import Approval, F, mutation
 from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
-    from kops.core.acls.decide import Decision
+    from kops.core.acls.decide import Brokers, Decision
     from kops.core.acls.models import Filter
     from kops.core.acls.purposes import Purposes
 
@@ -167,7 +167,7 @@ def create(
 
     places = [parse_resource(text) for text in resources]
     if pattern == "prefixed" and any(kind == "cluster" or name == "*" for kind, name in places):
-        raise UsageProblem("the cluster and '*' are no prefixes", hint="leave out --pattern prefixed")
+        raise UsageProblem("neither the cluster nor '*' is a prefix", hint="leave out --pattern prefixed")
     acls = [
         Acl(parse_principal(principal), DENY if deny else ALLOW, parse_operation(operation), kind, str(name), pattern, host)
         for kind, name in places
@@ -264,14 +264,17 @@ def explain(
     )
     if session.output_format == "table":
         words = f"{found.principal} {found.operation} on {found.resource}{f' from {found.host}' if found.host else ''}"
-        lines = [f"{words}: {_said(found.decision)}", *(f"from {one}: {_said(each)}" for one, each in found.by_host.items())]
+        lines = [
+            f"{words}: {_said(found.decision, found.brokers)}",
+            *(f"from {one}: {_said(each, found.brokers)}" for one, each in found.by_host.items()),
+        ]
         click.echo("\n".join(lines))
     else:
         session.render_object(found.as_json(), name="entry")
     return int({True: ExitCode.DONE, False: ExitCode.FAILED, None: ExitCode.UNCLEAR}[found.decision.allowed])
 
 
-def _said(decision: Decision) -> str:
+def _said(decision: Decision, brokers: Brokers) -> str:
     from kops.core.findings import names_text
 
     reasons: dict[str, Callable[[], str]] = {
@@ -283,7 +286,8 @@ def _said(decision: Decision) -> str:
     word = {True: "allowed", False: "denied", None: "not known"}[decision.allowed]
     reason = reasons[decision.rule]()
     if decision.allowed is None:
-        hidden = "allow.everyone.if.no.acl.found" if decision.rule == "no entries" else "super.users"
+        unlisted = decision.rule == "no entries" and brokers.allow_unlisted is None
+        hidden = "allow.everyone.if.no.acl.found" if unlisted else "super.users"
         reason = f"{reason}; denied unless super.users names it (--super-user)" if hidden == "super.users" else f"{reason} (--if-no-acl)"
         reason += f", and brokers do not show {hidden}"
     also = f"; also {names_text(decision.beside)}" if decision.beside else ""
@@ -320,7 +324,7 @@ def audit(session: Session, /, *, filters: Filter, fail_on: str) -> int:
 @filtered
 @click.pass_obj
 def export(session: Session, /, *, filters: Filter) -> None:
-    """Write ACLs as YAML, one document a principal; -o json and -o csv write one row an entry."""
+    """Write ACLs as YAML, one document per principal; -o json and -o csv write one row per entry."""
     from kops.operations.acls.look import export as documents
     from kops.operations.acls.look import list_acls, rows
     from kops.output.yaml_text import write_yaml_documents

@@ -79,7 +79,7 @@ def _unless_super(allowed: bool, brokers: Brokers) -> bool | None:
 
 
 def java_address(text: str) -> str | None:
-    """Return an address as brokers compare it (``InetAddress.getHostAddress``): IPv6 without ``::``; None if it is no address."""
+    """Return an address as brokers compare it (``InetAddress.getHostAddress``): IPv6 without ``::``; None if it is not an address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -149,4 +149,4 @@ def _check(purposes: Purposes) -> None:
             )
     texts = (*purposes.consume, *purposes.produce, *purposes.streams, *purposes.on_topic, *purposes.on_group)
     if not all((*texts, purposes.group != "", purposes.transactional_id != "", purposes.connect != "")):
-        raise UsageProblem("an empty name is no resource", hint="write * for every one")
+        raise UsageProblem("an empty name is not a resource", hint="write * for every one")

@@ -13,7 +13,7 @@ from kops.core.errors import KopsError, UsageProblem
 from kops.core.findings import counted, names_text
 from kops.core.plan import Item, Json, Plan, Severity
 from kops.operations.acls.look import brokers_of, own_principal
-from kops.operations.entries import ChangeEntries, Entries
+from kops.operations.protocol.entries import Entries, EntriesMutation, Entry
 from kops.operations.services import Services
 
 _OWN = (("ALTER", "change ACLs, not even to undo this"), ("DESCRIBE", "list ACLs"))
@@ -21,25 +21,24 @@ _OWN = (("ALTER", "change ACLs, not even to undo this"), ("DESCRIBE", "list ACLs
 _INACTIVE = ("EMPTY", "DEAD")
 
 
-class ChangeAcls(ChangeEntries):
+class ChangeAcls(EntriesMutation):
+    """Creates and deletes ACLs; an ACL that is there has the value True."""
+
     name: ClassVar[str] = "acls.change"
-    what: ClassVar[str] = "ACLs"
+    what: ClassVar[str] = "ACL"
 
-    def read(self, services: Services, keys: Iterable[str]) -> dict[str, Json]:
+    def read(self, services: Services, keys: Mapping[str, Json]) -> dict[str, Json]:
         there = set(map(str, services.kafka.acls.all()))
-        return {key: True if key in there else None for key in keys}
+        return {target: True if target in there else None for target in keys}
 
-    def write(self, services: Services, before: Mapping[str, Json], after: Mapping[str, Json]) -> Mapping[str, KopsError]:  # noqa: ARG002
+    def write(self, services: Services, entries: Mapping[str, Entry]) -> Mapping[str, KopsError | None]:
         problems: dict[Acl, KopsError] = {}
-        if creating := [acl_of_text(key) for key, there in after.items() if there]:
+        if creating := [acl_of_text(target) for target, entry in entries.items() if entry.value]:
             problems |= services.kafka.acls.create(creating)
-        if deleting := [acl_of_text(key) for key, there in after.items() if not there]:
+        if deleting := [acl_of_text(target) for target, entry in entries.items() if not entry.value]:
             problems |= services.kafka.acls.delete(deleting)
-        return {str(acl): problem for acl, problem in problems.items()}
-
-    def item(self, key: str, before: Json, after: Json) -> Item:
-        item = super().item(key, before, after)
-        return replace(item, before=None, after=None)  # the target says it all
+        by_target = {str(acl): problem for acl, problem in problems.items()}
+        return {target: by_target.get(target) for target in entries}
 
 
 CHANGE_ACLS = ChangeAcls()
@@ -86,18 +85,18 @@ def _other_groups(principal: str, purposes: Purposes, removing: Iterable[Acl], t
 
 
 def _plan(services: Services, wanted: Mapping[Acl, Json], summary: str) -> Plan[Entries]:
-    plan = CHANGE_ACLS.plan(services, {str(acl): value for acl, value in wanted.items()}, summary.format(counted(len(wanted), "ACL")))
+    plan = CHANGE_ACLS.plan(services, {str(acl): Entry(None, value) for acl, value in wanted.items()})
     if not plan.has_changes:
         return plan
-    changed = {acl_of_text(item.target): plan.arguments.after[item.target] for item in plan.changes}
+    changed = {acl_of_text(target): entry.value for target, entry in plan.arguments.wanted.items()}
     before = services.kafka.acls.all()
     after = [acl for acl in before if acl not in changed] + [acl for acl, there in changed.items() if there]
     brokers, own = brokers_of(services), own_principal(services.connection)
     locked = [] if own is None else list(_locked_out(own, before, after, changed, brokers))
     notes = () if own else ("not checked: whether this context keeps its own rights, since only brokers know the principal of its login",)
     warnings = (*locked, *_groups_that_lose(services, before, after, changed, brokers))
-    severe = {"severity": Severity.SEVERE, "confirm": own} if locked else {}
-    return replace(plan, warnings=warnings, notes=notes, summary=summary.format(counted(len(changed), "ACL")), **severe)
+    plan = replace(plan, warnings=warnings, notes=notes, summary=summary.format(counted(len(changed), "ACL")))
+    return replace(plan, severity=Severity.SEVERE, confirm=own) if own and locked else plan
 
 
 def _locked_out(own: str, before: Sequence[Acl], after: Sequence[Acl], changed: Iterable[Acl], brokers: Brokers) -> Iterator[str]:

@@ -127,7 +127,7 @@ def explain(
 
 
 def audit_acls(services: Services, filters: Filter) -> tuple[list[Finding], dict[str, KopsError], int]:
-    """Return the findings about some ACLs among all, what could not be looked at, and how many ACLs were looked at."""
+    """Return the findings about some ACLs among all, what could not be read, and how many ACLs were checked."""
     acls, gaps, known = services.kafka.acls.all(), {}, {}
     looks = {
         "topic": services.kafka.topics.names,
