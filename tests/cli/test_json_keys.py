@@ -79,6 +79,10 @@ ELSEWHERE = {
     **{f"kops cluster quorum {verb}": "tests/broker/test_cluster_change.py" for verb in ("show", "add", "remove")},
     **{f"kops client-metrics {verb}": "tests/broker/test_client_metrics.py" for verb in ("list", "set", "delete")},
     "kops cluster api-versions": "tests/broker/test_cluster_change.py",
+    **{
+        f"kops acls {verb}": "tests/broker/test_acls.py"
+        for verb in ("list", "create", "delete", "grant", "revoke", "explain", "audit", "export")
+    },
     "kops schemas list": "tests/broker/test_schemas.py",
     "kops schemas show": "tests/broker/test_schemas.py",
     "kops schemas check": "tests/broker/test_schemas.py",

@@ -478,6 +478,7 @@ INPUT = {"input:0": 7, "input:1": 5}
 BOTH = ["app-counts-changelog", "input"]
 
 UNKILLED = {
+    "acls.change": "needs a broker that checks rights; as quotas.change, which is killed, it is an EntriesMutation",
     "cluster.features": "one request, all or none; it would change the broker that tests share",
     "cluster.quorum": "one request; needs several controllers",
     "groups.remove-members": "cannot be undone; what is left to do is who is still a member",

@@ -188,6 +188,12 @@ class BrokersTooOld(Refused):
     slug = "brokers_too_old"
 
 
+class SecurityDisabled(Refused):
+    """The brokers have no authorizer, so they keep no ACLs."""
+
+    slug = "security_disabled"
+
+
 class ReadOnlyContext(Refused):
     """The context does not allow mutations."""
 

@@ -37,6 +37,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("group", r"^(?:read as|commit for) (?P<name>.+)$", "READ"),
     ("the cluster", r"^describe the settings of broker", "DESCRIBE_CONFIGS"),
     ("the cluster", r"^(?:describe|list|ask)", "DESCRIBE"),
+    ("the cluster", r"^(?:create|delete) ACLs", "ALTER"),
     ("the cluster", r"^create topic", "CREATE"),
     ("the cluster", r"^produce to", "IDEMPOTENT_WRITE"),
     ("transactional id", r"^describe", "DESCRIBE"),

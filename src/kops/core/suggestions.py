@@ -7,7 +7,21 @@ import shlex
 from collections.abc import Sequence
 
 _NEED_A_CLUSTER = (
-    *("topics", "records", "groups", "offsets", "connect", "schemas", "changelog", "streams", "state", "replay", "cluster", "diagnose"),
+    *(
+        "acls",
+        "topics",
+        "records",
+        "groups",
+        "offsets",
+        "connect",
+        "schemas",
+        "changelog",
+        "streams",
+        "state",
+        "replay",
+        "cluster",
+        "diagnose",
+    ),
     *("undo", "apply", "journal finish"),
 )
 _SUGGESTED = re.compile(rf"`(kops (?:{'|'.join(_NEED_A_CLUSTER)})\b[^`]*)`")

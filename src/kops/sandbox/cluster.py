@@ -16,7 +16,7 @@ from kops.core.progress import SILENT, Progress
 from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
-from kops.sandbox.model import BROKERS, PLAINTEXT, SASL_SSL, SECURITY, STANDALONE, Node, Sandbox, Worker, load, save
+from kops.sandbox.model import BROKERS, PLAINTEXT, SECURITY, STANDALONE, Node, Sandbox, Worker, load, save
 from kops.sandbox.parts import CRASHED, RUNNING, STARTING, PartStatus, SandboxProcess
 from kops.sandbox.settings import client_settings
 
@@ -53,9 +53,9 @@ def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, se
     if brokers not in BROKERS:
         raise UsageProblem(f"a sandbox has 1 or 3 brokers, not {brokers}")
     if security not in SECURITY:
-        raise UsageProblem(f"the security of a sandbox is {' or '.join(SECURITY)}, not {security}")
-    if security == SASL_SSL and kafka_version.startswith(_WITHOUT_SCRAM):
-        raise UsageProblem(f"a sandbox of Kafka {kafka_version} cannot be {SASL_SSL}", hint="use version 3.5.0 or newer (KIP-900)")
+        raise UsageProblem(f"the security of a sandbox is {', '.join(SECURITY)}, not {security}")
+    if security != PLAINTEXT and kafka_version.startswith(_WITHOUT_SCRAM):
+        raise UsageProblem(f"a sandbox of Kafka {kafka_version} cannot be {security}", hint="use version 3.5.0 or newer (KIP-900)")
     sandbox = Sandbox(directory, name, kafka_version, _new_cluster_id(), _pick_nodes(brokers), security, racks=racks)
     with _changing(sandbox):
         there = load(directory)

@@ -19,8 +19,8 @@ from kops.config.files import is_absent, read_json
 from kops.config.secrets import from_file
 from kops.core.errors import ConfigError
 
-PLAINTEXT, SASL_SSL = "plaintext", "sasl-ssl"
-SECURITY = (PLAINTEXT, SASL_SSL)
+PLAINTEXT, SASL_SSL, ACL = "plaintext", "sasl-ssl", "acl"
+SECURITY = (PLAINTEXT, SASL_SSL, ACL)
 BROKERS = (1, 3)
 HOST = "127.0.0.1"
 SASL_MECHANISM = "SCRAM-SHA-512"
@@ -58,7 +58,8 @@ class Worker:
 class Sandbox:
     """A Kafka cluster of this machine, running or not.
 
-    :param security: ``plaintext``, or ``sasl-ssl``: SCRAM-SHA-512 over TLS, with a certificate authority of its own
+    :param security: ``plaintext``; ``sasl-ssl``: SCRAM-SHA-512 over TLS, with a certificate authority of its own; ``acl``: that, with an
+        authorizer, whose super user is the user of the context
     :param heap_megabytes: maximum heap of one broker
     :param previous_servers: its bootstrap servers before it moved to new ports
     :param workers: of Kafka Connect
@@ -103,7 +104,7 @@ class Sandbox:
     @property
     def secured(self) -> bool:
         """Whether clients need TLS and a password."""
-        return self.security == SASL_SSL
+        return self.security != PLAINTEXT
 
     @property
     def ca_file(self) -> Path:

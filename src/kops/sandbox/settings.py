@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kops.sandbox.model import HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
+from kops.sandbox.model import ACL, HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
 
 _INTERNAL_PARTITIONS = "4"
 
@@ -78,9 +78,14 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
     }
     if sandbox.racks:
         settings |= {"broker.rack": f"rack-{node.id}", "log.dirs": f"{settings['log.dirs']},{sandbox.folder(node) / 'data-2'}"}
-    return settings | (_secured(sandbox, password, store_password) if sandbox.secured else _PLAIN)
+    security = _secured(sandbox, password, store_password) if sandbox.secured else _PLAIN
+    return settings | security | (_AUTHORIZED if sandbox.security == ACL else {})
 
 
+_AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": f"User:{USERNAME};User:CN=localhost",  # clients and brokers; the controllers, by their certificate
+}
 _PLAIN = {"listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
 
 

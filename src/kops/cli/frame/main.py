@@ -27,6 +27,7 @@ SECTIONS = {
         "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
         "share-groups": ("kops.cli.share_groups:group", "Share groups: lag, start offsets, delete."),
         "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
+        "acls": ("kops.cli.acls:group", "Who may do what: list, grant, revoke, explain, audit, export."),
         "transactions": ("kops.cli.transactions:group", "Transactions: list, describe, abort those that hang."),
         "users": ("kops.cli.users:group", "SCRAM users: list, create, alter, delete."),
         "quotas": ("kops.cli.quotas:group", "Quotas of users, client ids and addresses: list, set, remove, explain."),

@@ -26,7 +26,9 @@ def group() -> None:
 @click.option("--brokers", type=click.Choice(["1", "3"]), help="How many brokers. [default: 1]")
 @click.option("--kafka-version", metavar="VERSION", help="Version of Apache Kafka, from 3.3.0 on. [default: 4.4.0]")
 @click.option(
-    "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
+    "--security",
+    type=click.Choice(["plaintext", "sasl-ssl", "acl"]),
+    help="sasl-ssl: SCRAM over TLS, with its own CA; acl: with ACLs too, and you as super user. [default: plaintext]",
 )
 @click.option("--racks", is_flag=True, help="Make each broker a rack, with two log directories.")
 @click.option(

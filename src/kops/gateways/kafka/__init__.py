@@ -12,6 +12,7 @@ from kops.gateways.kafka.client import Client
 
 if TYPE_CHECKING:
     from kops.core.models import Cluster, NewRecord
+    from kops.gateways.kafka.acls import Acls
     from kops.gateways.kafka.cluster_details import ClusterDetails, LogDirs
     from kops.gateways.kafka.groups.groups import Groups
     from kops.gateways.kafka.groups.streams import StreamsGroups
@@ -65,6 +66,12 @@ class Kafka:
         from kops.gateways.kafka.groups.streams import StreamsGroups
 
         return StreamsGroups(self.client)
+
+    @cached_property
+    def acls(self) -> Acls:
+        from kops.gateways.kafka.acls import Acls
+
+        return Acls(self.client)
 
     @cached_property
     def log_dirs(self) -> LogDirs:

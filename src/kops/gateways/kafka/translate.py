@@ -15,6 +15,7 @@ from kops.core.errors import (
     KopsError,
     NotFound,
     OperationFailed,
+    SecurityDisabled,
     TimedOut,
     Unreachable,
     UsageProblem,
@@ -70,6 +71,7 @@ _LEADER_MOVED = (
 )
 _NO_LEADER = ("LEADER_NOT_AVAILABLE", "_NOENT")
 """Errors that come from metadata, not from a broker that was queried; librdkafka reports the second one if it applies to all partitions."""
+_SECURITY = ("SECURITY_DISABLED",)
 _CLIENT_SETTING = ("_INVALID_ARG", "_CONF")
 _RESOLVED = "`kops context show --resolved` says where"
 
@@ -82,6 +84,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type[KopsError], str], ...] = (
     (_GROUP_ACTIVE, GroupActive, "stop the application, then try again"),
     (_USAGE, UsageProblem, "the broker refused the request; see its reason"),
     (TOO_OLD, BrokersTooOld, f"kops works with Kafka {OLDEST} and newer, and this request not with every one of those"),
+    (_SECURITY, SecurityDisabled, "brokers check rights once authorizer.class.name is set; `kops sandbox up --security acl` has one"),
     (_CLIENT_SETTING, ConfigError, "see -X and the context's settings"),
 )
 _OF_KAFKA_PYTHON = {"KafkaTimeoutError": "_TIMED_OUT", "KafkaConnectionError": "_TRANSPORT", "NodeNotReadyError": "_TRANSPORT"}
@@ -173,6 +176,8 @@ def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsEr
         message = f"no broker answers at {','.join(brokers)}"
     elif name in _GROUP_ACTIVE:
         message = f"could not {doing}: the group has members, or was joined meanwhile"
+    elif name in _SECURITY:
+        message = "this cluster has no authorizer: everything is allowed, and it keeps no ACLs"
     elif name in _CLIENT_SETTING:
         message = f"a client setting is not valid: {text}"
     else:

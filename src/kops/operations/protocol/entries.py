@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
@@ -12,6 +13,9 @@ from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
 from kops.operations.protocol.settling import settled
 from kops.operations.services import Services
+
+AT_ONCE = 500
+"""Entries of one request: what is done is known before the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,10 @@ class EntriesMutation(Mutation[Entries]):
         compare_guard(plan, actual, f"what the plan changes ({self.what})")
 
     def apply(self, services: Services, plan: Plan[Entries]) -> Iterator[ItemResult]:
-        items = {item.target: item for item in plan.changes}
-        for target, error in self.write(services, plan.arguments.wanted).items():
-            yield ItemResult(target, Status.DONE) if error is None else failed(items[target], error)
+        items, left = {item.target: item for item in plan.changes}, iter(plan.arguments.wanted.items())
+        while some := dict(islice(left, AT_ONCE)):
+            for target, error in self.write(services, some).items():
+                yield ItemResult(target, Status.DONE) if error is None else failed(items[target], error)
 
     def verify(self, services: Services, plan: Plan[Entries], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         wanted = plan.arguments.wanted

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kops.operations.protocol.mutation import Mutation
 
 MUTATIONS = {
+    "acls.change": "kops.operations.acls.change:CHANGE_ACLS",
     "brokers.move-replicas": "kops.operations.brokers.log_dirs:MOVE",
     "brokers.unregister": "kops.operations.brokers.unregister:UNREGISTERING",
     "topics.create": "kops.operations.topics.change:CHANGE_TOPICS",

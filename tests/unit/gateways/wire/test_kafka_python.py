@@ -51,6 +51,19 @@ FIELDS = {
     "AlterReplicaLogDirsRequest.AlterReplicaLogDir": {"path", "topics"},
     "AlterReplicaLogDirsRequest.AlterReplicaLogDir.AlterReplicaLogDirTopic": {"name", "partitions"},
     "ApiVersionsRequest": {"client_software_name", "client_software_version"},
+    "CreateAclsRequest": {"creations"},
+    "CreateAclsRequest.AclCreation": {
+        *("resource_type", "resource_name", "resource_pattern_type", "principal", "host", "operation", "permission_type"),
+    },
+    "DeleteAclsRequest": {"filters"},
+    "DeleteAclsRequest.DeleteAclsFilter": {
+        *("resource_type_filter", "resource_name_filter", "pattern_type_filter"),
+        *("principal_filter", "host_filter", "operation", "permission_type"),
+    },
+    "DescribeAclsRequest": {
+        *("resource_type_filter", "resource_name_filter", "pattern_type_filter"),
+        *("principal_filter", "host_filter", "operation", "permission_type"),
+    },
     "DescribeClientQuotasRequest": {"components", "strict"},
     "DescribeClusterRequest": {"include_cluster_authorized_operations", "include_fenced_brokers"},
     "DescribeConfigsRequest": {"resources", "include_synonyms"},

@@ -1,0 +1,1 @@
+"""ACLs: entries, how they decide, what purposes need, what is wrong with them."""

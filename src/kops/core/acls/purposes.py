@@ -1,0 +1,152 @@
+"""Which ACLs a purpose needs: consuming, producing, Kafka Streams, Connect, verbs of kops. Pure.
+
+A READ or WRITE implies DESCRIBE, and WRITE on a topic lets producers be idempotent (KIP-679), so neither gets entries of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from kops.core.acls.models import ALL, ALLOW, ANY, CLUSTER_NAME, LITERAL, PREFIXED, Acl
+from kops.core.errors import UsageProblem
+from kops.core.statefile.fields import nearest
+
+_TOPICS, _GROUPS, _CLUSTER = "topic", "group", "cluster"
+_SEE_TOPICS, _SEE_GROUPS = (_TOPICS, "DESCRIBE"), (_GROUPS, "DESCRIBE")
+_LAG = (_SEE_TOPICS, _SEE_GROUPS)
+_MOVE = (*_LAG, (_TOPICS, "READ"), (_GROUPS, "READ"))
+OF_KOPS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "acls list": ((_CLUSTER, "DESCRIBE"),),
+    "acls create": ((_CLUSTER, "DESCRIBE"), (_CLUSTER, "ALTER")),
+    "acls delete": ((_CLUSTER, "DESCRIBE"), (_CLUSTER, "ALTER")),
+    "topics list": (_SEE_TOPICS,),
+    "topics describe": (_SEE_TOPICS, (_TOPICS, "DESCRIBE_CONFIGS"), _SEE_GROUPS, (_CLUSTER, "DESCRIBE")),
+    "topics create": (_SEE_TOPICS, (_TOPICS, "CREATE"), (_TOPICS, "DESCRIBE_CONFIGS"), (_CLUSTER, "DESCRIBE_CONFIGS")),
+    "topics alter": (_SEE_TOPICS, (_TOPICS, "DESCRIBE_CONFIGS"), (_TOPICS, "ALTER_CONFIGS"), _SEE_GROUPS),
+    "topics delete": (_SEE_TOPICS, (_TOPICS, "DELETE"), (_TOPICS, "DESCRIBE_CONFIGS"), _SEE_GROUPS),
+    "records consume": (_SEE_TOPICS, (_TOPICS, "READ")),
+    "records produce": (_SEE_TOPICS, (_TOPICS, "WRITE")),
+    "groups list": (_SEE_GROUPS,),
+    "groups describe": _LAG,
+    "groups lag": _LAG,
+    "groups delete": (*_MOVE, (_GROUPS, "DELETE")),
+    "offsets show": _LAG,
+    "offsets reset": _MOVE,
+    "offsets seek": _MOVE,
+}
+"""By verb, the rights that kops needs: type of resource and operation (table "Operations and resources on protocols" of Kafka)."""
+
+
+@dataclass(frozen=True)
+class Purposes:
+    """What a principal is to do.
+
+    :param consume: topics, read as ``group``; a name with ``*`` at its end is a prefix, here and below
+    :param streams: id of a Kafka Streams application, for its group and internal topics; input and output are consumed and produced
+    :param connect: group id of the Connect workers
+    :param connect_topics: what the names of the workers' own topics begin with; None: the group id and a hyphen
+    :param kops: verbs, on the topics ``on_topic`` and the groups ``on_group``
+    """
+
+    consume: tuple[str, ...] = ()
+    group: str | None = None
+    produce: tuple[str, ...] = ()
+    transactional_id: str | None = None
+    streams: tuple[str, ...] = ()
+    connect: str | None = None
+    connect_topics: str | None = None
+    kops: tuple[str, ...] = ()
+    on_topic: tuple[str, ...] = ()
+    on_group: tuple[str, ...] = ()
+    host: str = ANY
+
+
+def entries(principal: str, purposes: Purposes) -> tuple[Acl, ...]:
+    """Return the ACLs that purposes need.
+
+    :raises UsageProblem: for purposes that do not fit together, or none
+    """
+    _check(purposes)
+    needs: list[tuple[str, str, str, str]] = []
+    for name in purposes.consume:
+        needs.append((_TOPICS, *_pattern(name), "READ"))
+    if purposes.group:
+        needs.append((_GROUPS, *_pattern(purposes.group), "READ"))
+    for name in purposes.produce:
+        needs.append((_TOPICS, *_pattern(name), "WRITE"))
+    if purposes.transactional_id:
+        needs.append(("transactional-id", *_pattern(purposes.transactional_id), "WRITE"))
+    for app in purposes.streams:
+        own = f"{app}-"
+        needs += [(_GROUPS, app, LITERAL, "READ"), ("transactional-id", own, PREFIXED, "WRITE")]
+        needs += [(_TOPICS, own, PREFIXED, operation) for operation in ("READ", "WRITE", "CREATE", "DELETE")]
+    if purposes.connect:
+        own = purposes.connect_topics or f"{purposes.connect}-"
+        needs += [(_GROUPS, purposes.connect, LITERAL, "READ"), (_GROUPS, "connect-", PREFIXED, "READ")]
+        needs += [(_TOPICS, own, PREFIXED, operation) for operation in ("READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")]
+        leader, tasks = f"connect-cluster-{purposes.connect}", f"{purposes.connect}-"
+        needs += [("transactional-id", leader, LITERAL, "WRITE"), ("transactional-id", tasks, PREFIXED, "WRITE")]
+    places = {_TOPICS: purposes.on_topic or (ANY,), _GROUPS: purposes.on_group or (ANY,), _CLUSTER: (CLUSTER_NAME,)}
+    for verb in purposes.kops:
+        needs += [(kind, *_pattern(name), operation) for kind, operation in OF_KOPS[verb] for name in places[kind]]
+    acls = dict.fromkeys(Acl(principal, ALLOW, operation, kind, name, pattern, purposes.host) for kind, name, pattern, operation in needs)
+    implied = {acl._replace(operation="DESCRIBE") for acl in acls if acl.operation in ("READ", "WRITE", "DELETE", "ALTER")}
+    implied |= {acl._replace(operation="DESCRIBE_CONFIGS") for acl in acls if acl.operation == "ALTER_CONFIGS"}
+    return tuple(acl for acl in acls if acl not in implied)
+
+
+def kept_on_revoke(purposes: Purposes, removing: Collection[Acl], acls: Iterable[Acl]) -> dict[Acl, str]:
+    """Return the entries that something else of this principal needs, and what: they stay.
+
+    A consumer needs READ on its topic and on its group, a transactional producer WRITE on its topic and on its transactional id. While the
+    principal has that right on another topic, the group (or transactional id) stays: losing the topic is what the revocation is for.
+
+    :param removing: the entries of the purposes
+    :param acls: every entry of the cluster
+    """
+    gone = set(removing)
+    kept: dict[Acl, str] = {}
+    for acl in gone:
+        operation = {_GROUPS: "READ", "transactional-id": "WRITE"}.get(acl.type)
+        if acl.operation != operation or not (purposes.consume if acl.type == _GROUPS else purposes.produce):
+            continue
+        others = [
+            one
+            for one in acls
+            if one not in gone
+            and one.principal == acl.principal
+            and (one.permission, one.type) == (ALLOW, _TOPICS)
+            and one.operation in (operation, ALL)
+        ]
+        if others:
+            what = "consume" if acl.type == _GROUPS else "produce to"
+            kept[acl] = f"stays: {acl.principal} may still {what} {others[0].name} with it"
+    return kept
+
+
+def _pattern(name: str) -> tuple[str, str]:
+    return (name[:-1], PREFIXED) if name.endswith("*") and name != ANY else (name, LITERAL)
+
+
+def _check(purposes: Purposes) -> None:
+    if not any((purposes.consume, purposes.produce, purposes.streams, purposes.connect, purposes.kops)):
+        raise UsageProblem(
+            "no purpose is given", hint="--consume TOPIC --group GROUP, --produce TOPIC, --streams APP, --connect CLUSTER, --kops VERB"
+        )
+    for given, needed, said in (
+        (purposes.consume, purposes.group, "--consume needs --group, and --group needs --consume"),
+        (purposes.produce, purposes.transactional_id, "--transactional-id needs --produce"),
+        (purposes.connect, purposes.connect_topics, "--connect-topics needs --connect"),
+        (purposes.kops, purposes.on_topic or purposes.on_group, "--on-topic and --on-group need --kops"),
+    ):
+        if (needed and not given) or (given and not needed and given is purposes.consume):
+            raise UsageProblem(said, hint="`kops acls grant --help` has examples")
+    for verb in purposes.kops:
+        if verb not in OF_KOPS:
+            raise UsageProblem(
+                f"kops has no table of rights for {verb!r}", hint=f"{nearest(verb, list(OF_KOPS))}known: {', '.join(OF_KOPS)}"
+            )
+    texts = (*purposes.consume, *purposes.produce, *purposes.streams, *purposes.on_topic, *purposes.on_group)
+    if not all((*texts, purposes.group != "", purposes.transactional_id != "", purposes.connect != "")):
+        raise UsageProblem("an empty name is not a resource", hint="write * for every one")

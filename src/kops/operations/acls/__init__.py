@@ -1,0 +1,1 @@
+"""ACLs: listed, explained, audited, exported and changed."""
