@@ -81,7 +81,7 @@ WORKING = (
     "cluster quorum show",
     "cluster export {folder}/exported",
     "cluster diff {folder}/topics",
-    "cluster apply {folder}/topics --yes",
+    "cluster apply {folder}/topics --dry-run",
     "brokers list",
     "brokers describe 1",
     "brokers config 1",
@@ -179,7 +179,7 @@ REST = {
     "changelog inspect {topic} --spark": "state",
     "demo": "state",
 }
-NOT_PROMISED = ("replay", "sandbox", "schemas", "state", "streams")
+NOT_PROMISED = ("acls", "replay", "sandbox", "schemas", "state", "streams")
 """Nouns that README does not name for the small install: only some of their verbs are run."""
 
 

@@ -82,7 +82,7 @@ def _archived(services: Services, place: ArchivePlace, archive: Archive, topic: 
     """
     name, cluster_id = topic.name, services.kafka.cluster().cluster_id
     others = f"{place.path} is of {name}"
-    hint = f"its offsets are others; `kops replay restore {place.path} --to TOPIC` makes a topic of it"
+    hint = f"its offsets no longer match; `kops replay restore {place.path} --to TOPIC` makes a topic of it"
     if archive.cluster_id != cluster_id:
         raise UsageProblem(f"{others} of cluster {archive.cluster_id}, and this is {cluster_id}", hint=hint)
     if None not in (archive.topic_id, topic.topic_id) and archive.topic_id != topic.topic_id:
