@@ -25,6 +25,7 @@ CODES = {
     "ApprovalRequired": 5,
     "StateMoved": 5,
     "AlreadyExists": 5,
+    "SecurityDisabled": 5,
     "GroupActive": 5,
     "BrokersTooOld": 5,
     "ReadOnlyContext": 5,
