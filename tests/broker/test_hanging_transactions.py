@@ -127,7 +127,7 @@ def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, gro
     assert "hanging_transaction" not in run_kops("diagnose", name, "--sample", "0s", *servers).out
 
 
-def test_live_transactions_are_fenced_and_never_cut_off(run_kops, broker, kafka, topic, unique):
+def test_live_transactions_are_fenced_and_never_cut_off(run_kops, broker, kafka, topic, unique, tmp_path):
     name, transactional_id = topic("t", partitions=1), unique("tx")
     place, servers = TopicPartition(name, 0), ("-B", broker.bootstrap_servers)
     producer = Producer({**broker.client, "transactional.id": transactional_id, "log_level": 0})
@@ -142,10 +142,10 @@ def test_live_transactions_are_fenced_and_never_cut_off(run_kops, broker, kafka,
     (remembered,) = run_kops("transactions", "producers", name, "-o", "json", *servers).ok().json
     assert (remembered["producer_id"], remembered["transaction_start_offset"]) == (row["producer_id"], 0)
     ends = ("transactions", "abort", "--transactional-id", transactional_id)
-    run_kops(*ends, "--plan-out", "plan.json", *servers).ok()
+    run_kops(*ends, "--plan-out", tmp_path / "plan.json", *servers).ok()
     done = run_kops(*ends, "--confirm", transactional_id, "-o", "json", *servers).ok().json
     assert done["items"][0]["value"] == {"state": "CompleteAbort"}
-    assert run_kops("apply", "plan.json", "--confirm", transactional_id, *servers).code == 5  # a second operator comes late
+    assert run_kops("apply", tmp_path / "plan.json", "--confirm", transactional_id, *servers).code == 5  # a second operator comes late
     assert kafka.transactions.open_in([place]) == {place: ()}
     with pytest.raises(KafkaException, match="fenced"):
         producer.commit_transaction(30)

@@ -68,10 +68,10 @@ def test_a_slip_names_the_nearest_command(run_kops, typed, meant):
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        (("lag",), "'kops groups lag'"),
-        (("topics", "lag"), "'kops groups lag'"),
-        (("reset",), "'kops offsets reset' or 'kops streams reset'"),
-        (("help", "lag"), "'kops groups lag'"),
+        (("lag",), "'kops groups lag' or 'kops share-groups lag'"),
+        (("topics", "lag"), "'kops groups lag' or 'kops share-groups lag'"),
+        (("reset",), "'kops share-groups reset', 'kops offsets reset' or 'kops streams reset'"),
+        (("help", "lag"), "'kops groups lag' or 'kops share-groups lag'"),
         (("sandbox", "delete"), "'kops sandbox down --delete'"),
         (("topics", "context"), None),
     ],

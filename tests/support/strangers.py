@@ -328,6 +328,31 @@ ON_BROKERS: dict[str, tuple[Run, ...]] = {
 }
 """What is driven with what a broker holds."""
 WITHOUT_STRANGERS = {
+    **dict.fromkeys(
+        (
+            *("brokers alter", "brokers config", "brokers demote", "brokers describe", "brokers drain", "brokers list", "brokers log-dirs"),
+            *("brokers move-replicas", "brokers unregister", "cluster api-versions", "cluster apply", "cluster diff", "cluster export"),
+            *("cluster features downgrade", "cluster features list", "cluster features upgrade"),
+            *("cluster quorum add", "cluster quorum remove", "cluster quorum show"),
+        ),
+        "what whoever runs the brokers configured",
+    ),
+    **dict.fromkeys(("topics elect-leaders", "topics reassign", "topics reassignments"), "names of topics, and numbers"),
+    **dict.fromkeys(
+        (
+            *("acls audit", "acls create", "acls delete", "acls explain", "acls export", "acls grant", "acls list", "acls revoke"),
+            *("client-metrics delete", "client-metrics list", "client-metrics set"),
+        ),
+        "names that administrators chose, which only their errors are driven with",
+    ),
+    **dict.fromkeys(
+        (
+            *("groups alter", "groups config", "groups remove-members"),
+            *("share-groups delete", "share-groups delete-offsets", "share-groups lag", "share-groups reset"),
+            *("transactions abort", "transactions describe", "transactions list", "transactions producers"),
+        ),
+        "ids that clients chose, which only their errors are driven with yet",
+    ),
     "changelog list": "names of topics, of which Kafka takes letters, digits, dots, dashes and underscores",
     "cluster brokers": "what whoever runs the brokers configured",
     "cluster describe": "what whoever runs the brokers configured",

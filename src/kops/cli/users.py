@@ -12,6 +12,7 @@ import click
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.options import Approval, F, mutation
 from kops.cli.frame.session import Session
+from kops.core.visible import visible
 
 if TYPE_CHECKING:
     from kops.operations.users import Password
@@ -135,5 +136,6 @@ def _password(user: str, approval: Approval, *, password_file: str | None, passw
     if not sys.stdin.isatty():
         raise click.UsageError("there is no terminal to type the password at: pass --password-file, --password-command or --generate")
     return Password(
-        GIVEN, secret=from_value("the prompt", click.prompt(f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True))
+        GIVEN,
+        secret=from_value("the prompt", click.prompt(f"Password of {visible(user)}", hide_input=True, confirmation_prompt=True, err=True)),
     )
