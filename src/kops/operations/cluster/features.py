@@ -22,7 +22,7 @@ from kops.core.errors import KopsError, OperationFailed, Refused, UsageProblem, 
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.operations.cluster.observe import Gaps
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
-from kops.operations.protocol.settling import settled
+from kops.operations.protocol.settling import as_read_back, settled
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -193,10 +193,4 @@ def _item(name: str, before: int, after: int, final: str) -> Item:
 
 
 def _read_back(result: ItemResult, now: int, wanted: int) -> ItemResult:
-    if result.status not in (Status.DONE, Status.UNKNOWN):
-        return result
-    if now == wanted:
-        return ItemResult(result.target, Status.DONE, value=now)
-    if result.status is Status.UNKNOWN:
-        return result
-    return ItemResult(result.target, Status.FAILED, error=VerificationFailed(f"{result.target} is {now}, not {wanted}").as_json())
+    return as_read_back(result, now, wanted, VerificationFailed(f"{result.target} is {now}, not {wanted}"))

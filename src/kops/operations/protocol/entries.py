@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
-from kops.operations.protocol.settling import settled
+from kops.operations.protocol.settling import as_read_back, settled
 from kops.operations.services import Services
 
 AT_ONCE = 500
@@ -143,14 +143,8 @@ def _item(target: str, now: Json, wanted: Json) -> Item:
 
 
 def _read_back(result: ItemResult, now: Any, wanted: Any) -> ItemResult:
-    if result.status not in (Status.DONE, Status.UNKNOWN):
-        return result
-    if now == wanted:
-        return ItemResult(result.target, Status.DONE, value=now)
-    if result.status is Status.UNKNOWN:
-        return result
     error = VerificationFailed(f"{result.target} is {_text(now)}, not {_text(wanted)}")
-    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=now)
+    return as_read_back(result, now, wanted, error, now)
 
 
 def _text(value: Json) -> str:

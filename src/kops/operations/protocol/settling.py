@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from kops.core.errors import VerificationFailed
-from kops.core.plan import ItemResult
+from kops.core.plan import ItemResult, Json, Status
 
 SETTLE_SECONDS = 10.0
 POLL_SECONDS = 0.1
@@ -29,3 +29,19 @@ def settled(read: Callable[[], Results]) -> Results:
         if time.monotonic() > deadline or not any((result.error or {}).get("code") == VerificationFailed.slug for result in results):
             return results
         time.sleep(POLL_SECONDS)
+
+
+def as_read_back(result: ItemResult, now: Json, wanted: Json, wrong: VerificationFailed, value: Json = None) -> ItemResult:
+    """Return the result of an item whose present value was read.
+
+    A request whose outcome is not known was carried out if the value is as planned; otherwise it stays unknown.
+
+    :param wrong: the error where a request that succeeded has left another value, and ``value`` what is returned with it
+    """
+    if result.status not in (Status.DONE, Status.UNKNOWN):
+        return result
+    if now == wanted:
+        return ItemResult(result.target, Status.DONE, value=now)
+    if result.status is Status.UNKNOWN:
+        return result
+    return ItemResult(result.target, Status.FAILED, error=wrong.as_json(), value=value)

@@ -15,7 +15,7 @@ from kops.core.selection import parse_selection
 from kops.core.times import parse_position
 from kops.operations.offsets.landings import by_strategy
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
-from kops.operations.protocol.settling import settled
+from kops.operations.protocol.settling import as_read_back, settled
 from kops.operations.services import Services
 from kops.operations.share_groups.look import offsets_of, share_group
 from kops.operations.topics.listing import select_partitions
@@ -262,11 +262,5 @@ def _of_json(body: Mapping[str, int | None]) -> dict[TopicPartition, int | None]
 
 
 def _read_back(result: ItemResult, now: Any, wanted: Any) -> ItemResult:
-    if result.status not in (Status.DONE, Status.UNKNOWN):
-        return result
-    if now == wanted:
-        return ItemResult(result.target, Status.DONE, value=now)
-    if result.status is Status.UNKNOWN:
-        return result
     wrong = f"{result.target} is {'still there' if now == 'there' else now}, not {wanted}"
-    return ItemResult(result.target, Status.FAILED, error=VerificationFailed(wrong, hint="a consumer may have joined").as_json())
+    return as_read_back(result, now, wanted, VerificationFailed(wrong, hint="a consumer may have joined"))
