@@ -6,8 +6,10 @@ no run disturbs is what is outside of the process, such as a database, and the r
 
 A task that reads one partition is given a sample of it, twice: as it is, and disturbed. What differs there is as certain as with all: some
 records of a partition, in their order, are an input too that the program might have had. That nothing differs says less. So the sample has
-records that decide about lost keys, with those before each, and the program begins afresh before them, and before such as are late. The
-tasks of a sub-topology run the same code: of many, ``MOST_SAMPLED`` are given a sample when all have run, those first that miss most keys.
+records that decide about lost keys, with those before each, and the program begins afresh before them, and before such as are late.
+
+The tasks of a sub-topology run the same code: of many, ``MOST_SAMPLED`` are given a sample when all have run, those first that miss most
+keys; and of those that are given all of their input again, the others' program begins afresh seldom.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import OperationFailed
 from kops.core.streams.program_doubts import BACKWARD, BY_TIME, FORWARD
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, CannotBeginAfresh
-from kops.spark.programs.models import BRIEF, SAMPLE
+from kops.spark.programs.models import BRIEF, SAMPLE, SELDOM
 from kops.spark.programs.orders import DifferingKeys
 from kops.spark.programs.spill import zip_parts
 from kops.spark.programs.stores import unexpired_rows
@@ -42,7 +44,8 @@ RESTARTS, ORDER, OFFSETS, CHANCE, TOGETHER = "restarts", "order", "offsets", "ch
 """What a key may depend on, beside ``OTHER_SURROUNDINGS``: chance is what differs between runs that are not disturbed; several, what only
 all disturbances together show."""
 MOST_SAMPLED = 2
-"""Of how many tasks of a sub-topology: a JVM that begins the program afresh so often takes as long as hundreds of thousands of records."""
+"""Of how many tasks of a sub-topology, and in how many the program begins afresh often, which takes as long as hundreds of thousands of
+records."""
 _OFTEN = 8
 _PREFIX = 4096
 _BEFORE = 8
@@ -161,6 +164,8 @@ def disturb(runs: Runs, written: TaskOutput | None, facts: Mapping[str, Any], lo
         return shown
     whole = _Given(None, _spread(facts["records"], small=True), _commits_often(facts))
     given = _sampled(runs, facts, lost) if sampled else whole
+    if task.disturbed in (SELDOM, BRIEF):
+        given.restarts = given.restarts[:: max(1, len(given.restarts) // FEW)]
     if written is None or (sampled and (task.passes_on or _length(given.sample or ()) < facts["records"])):
         written, facts = runs.once(Way(), given, apart=True)
     shown.records = facts["records"]
@@ -309,8 +314,6 @@ def _sampled(runs: Runs, facts: Mapping[str, Any], lost: Mapping[str, Sequence[b
     late = numpy.flatnonzero(_late(sample))
     matter = [*_some(before, _SPECIAL), *_some(late, _SPECIAL - len(before[:_SPECIAL]))]
     restarts = sorted({*_spread(_length(sample), small=not matter), *(int(each) for each in matter if each)})
-    if runs.task.disturbed == BRIEF:
-        restarts = restarts[:: max(1, len(restarts) // FEW)]
     return _Given(sample, restarts, _commits_often(facts))
 
 

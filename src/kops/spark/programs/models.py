@@ -20,8 +20,8 @@ REPARTITIONED, ARCHIVED = "repartitioned", "archived"
 FAILURE = "failure.json"
 """A file in a run's folder: the first error of any task."""
 
-WHOLE, SAMPLE, BRIEF = "whole", "sample", "brief"
-"""How a task is disturbed: given all of its input again, a sample of it, or one at few points of which its program begins afresh."""
+WHOLE, SAMPLE, SELDOM, BRIEF = "whole", "sample", "seldom", "brief"
+"""How a task is disturbed: given all of its input again, or a sample of it; ``SELDOM`` and ``BRIEF`` are these two with few restarts."""
 
 WaitingRecord = tuple["bytes | None", "bytes | None", int]
 """Key, value and timestamp of a record that the application has yet to process."""
@@ -105,7 +105,8 @@ class ProgramTask:
     :param waiting: records of those that the application has yet to process, in their order; they must not count
     :param passes_on: repartition topics that it writes
     :param orders: in which it is run, by time first
-    :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, ``SAMPLE``, ``BRIEF``, or nothing
+    :param disturbed: how much of its input it is given once more, disturbed: ``WHOLE``, ``SAMPLE``,
+        ``SELDOM``, ``BRIEF``, or nothing
     :param archived: topics of which an archive has what comes before their ranges
     :param answers: topics with answers of foreign-key joins, or with questions of its own: read after all else, in the order of these
         numbers, or not at all

@@ -11,7 +11,7 @@ from kops.formats import runner_frames as frames
 from kops.gateways.machine.program import OTHER_SURROUNDINGS, ProgramStart
 from kops.spark.programs import disturbed, task_run
 from kops.spark.programs.disturbed import Runs, after_all_ran, disturb
-from kops.spark.programs.models import BRIEF, SAMPLE, WHOLE, ProgramTask, Run, StoreTask
+from kops.spark.programs.models import BRIEF, SAMPLE, SELDOM, WHOLE, ProgramTask, Run, StoreTask
 from kops.spark.programs.spill import Spill
 from kops.spark.programs.task_run import Way
 
@@ -153,6 +153,13 @@ def test_of_many_tasks_those_with_most_lost_keys_are_given_a_sample(records, oth
         f"0_{number}": {"records": records if number < 5 else 0, "stores": {"counts": {"lost_keys": lost[number]}}} for number in range(6)
     }
     assert [task.disturbed for task in after_all_ran(tasks, ran)] == [others, SAMPLE, others, SAMPLE, others, ""]
+
+
+def test_of_all_of_an_input_there_are_few_restarts_where_other_tasks_have_many(runs):
+    many, few = (runs(lambda _: {b"a": b"1"}, how, orders=("time", "backward")) for how in (WHOLE, SELDOM))
+    assert shown_of(many, 20_000)["restarts"] == 20
+    facts = shown_of(few, 20_000)
+    assert (facts["restarts"], facts["disturbed"]) == (4, 20_000)
 
 
 def test_a_brief_sample_has_few_restarts(runs):

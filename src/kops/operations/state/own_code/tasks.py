@@ -198,7 +198,7 @@ class ProgramTasks:
                 tuple(self._store_tasks(here, partition)) if is_last else (),
                 tuple(sorted(needed & set(here.sink_topics or ()) - set(step.topics))),  # what it reads is whole already
                 self._orders(number),
-                self._disturbed(number, is_last=is_last),
+                self._disturbed(number, partition, is_last=is_last),
                 tuple(each.topic for each in inputs if TopicPartition(each.topic, partition) in self._archived),
                 {topic: rank for topic, rank in answers.items() if partition < self.partitions[topic]},
                 restored,
@@ -212,12 +212,17 @@ class ProgramTasks:
             return (BY_TIME,)
         return ORDERS if self._moves else (BY_TIME, BACKWARD)
 
-    def _disturbed(self, number: int, *, is_last: bool) -> str:
-        from kops.spark.programs.models import SAMPLE, WHOLE
+    def _disturbed(self, number: int, partition: int, *, is_last: bool) -> str:
+        from kops.spark.programs.disturbed import MOST_SAMPLED
+        from kops.spark.programs.models import SAMPLE, SELDOM, WHOLE
 
         if self._moves:
             return ""
-        return WHOLE if number in self.varied or (is_last and self._all_disturbed) else SAMPLE if is_last else ""
+        if is_last and self._all_disturbed:
+            return WHOLE
+        if number in self.varied:
+            return WHOLE if partition < MOST_SAMPLED else SELDOM
+        return SAMPLE if is_last else ""
 
     def _committed(self, topics: Sequence[str], partition: int) -> dict[str, tuple[int, str]]:
         """Return what the application had committed of a task's topics when the snapshot was taken."""
