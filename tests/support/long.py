@@ -37,6 +37,19 @@ LONG = (
     "replay/test_killed.py::test_killed_at_random_moments?*",
     # It waits for a minute until a broker forgets.
     "replay/test_remembered.py::*",
+    # Waits, or several starts of brokers, applications and Spark: a minute or more each, of which something shorter stays.
+    "examples/test_inventory_faust.py::*",
+    "examples/test_regions.py::*",
+    "examples/test_reprocess.py::*",
+    "streams/test_lost_repartition.py::*",
+    "streams/test_own_code_latest.py::*",
+    "streams/test_own_code_refused.py::*?settings2-z?",
+    "streams/test_own_code_surroundings.py::test_surroundings_are_as_they_were_or_named",
+    "broker/test_brokers_down.py::test_brokers_that_hang_are_named_before_they_answer",
+    "broker/test_incidents_causes.py::test_records_dated_ahead_keep_their_segment_and_are_not_about_to_be_deleted",
+    "broker/test_incidents_causes.py::test_a_rollout_of_three_members_is_no_crash_loop",
+    "spark/test_windows.py::*?window-count-long-10-0-None?",
+    "replay/test_archive.py::test_archived_again_and_again_and_restored",
     # A hundred seconds of processor time: rebuilds from archives of each kind, of which test_own_code_verbs has one.
     "streams/test_from_archive.py::*",
     "sandbox/test_fixtures.py::test_a_broker_that_is_killed_comes_back_with_its_topics_on_its_port",
