@@ -169,10 +169,19 @@ def _verdict(found: ComputedStore, findings: Sequence[Finding], contradictions: 
         findings,
         contradictions,
         keys=keys,
-        proven=witnesses.proven,
+        proven=0 if _repeats_the_past(findings) and not witnesses.show_all else witnesses.proven,
         contradicted=differing + witnesses.missing,
         unexpected=witnesses.unexpected,
     )
+
+
+def _repeats_the_past(findings: Iterable[Finding]) -> bool:
+    """Whether what is computed may be what a changelog held before, and its newest records no longer say.
+
+    What a program keeps is lost when the application restarts. Without the restart it computes the value from before, and so does a witness
+    of which the newest records are gone. Only where all keys are there, and equal, none of them is.
+    """
+    return any(finding.check == "depends_on" and finding.facts["on"] != ["order"] for finding in findings)
 
 
 def _contradicted(services: Services, state_file: StateFile, found: ComputedStore, witnesses: Witnesses) -> PastDifference | None:

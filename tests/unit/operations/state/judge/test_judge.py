@@ -136,6 +136,7 @@ ORDER = doubt("record_order", "in which order is not known")
 MOVED = doubt("moved_by_tool", "a tool moved it", settled_by=ALL_KEYS)
 TWICE = doubt("moved_by_tool", "records counted twice", settled_by=KEYS_THERE)
 KEYS = doubt("other_keys", "its serde may write other keys", settled_by=KEYS_ANYWHERE)
+RESTARTS, IN_ORDER = (doubt("depends_on", "keys depend on it", on=on) for on in (["restarts"], ["order"]))
 GONE = obstacle("lost_records", "records of the input are gone")
 BUFFER = doubt("lost_buffer", "its buffer is empty", subject="buffer")
 
@@ -145,6 +146,7 @@ BUFFER = doubt("lost_buffer", "its buffer is empty", subject="buffer")
     [
         ({}, PROVEN, (10, 0, 0, 0)),
         ({"findings": [ORDER]}, PROVEN, (10, 0, 0, 0)),
+        ({"findings": [RESTARTS]}, PROVEN, (10, 0, 0, 0)),
         ({"findings": [GONE]}, PROVEN, (10, 0, 0, 0)),
         ({"findings": [BUFFER]}, DOUBTFUL, (10, 0, 0, 0)),
         ({"commits": [MOVED]}, PROVEN, (10, 0, 0, 0)),
@@ -170,10 +172,12 @@ def test_keys_that_survived_are_proven_but_those_of_kops_and_of_damaged_partitio
         ([ORDER], (), DOUBTFUL, (6, 0, 4, 0)),
         ([GONE], (), IMPOSSIBLE, (6, 0, 0, 4)),
         ([KEYS], (), COMPUTED, (6, 4, 0, 0)),
+        ([IN_ORDER], (), DOUBTFUL, (6, 0, 4, 0)),
+        ([RESTARTS], (), DOUBTFUL, (0, 0, 10, 0)),
         ((), [TWICE], DOUBTFUL, (6, 0, 4, 0)),
         ((), [MOVED], DOUBTFUL, (6, 0, 4, 0)),
     ],
-    ids=["nothing", "a remark", "a doubt", "an obstacle", "settled by its code", "of the partition that lost all", "of any key"],
+    ids=["nothing", "a remark", "a doubt", "an obstacle", "settled by its code", "order", "restarts", "of the partition that lost all", "of any key"],
 )
 def test_lost_keys_are_what_the_findings_leave_of_them(judged, findings, commits, word, numbers):
     """What the code does, keys of any partition show; what happened to a partition that lost all its keys, none does."""
