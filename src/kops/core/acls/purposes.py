@@ -5,37 +5,15 @@ A READ or WRITE implies DESCRIBE, and WRITE on a topic lets producers be idempot
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kops.core.acls.models import ALL, ALLOW, ANY, CLUSTER_NAME, LITERAL, PREFIXED, Acl
+from kops.core.acls.verbs import OF_VERBS, as_entry
 from kops.core.errors import UsageProblem
 from kops.core.statefile.fields import nearest
 
 _TOPICS, _GROUPS, _CLUSTER = "topic", "group", "cluster"
-_SEE_TOPICS, _SEE_GROUPS = (_TOPICS, "DESCRIBE"), (_GROUPS, "DESCRIBE")
-_LAG = (_SEE_TOPICS, _SEE_GROUPS)
-_MOVE = (*_LAG, (_TOPICS, "READ"), (_GROUPS, "READ"))
-OF_KOPS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "acls list": ((_CLUSTER, "DESCRIBE"),),
-    "acls create": ((_CLUSTER, "DESCRIBE"), (_CLUSTER, "ALTER")),
-    "acls delete": ((_CLUSTER, "DESCRIBE"), (_CLUSTER, "ALTER")),
-    "topics list": (_SEE_TOPICS,),
-    "topics describe": (_SEE_TOPICS, (_TOPICS, "DESCRIBE_CONFIGS"), _SEE_GROUPS, (_CLUSTER, "DESCRIBE")),
-    "topics create": (_SEE_TOPICS, (_TOPICS, "CREATE"), (_TOPICS, "DESCRIBE_CONFIGS"), (_CLUSTER, "DESCRIBE_CONFIGS")),
-    "topics alter": (_SEE_TOPICS, (_TOPICS, "DESCRIBE_CONFIGS"), (_TOPICS, "ALTER_CONFIGS"), _SEE_GROUPS),
-    "topics delete": (_SEE_TOPICS, (_TOPICS, "DELETE"), (_TOPICS, "DESCRIBE_CONFIGS"), _SEE_GROUPS),
-    "records consume": (_SEE_TOPICS, (_TOPICS, "READ")),
-    "records produce": (_SEE_TOPICS, (_TOPICS, "WRITE")),
-    "groups list": (_SEE_GROUPS,),
-    "groups describe": _LAG,
-    "groups lag": _LAG,
-    "groups delete": (*_MOVE, (_GROUPS, "DELETE")),
-    "offsets show": _LAG,
-    "offsets reset": _MOVE,
-    "offsets seek": _MOVE,
-}
-"""By verb, the rights that kops needs: type of resource and operation (table "Operations and resources on protocols" of Kafka)."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +67,8 @@ def entries(principal: str, purposes: Purposes) -> tuple[Acl, ...]:
         needs += [("transactional-id", leader, LITERAL, "WRITE"), ("transactional-id", tasks, PREFIXED, "WRITE")]
     places = {_TOPICS: purposes.on_topic or (ANY,), _GROUPS: purposes.on_group or (ANY,), _CLUSTER: (CLUSTER_NAME,)}
     for verb in purposes.kops:
-        needs += [(kind, *_pattern(name), operation) for kind, operation in OF_KOPS[verb] for name in places[kind]]
+        for kind, operation in map(as_entry, OF_VERBS[verb]):
+            needs += [(kind, *_pattern(name), operation) for name in places[kind]]
     acls = dict.fromkeys(Acl(principal, ALLOW, operation, kind, name, pattern, purposes.host) for kind, name, pattern, operation in needs)
     implied = {acl._replace(operation="DESCRIBE") for acl in acls if acl.operation in ("READ", "WRITE", "DELETE", "ALTER")}
     implied |= {acl._replace(operation="DESCRIBE_CONFIGS") for acl in acls if acl.operation == "ALTER_CONFIGS"}
@@ -143,10 +122,8 @@ def _check(purposes: Purposes) -> None:
         if (needed and not given) or (given and not needed and given is purposes.consume):
             raise UsageProblem(said, hint="`kops acls grant --help` has examples")
     for verb in purposes.kops:
-        if verb not in OF_KOPS:
-            raise UsageProblem(
-                f"kops has no table of rights for {verb!r}", hint=f"{nearest(verb, list(OF_KOPS))}known: {', '.join(OF_KOPS)}"
-            )
+        if verb not in OF_VERBS:
+            raise UsageProblem(f"kops has no table of rights for {verb!r}", hint=f"{nearest(verb, list(OF_VERBS))}see docs/rights.md")
     texts = (*purposes.consume, *purposes.produce, *purposes.streams, *purposes.on_topic, *purposes.on_group)
     if not all((*texts, purposes.group != "", purposes.transactional_id != "", purposes.connect != "")):
         raise UsageProblem("an empty name is not a resource", hint="write * for every one")

@@ -22,6 +22,7 @@ from kops.core.cluster.models import (
 from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, Unreachable
 from kops.core.groups.look import EpochEnd
 from kops.core.models import TopicPartition, numbers_by_topic
+from kops.core.rights import Right
 from kops.gateways.kafka.admin import Wire, answer_of, ask_for_quorum, raw_answer
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.quorum_messages import add_voter, directory_text, remove_voter
@@ -303,9 +304,8 @@ def _log_dirs(broker: int, doing: str, answer: Any) -> tuple[LogDir, ...] | Kops
     [found] = answer
     if not found["log_dirs"]:
         # Every broker has one: an empty answer means that the request was rejected, and kafka-python drops the error code with it.
-        return AuthorizationFailed(
-            f"could not {doing}: it names none", hint="the principal of this context needs DESCRIBE on the cluster; ask for an ACL"
-        )
+        right = Right("DESCRIBE", "the cluster")
+        return AuthorizationFailed(f"could not {doing}: it names none (lacks {right})", hint=right.hint, needs=str(right))
     return tuple(_log_dir(broker, one) for one in found["log_dirs"])
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Secret
-from kops.core.errors import KopsError, OperationFailed
+from kops.core.errors import KopsError
 from kops.gateways.kafka.admin import Wire, answer_of
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.translate import translate_kafka_python
+from kops.gateways.kafka.translate import translate_error_code
 from kops.gateways.wire.kafka_python import request_class
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Credentials = dict[str, int]
 """Iterations by the name of the mechanism, such as ``SCRAM-SHA-512``."""
+_DESCRIBE, _ALTER_QUOTAS = "describe the SCRAM credentials", "alter the client quotas"
 _NO_SUCH_USER, _NO_AUTHORIZER = "RESOURCE_NOT_FOUND", "SECURITY_DISABLED"
 
 
@@ -28,20 +30,23 @@ class Principals:
         self._wire = Wire(client)
 
     def credentials(self) -> dict[str, Credentials]:
-        """Return the SCRAM credentials of every user; no password can be read."""
-        asked = self._client.admin.describe_user_scram_credentials()
-        found: Mapping[str, Any] = self._client.wait(asked, "describe the SCRAM credentials")
-        return {name: _credentials(one) for name, one in found.items()}
+        """Return the SCRAM credentials of every user; no password can be read. Needs Kafka 3.5 where there is no ZooKeeper."""
+        return {one["user"]: _credentials(one) for one in self._described([])}
 
     def credentials_of(self, user: str) -> Credentials:
         """Return the SCRAM credentials of a user; empty if there are none."""
-        asked = self._client.admin.describe_user_scram_credentials([user])[user]
-        try:
-            return _credentials(self._client.wait(asked, "describe the SCRAM credentials"))
-        except OperationFailed as error:
-            if error.details.get("kafka_error") == _NO_SUCH_USER:
-                return {}
-            raise
+        (found,) = self._described([user])
+        error = translate_error_code(found["error_code"], found["error_message"], _DESCRIBE)
+        if error is None:
+            return _credentials(found)
+        if error.details.get("kafka_error") == _NO_SUCH_USER:
+            return {}
+        raise error
+
+    def _described(self, users: Sequence[str]) -> list[dict[str, Any]]:
+        answer = self._wire.ask(_DESCRIBE, partial(_describe, users), patient=True)
+        found: list[dict[str, Any]] = answer["results"]
+        return found
 
     def set_password(self, user: str, mechanism: str, iterations: int, password: Secret) -> None:
         from confluent_kafka.admin import ScramCredentialInfo, UserScramCredentialUpsertion
@@ -75,8 +80,8 @@ class Principals:
 
         :param changes: entities, each once, and their values by key; None removes
         """
-        answer = self._wire.ask("alter the client quotas", lambda admin: _alter_quotas(admin, changes))
-        return [_error(one, self._client.connection.bootstrap_servers) for one in answer["entries"]]
+        answer = self._wire.ask(_ALTER_QUOTAS, lambda admin: _alter_quotas(admin, changes))
+        return [translate_error_code(one["error_code"], one["error_message"], _ALTER_QUOTAS) for one in answer["entries"]]
 
 
 def _alter_quotas(admin: KafkaAdminClient, changes: Sequence[tuple[Mapping[str, str], Mapping[str, float | None]]]) -> dict[str, Any]:
@@ -92,15 +97,11 @@ def _alter_quotas(admin: KafkaAdminClient, changes: Sequence[tuple[Mapping[str, 
     return answer_of(admin, request(entries=entries, validate_only=False))
 
 
-def _error(answer: Mapping[str, Any], brokers: Sequence[str]) -> KopsError | None:
-    from kafka.errors import for_code
-
-    if not answer["error_code"]:
-        return None
-    found = translate_kafka_python(for_code(answer["error_code"]), "alter the client quotas", brokers)
-    if answer.get("error_message"):
-        found.message = f"could not alter the client quotas: {answer['error_message']}"
-    return found
+def _describe(users: Sequence[str], admin: KafkaAdminClient) -> dict[str, Any]:
+    # None is all of them too, but a broker that is to refuse it fails (DescribeUserScramCredentialsRequest#getErrorResponse), and
+    # librdkafka, which asks so, ends the process.
+    request = request_class("DescribeUserScramCredentialsRequest")
+    return answer_of(admin, request(users=[request.UserName(name=user) for user in users]))
 
 
 def _mechanism(name: str) -> Any:
@@ -109,5 +110,7 @@ def _mechanism(name: str) -> Any:
     return ScramMechanism[name.replace("-", "_")]
 
 
-def _credentials(found: Any) -> Credentials:
-    return {one.mechanism.name.replace("_", "-"): one.iterations for one in found.scram_credential_infos}
+def _credentials(found: Mapping[str, Any]) -> Credentials:
+    from kafka.admin import ScramMechanism
+
+    return {ScramMechanism(one["mechanism"]).name.replace("_", "-"): one["iterations"] for one in found["credential_infos"]}

@@ -32,6 +32,7 @@ REQUESTS = {
     "DescribeConfigsRequest": "admin",
     "DescribeGroupsRequest": "admin",
     "DescribeQuorumRequest": "admin",
+    "DescribeUserScramCredentialsRequest": "admin",
     "ElectLeadersRequest": "admin",
     "EndTxnRequest": "producer",
     "FetchRequest": "consumer",

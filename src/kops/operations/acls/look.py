@@ -132,7 +132,7 @@ def audit_acls(services: Services, filters: Filter) -> tuple[list[Finding], dict
     looks = {
         "topic": services.kafka.topics.names,
         "group": lambda: [group.group_id for group in services.kafka.groups.listed()],
-        "principal": services.kafka.acls.scram_users,
+        "principal": lambda: sorted(services.kafka.principals.credentials()),
     }
     for kind, look in looks.items():
         answer = answer_or_error(look)
