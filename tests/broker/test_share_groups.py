@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from confluent_kafka import Producer, ShareConsumer
+from confluent_kafka import AcknowledgeType, Producer, ShareConsumer
 
 from support.apache_tools import ApacheTools
 from support.consumer_groups import member
@@ -65,6 +65,35 @@ def test_share_group_offsets_are_moved_deleted_and_restored(kops, broker, topic,
     assert group not in groups.ids()
     kops("undo", deleted["journal_id"], "--yes").ok()
     assert starts(apache, group) == {0: 6}
+
+
+def test_records_that_were_processed_are_delivered_again_from_the_same_start_offset(kops, broker, topic, group, apache):
+    """The first record is released, so the start offset stays where it is; a reset to it is a change all the same."""
+    name, producer = topic("t", partitions=1), Producer(broker.client)
+    kops("groups", "alter", group, "--config", "share.auto.offset.reset=earliest", "--yes").ok()
+    for _ in range(9):
+        producer.produce(name, b"v", partition=0)
+    assert producer.flush(60) == 0
+    settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "share.acknowledgement.mode": "explicit"}
+    with ShareConsumer(settings) as consumer:
+        consumer.subscribe([name])
+        messages = []
+        wait_for("the records", lambda: messages.extend(consumer.poll(1)) or messages)
+        for message in messages:
+            consumer.acknowledge(message, AcknowledgeType.ACCEPT if message.offset() else AcknowledgeType.RELEASE)
+        consumer.commit_sync()
+    (row,) = kops("share-groups", "lag", group, "-o", "json").ok().json
+    processed = row["processed"]
+    assert (row["start_offset"], processed > 0) == (0, True)
+    (item,) = kops("share-groups", "reset", group, "--to", "0", "--dry-run", "-o", "json").ok().json["items"]
+    reset = kops("share-groups", "reset", group, "--to", "0", "--yes", "-o", "json").ok().json
+    assert (item["action"], item["reason"]) == ("repeat", f"delivers {processed} processed records again")
+    assert starts(apache, group) == {0: 0}
+    (row,) = kops("share-groups", "lag", group, "-o", "json").ok().json
+    assert (row["lag"], row["processed"]) == (9, 0)
+    (again,) = kops("share-groups", "reset", group, "--to", "0", "--dry-run", "-o", "json").ok().json["items"]
+    assert again["action"] == "none"
+    assert kops("undo", reset["journal_id"], "--yes").code == 5
 
 
 @pytest.mark.parametrize("words", [("reset", "g"), ("reset", "g", "--to", "nowhere"), ("delete-offsets", "g"), ("delete",)])

@@ -1,6 +1,7 @@
 """Three brokers: replicas, and a cluster that stays when one of them goes; and what an operator sees of that."""
 
 import contextlib
+import re
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -9,6 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from kops.core import models
 from kops.gateways.kafka import Kafka
 from kops.sandbox import cluster
+from support.apache_tools import ApacheTools
 from support.command_line import in_time
 from support.patience import HANG_SECONDS
 from support.programs import Record
@@ -233,3 +235,20 @@ def test_offsets_are_asked_of_leaders_that_have_moved(three, unique):
             assert kafka.offsets.at_time(expected, 2_000_000) == dict.fromkeys(expected)
             assert turn == 0 or before != [p.leader for p in there.admin.list_topics(timeout=HANG_SECONDS).topics[name].partitions.values()]
     there.delete(name)
+
+
+def test_a_controller_that_is_a_broker_too_leaves_the_quorum_and_undo_brings_it_back(three, run_kops):
+    """Apache's tool says who votes. Last of all: ``kraft.version`` is never lowered."""
+    servers = ("-B", three.bootstrap_servers)
+
+    def voters():
+        printed = apache.run("describe", "--replication", "org.apache.kafka.tools.MetadataQuorumCommand")
+        return {int(number) for number in re.findall(r"^(\d+)\s.*(?:Leader|Follower)\s*$", printed, re.MULTILINE)}
+
+    with ApacheTools(three.bootstrap_servers) as apache:
+        run_kops("cluster", "features", "upgrade", "kraft.version=1", "--confirm", "kraft.version", *servers).ok()
+        assert voters() == {1, 2, 3}
+        removed = run_kops("cluster", "quorum", "remove", "3", "--confirm", "3", "-o", "json", *servers).ok().json
+        assert voters() == {1, 2}
+        run_kops("undo", removed["journal_id"], "--confirm", "3", *servers).ok()
+        assert voters() == {1, 2, 3}

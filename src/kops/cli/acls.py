@@ -303,13 +303,12 @@ def audit(session: Session, /, *, filters: Filter, fail_on: str) -> int:
 
     Exit code 1 for findings as bad as --fail-on says, 6 when not everything could be looked at.
     """
-    from kops.cli.frame.findings_view import cluster_words
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity, any_at_least, counted, for_connection
     from kops.operations.acls.look import audit_acls
 
     found, gaps, number = audit_acls(session, filters)
-    findings = for_connection(found, cluster_words(session))
+    findings = for_connection(found, session.cluster_words)
     if session.output_format == "table":
         write_findings(findings, f"{counted(number, 'ACL')}, {counted(len(findings), 'finding')}")
     elif session.output_format in ("json", "yaml"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
+from kops.cli.frame.findings_view import fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.options import regex_option
 from kops.cli.frame.session import Session
@@ -82,7 +82,7 @@ def diagnose(
         parse_duration(history, what="duration for --history"),
         capture or "",
     )
-    found = look(session, [*names, *groups, *topics], options, regex=regex, named=cluster_words(session))
+    found = look(session, [*names, *groups, *topics], options, regex=regex, named=session.cluster_words)
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found), name="cluster_id")
     elif session.output_format == "table":

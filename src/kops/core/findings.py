@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
@@ -37,7 +37,7 @@ class Finding:
     :param check: the check, a stable name for programs: ``offline_partitions``
     :param subject: what it is about: a group, a topic, partitions, a broker, ``cluster``
     :param summary: what is wrong, a sentence without a final full stop
-    :param commands: commands of kops, and of Apache's tools where kops has none, that investigate or repair it, in the order to run them
+    :param commands: commands of kops that investigate or repair it, in the order to run them
     :param facts: the numbers and names behind the sentence; JSON values only
     :param follows: the subjects of other findings that may be the reason for this one; see ``kops.core.diagnosis.causes``
     :param settled_by: what would show that it makes no difference, one of ``kops.core.streams.verdict``; empty: nothing that kops can see
@@ -70,38 +70,14 @@ def command(*words: str) -> str:
     return shlex.join(["kops", *words])
 
 
-def apache(tool: str, *words: str) -> str:
-    """Return a command line of one of Apache's tools, without the connection: :func:`for_connection` adds it."""
-    return shlex.join([f"{tool}.sh", *words])
+def for_connection(findings: Iterable[Finding], words: Sequence[str]) -> list[Finding]:
+    """Return findings whose commands reach the same cluster as the current command line.
 
-
-@dataclass(frozen=True)
-class ClusterWords:
-    """How command lines name the cluster.
-
-    :param kops: for kops, as on the current command line: ``-c prod``; empty if kops reaches the cluster without
-    :param apache: for Apache's tools: ``--bootstrap-server host:9092``, and ``--command-config`` where the cluster needs a login or TLS
+    :param words: how the command line names it, such as ``-c prod``; empty if commands reach the cluster without
     """
-
-    kops: tuple[str, ...] = ()
-    apache: tuple[str, ...] = ()
-
-
-def for_connection(findings: Iterable[Finding], words: ClusterWords) -> list[Finding]:
-    """Return findings whose commands reach the same cluster as the current command line."""
-
-    def complete(text: str) -> str:
-        program, _, rest = text.partition(" ")
-        if program == "kops":
-            return f"{text} {shlex.join(words.kops)}" if words.kops else text
-        return " ".join(filter(None, (program, shlex.join(words.apache), rest)))  # before a subcommand: those tools insist
-
+    added = f" {shlex.join(words)}" if words else ""
     return [
-        replace(
-            finding,
-            summary=completed(finding.summary, words.kops),
-            commands=tuple(map(complete, finding.commands)),
-        )
+        replace(finding, summary=completed(finding.summary, words), commands=tuple(f"{text}{added}" for text in finding.commands))
         for finding in findings
     ]
 

@@ -6,25 +6,12 @@ import re
 import shlex
 from collections.abc import Sequence
 
-_NEED_A_CLUSTER = (
-    *(
-        "acls",
-        "topics",
-        "records",
-        "groups",
-        "offsets",
-        "connect",
-        "schemas",
-        "changelog",
-        "streams",
-        "state",
-        "replay",
-        "cluster",
-        "diagnose",
-    ),
-    *("undo", "apply", "journal finish"),
+_WITHOUT_A_CLUSTER = (
+    *("context", "sandbox", "demo", "doctor", "plugins", "completion", "help", "version"),
+    *("journal list", "journal show"),
 )
-_SUGGESTED = re.compile(rf"`(kops (?:{'|'.join(_NEED_A_CLUSTER)})\b[^`]*)`")
+"""All others get the words: a command that is missed here says too much, and does not reach another cluster."""
+_SUGGESTED = re.compile(rf"`(kops (?!(?:{'|'.join(_WITHOUT_A_CLUSTER)})\b)[a-z][^`]*)`")
 _NAMED = re.compile(r" (?:-c|-B|--context|--bootstrap-server|--command-config|--help|-h)(?=[ =]|$)")
 _OPTIONS = {
     "-c": "-c",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kops.cli.frame.main import SECTIONS
 from kops.core.suggestions import completed, words_of
 
 
@@ -20,6 +21,17 @@ from kops.core.suggestions import completed, words_of
 def test_completed(text, expected):
     assert completed(text, ["-c", "my prod"]) == expected
     assert completed(text, []) == text
+
+
+@pytest.mark.parametrize("noun", [noun for section, nouns in SECTIONS.items() if section != "This machine" for noun in nouns])
+def test_every_noun_of_a_cluster_is_completed(noun):
+    if noun != "journal":
+        assert completed(f"see `kops {noun} x`", ["-c", "prod"]) == f"see `kops {noun} x -c prod`"
+
+
+@pytest.mark.parametrize("noun", SECTIONS["This machine"])
+def test_nouns_of_this_machine_are_left_alone(noun):
+    assert completed(f"see `kops {noun}`", ["-c", "prod"]) == f"see `kops {noun}`"
 
 
 @pytest.mark.parametrize(

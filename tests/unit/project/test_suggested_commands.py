@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import pytest
 
 import kops
 from kops.cli.frame.main import cli
+from support.from_apache import FROM_APACHE
 from support.suggested import assert_taken
 
 SOURCE = Path(kops.__file__).parent
@@ -17,6 +19,12 @@ FILLED = "1"
 """Stands for what a text fills in: a name, an id, a number."""
 PROSE = re.compile(r"kops (?:VERB|NOUN|1)|\.\.\.|\[|\||<")
 """Not one command, but the form of many."""
+OTHER_TOOLS = (*FROM_APACHE.table()["tools"], *FROM_APACHE.table()["verbs"], "topicctl", "kafka-ui")
+OTHER_TOOL = re.compile(rf"(?<![\w-])(?:{'|'.join(OTHER_TOOLS)}|[a-z-]+\.sh)(?![\w-])")
+NO_ADVICE = {
+    "kafka-cluster",  # the name of the cluster as a resource of ACLs
+    "Offsets as Apache's kafka-delete-records takes them.",  # a format of files
+}
 NUMBER = re.compile(r"(?<= --to-offset )N\b")
 
 
@@ -30,13 +38,26 @@ def texts(tree):
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
                 docstrings.add(id(first.value))
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out = docstrings | inside
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else FILLED for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings | inside:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
             yield node.value
 
 
+def helps(tree):
+    """Yield the docstrings that click shows."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any(map(makes_command, node.decorator_list)):
+            yield ast.get_docstring(node) or ""
+
+
+def makes_command(decorator):
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr in ("command", "group")
+
+
+@cache
 def suggested():
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
@@ -65,3 +86,17 @@ def test_a_suggested_command_is_taken(command, where):
 
 def test_there_are_many():
     assert len(suggested()) > 80
+
+
+def test_no_text_sends_to_another_tool():
+    """Help texts of commands count as texts, although they are docstrings."""
+    found = [
+        f"{path.relative_to(SOURCE)}: {text}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for source in [path.read_text(encoding="utf-8")]
+        if any(tool in source for tool in (*OTHER_TOOLS, ".sh"))
+        for tree in [ast.parse(source)]
+        for text in (*texts(tree), *helps(tree))
+        if OTHER_TOOL.search(text) and text not in NO_ADVICE
+    ]
+    assert not found, "\n".join(found)

@@ -10,7 +10,7 @@ import click
 
 from kops.cli.brokers.look import list_ as list_of_brokers
 from kops.cli.brokers.look import with_address
-from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
+from kops.cli.frame.findings_view import fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode
@@ -67,7 +67,7 @@ def health(session: Session, /, *, fail_on: str) -> int:
     from kops.operations.cluster.health import as_json, examine, headline
 
     least = Severity[fail_on.upper()]
-    found = examine(session, cluster_words(session))
+    found = examine(session, session.cluster_words)
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found, least), name="cluster_id")
     elif session.output_format == "table":

@@ -85,7 +85,7 @@ def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate:
     """Create and change connectors as files declare them, in one plan.
 
     PATH is a YAML or JSON file, whose documents have name and config as in Connect's REST API, a properties file as for
-    connect-standalone.sh, or a directory of them. Connect resolves ${file:...} and ${env:...}. Nothing is deleted without --prune.
+    a standalone worker, or a directory of them. Connect resolves ${file:...} and ${env:...}. Nothing is deleted without --prune.
     """
     from kops.operations.connect.apply import plan_apply
 

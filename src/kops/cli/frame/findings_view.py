@@ -12,7 +12,7 @@ import click
 
 from kops.cli.frame.session import Session
 from kops.core.errors import ExitCode, KopsError
-from kops.core.findings import ClusterWords, Finding, Severity, names_text
+from kops.core.findings import Finding, Severity, names_text
 from kops.core.visible import visible
 from kops.output.colour import COMMAND, has_colours, painted, painted_word, write_coloured
 from kops.output.records import as_line
@@ -68,15 +68,6 @@ def render_findings(session: Session, findings: Iterable[Finding]) -> None:
     """Write findings to stdout as CSV, or as the names of what they are about."""
     columns = ["subject"] if session.output_format == "name" else FINDING_COLUMNS
     session.render((finding.as_json() for finding in findings), columns)
-
-
-def cluster_words(session: Session) -> ClusterWords:
-    """Return the options that name the cluster, for suggested commands."""
-    connection = session.connection
-    apache = ["--bootstrap-server", ",".join(connection.bootstrap_servers)]
-    if connection.security_protocol != "PLAINTEXT" or session.settings.get("command_config"):
-        apache += ["--command-config", str(session.settings.get("command_config") or "client.properties")]
-    return ClusterWords(tuple(session.cluster_words), tuple(apache))
 
 
 def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:

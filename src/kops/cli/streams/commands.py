@@ -217,7 +217,7 @@ def reset(
 ) -> int:
     """Reset an application: move its input offsets, delete its internal topics.
 
-    Does what kafka-streams-application-reset does, and takes its flags. All instances must be stopped. Deletes the topics that the group
+    Does what Apache's tool for it does, and takes its flags. All instances must be stopped. Deletes the topics that the group
     registered or --topology names; otherwise topics named after the application ID, but none that could belong to another
     application (`orders` and `orders-v2`).
 

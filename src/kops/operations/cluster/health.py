@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from kops.core.cluster.health import cluster_findings
 from kops.core.cluster.observed import ObservedCluster, PartitionTrouble, partition_trouble
 from kops.core.diagnosis.causes import in_order
 from kops.core.errors import KopsError
-from kops.core.findings import ClusterWords, Finding, Severity, any_at_least, counted, for_connection
+from kops.core.findings import Finding, Severity, any_at_least, counted, for_connection
 from kops.operations.cluster.observe import Gaps, observe
 from kops.operations.services import Services
 
@@ -33,7 +33,7 @@ class Health:
         return not any_at_least(self.findings, least)
 
 
-def examine(services: Services, named: ClusterWords) -> Health:
+def examine(services: Services, named: Sequence[str]) -> Health:
     """Examine the whole cluster without changing anything.
 
     :param named: how command lines name the cluster, for the commands of the findings

@@ -81,9 +81,8 @@ def plan_add(services: Services, voter: int, endpoints: Sequence[str]) -> Plan[V
             f"no controller {voter} observes the metadata log",
             hint="start it first, formatted with --no-initial-controllers; `kops cluster quorum show` lists the observers",
         )
-    if any(broker.id == voter for broker in services.kafka.cluster().brokers):
-        raise Refused(f"{voter} is a broker: only a controller can vote")
-    return _plan(services, quorum, found, VoterChange(ADD, voter, found.directory, listeners), [])
+    warnings = [f"{voter} is a broker too: it can vote only if it is a controller as well"] if _is_broker(services, voter) else []
+    return _plan(services, quorum, found, VoterChange(ADD, voter, found.directory, listeners), warnings)
 
 
 def plan_remove(services: Services, voter: int) -> Plan[VoterChange]:
@@ -101,7 +100,7 @@ def plan_remove(services: Services, voter: int) -> Plan[VoterChange]:
     if found.directory is None:
         raise Refused(f"the cluster does not report the directory id of {voter}", hint="try again in a moment: it follows kraft.version=1")
     warnings = [f"{voter} is the leader: another one is elected"] if quorum.leader == voter else []
-    if any(broker.id == voter for broker in services.kafka.cluster().brokers):
+    if _is_broker(services, voter):
         warnings.append(f"{voter} is a broker too, and stays one")
     change = VoterChange(REMOVE, voter, found.directory, tuple(quorum.listeners.get(voter, ())))
     return _plan(services, quorum, found, change, warnings)
@@ -206,6 +205,10 @@ def _plan(services: Services, quorum: Quorum, found: QuorumReplica, change: Vote
 
 def _guard(quorum: Quorum) -> dict[str, Any]:
     return {"voters": [[one.id, one.directory] for one in quorum.voters]}
+
+
+def _is_broker(services: Services, voter: int) -> bool:
+    return any(broker.id == voter for broker in services.kafka.cluster().brokers)
 
 
 def _is_dynamic(services: Services) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.diagnosis.causes import in_order
 from kops.core.durations import duration_text
 from kops.core.errors import KopsError, OperationFailed
-from kops.core.findings import ClusterWords, Finding, Severity, counted, for_connection, names_text, partitions_text
+from kops.core.findings import Finding, Severity, counted, for_connection, names_text, partitions_text
 from kops.core.times import time_text
 from kops.operations.cluster.health import gap_rows
 from kops.operations.cluster.observe import Gaps
@@ -57,7 +57,7 @@ def diagnose(
     options: Options,
     *,
     regex: bool = False,
-    named: ClusterWords,
+    named: Sequence[str],
 ) -> Diagnosis:
     """Examine some groups and topics, or the whole cluster, without changing anything or joining a group.
 

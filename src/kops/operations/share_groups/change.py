@@ -17,7 +17,7 @@ from kops.operations.offsets.landings import by_strategy
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
 from kops.operations.protocol.settling import as_read_back, settled
 from kops.operations.services import Services
-from kops.operations.share_groups.look import offsets_of, share_group
+from kops.operations.share_groups.look import offsets_of, processed_after, share_group
 from kops.operations.topics.listing import select_partitions
 
 RESET, FORGET, DELETE = "reset", "delete-offsets", "delete"
@@ -44,6 +44,11 @@ class ShareChange(Arguments):
     @classmethod
     def of_json(cls, body: Json) -> ShareChange:
         return cls(body["group"], body["way"], _of_json(body["before"]), _of_json(body["after"]))
+
+    @property
+    def moved(self) -> list[TopicPartition]:
+        """Where the start offset is another one afterwards; elsewhere only what was processed after it is forgotten."""
+        return [place for place, offset in self.after.items() if self.before.get(place) != offset]
 
     @property
     def topics(self) -> list[str]:
@@ -140,8 +145,7 @@ class ChangeShareOffsets(Mutation[ShareChange]):
 
     def can_be_undone(self, plan: Plan[ShareChange]) -> bool:
         change = plan.arguments
-        changed = [place for place, offset in change.after.items() if change.before.get(place) != offset]
-        return _all_or_none(change, changed)
+        return bool(change.moved) and _all_or_none(change, change.moved)
 
     def resume(self, services: Services, plan: Plan[ShareChange]) -> Plan[ShareChange]:
         change = plan.arguments
@@ -151,16 +155,16 @@ class ChangeShareOffsets(Mutation[ShareChange]):
     def invert(self, services: Services, plan: Plan[ShareChange], results: Sequence[ItemResult]) -> Plan[ShareChange]:
         """Plan to set the previous start offsets, which creates the group again if need be.
 
-        :raises Refused: where some partitions had none before: those can only be deleted by topic
+        :raises Refused: where some partitions had none before: those can only be deleted by topic; where none was moved
         """
         change, untouched = plan.arguments, not_done(results)
-        places = [place for place in change.after if str(place) not in untouched and change.group not in untouched]
+        places = [place for place in change.moved if str(place) not in untouched and change.group not in untouched]
+        if not places:
+            raise Refused("no start offset was moved or deleted, so there is none to restore", hint="what was processed stays forgotten")
         if not _all_or_none(change, places):
             raise Refused("some of these partitions had no start offset before, and others had", hint="reset those that had one")
         before = {place: change.before.get(place) for place in places}
         had = {place: offset for place, offset in before.items() if offset is not None}
-        if not before:
-            raise Refused("the group had no start offsets, so there is nothing to restore", hint="a consumer that joins recreates it")
         now = _known(services, change.group, may_be_missing=True)
         strayed = [str(place) for place in places if now.get(place) != change.after[place]]
         undo = _plan(services, change.group, RESET if had else FORGET, now, had or before, {}, ())
@@ -209,7 +213,12 @@ def _plan(  # noqa: PLR0917 - of one module
     reasons: Mapping[TopicPartition, str],
     warnings: Sequence[str],
 ) -> Plan[ShareChange]:
-    items = [_item(place, way, now.get(place), offset, reasons.get(place, "")) for place, offset in sorted(after.items())]
+    same = [place for place, offset in after.items() if way == RESET and now.get(place) == offset]
+    again = processed_after(services, group_id, same)
+    items = [
+        _item(place, way, now.get(place), offset, reason=reasons.get(place, ""), processed=again.get(place))
+        for place, offset in sorted(after.items())
+    ]
     changed = {TopicPartition(*_split(item.target)) for item in items if item.changes}
     what = {RESET: f"reset {group_id}", FORGET: f"delete start offsets of {group_id}", DELETE: f"delete share group {group_id}"}[way]
     if way == DELETE:
@@ -232,9 +241,12 @@ def _plan(  # noqa: PLR0917 - of one module
     )
 
 
-def _item(place: TopicPartition, way: str, before: int | None, after: int | None, reason: str) -> Item:
+def _item(place: TopicPartition, way: str, before: int | None, after: int | None, *, reason: str, processed: int | None) -> Item:
     if before == after and way == RESET:
-        return Item(str(place), "none", before, after, reason)
+        if processed == 0:
+            return Item(str(place), "none", before, after, reason)
+        what = "what was processed after it" if processed is None else counted(processed, "processed record")
+        return Item(str(place), "repeat", before, after, f"delivers {what} again")
     return Item(str(place), "move" if way == RESET else "delete", before, after, reason)
 
 

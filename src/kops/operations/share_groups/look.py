@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from kops.core.errors import KopsError, NotFound, Refused
@@ -56,16 +56,28 @@ def offsets_of(services: Services, group_id: str) -> dict[TopicPartition, ShareO
     return answer
 
 
+def processed_after(services: Services, group_id: str, places: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+    """Return how many records were processed after the start offsets, as ``lag_rows`` counts them."""
+    if not places:
+        return {}
+    bounds, offsets = services.kafka.offsets.bounds_or_errors(set(places)), offsets_of(services, group_id)
+    return {place: _processed(offsets[place], bounds[place]) for place in places}
+
+
+def _processed(one: ShareOffset, ends: Bounds | KopsError) -> int | None:
+    if one.start is None or one.lag is None or isinstance(ends, KopsError):
+        return None
+    return max(0, ends.log_end_offset - one.start - one.lag)
+
+
 def _row(group: str, place: TopicPartition, one: ShareOffset, ends: Bounds | KopsError) -> dict[str, Any]:
-    end = ends.log_end_offset if isinstance(ends, Bounds) else None
-    known = one.start is not None and one.lag is not None and end is not None
     return {
         "group": group,
         "topic": place.topic,
         "partition": place.partition,
         "start_offset": one.start,
-        "log_end_offset": end,
+        "log_end_offset": ends.log_end_offset if isinstance(ends, Bounds) else None,
         "lag": one.lag,
-        "processed": max(0, end - one.start - one.lag) if known else None,  # type: ignore[operator]
+        "processed": _processed(one, ends),
         "note": ends.message if isinstance(ends, KopsError) else "no member has fetched yet" if one.start is None else "",
     }

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from kops.core.cluster.models import DEFAULT_ENTITY, Quota, sizes_by_replica
 from kops.core.errors import KopsError
-from kops.core.findings import Finding, Severity, apache, command
+from kops.core.findings import Finding, Severity, command
 from kops.core.groups.look import GroupLook
 from kops.core.models import TopicPartition
+from kops.core.quotas import entity_text
 from kops.core.sizes import size_text
 from kops.operations.diagnose.check import GROUP, Check
 from kops.operations.diagnose.incident import Incident
@@ -83,10 +84,8 @@ def _rates(incident: Incident, look: GroupLook, clients: set[str]) -> dict[str, 
 def _find(seen: Mapping[str, list[_Limited]], _incident: Incident) -> Iterable[Finding]:
     for name, clients in seen.items():
         for one in clients:
-            limit, users = one.quota.values[RATE], "user" in one.quota.entity
-            has = (
-                f"client id {one.client_id} may read {size_text(int(limit))} a second from each broker ({RATE}, {_entity_text(one.quota)})"
-            )
+            limit, users, whose = one.quota.values[RATE], "user" in one.quota.entity, entity_text(one.quota.entity)
+            has = f"client id {one.client_id} may read {size_text(int(limit))} a second from each broker ({RATE}, {whose})"
             facts = {"group": name, "client_id": one.client_id, "quota": limit, "entity": dict(one.quota.entity), "used": one.used}
             commands = (_without(one.quota), command("groups", "lag", name))
             if one.used is None:
@@ -98,19 +97,10 @@ def _find(seen: Mapping[str, list[_Limited]], _incident: Incident) -> Iterable[F
                 yield Finding(Severity.WARNING, "throttled", f"group {name}", text, commands, facts)
 
 
-def _entity_text(quota: Quota) -> str:
-    return ", ".join(f"{kind} {name or 'default'}" for kind, name in sorted(quota.entity.items()))
-
-
 def _without(quota: Quota) -> str:
-    """Return the command that removes a quota; kops has none."""
-    kinds = {"client-id": "clients", "user": "users"}
-    words = [
-        word
-        for kind, name in sorted(quota.entity.items(), reverse=True)
-        for word in (("--entity-type", kinds.get(kind, kind)), ("--entity-name", name) if name else ("--entity-default",))
-    ]
-    return apache("kafka-configs", "--alter", *(each for some in words for each in some), "--delete-config", RATE)
+    """Return the command that removes a quota."""
+    entity = [word for kind, name in quota.entity.items() for word in ((f"--{kind}", name) if name else ("--default", kind))]
+    return command("quotas", "remove", *entity, RATE)
 
 
 CHECK = Check("quotas", GROUP, ("throttled", "has_quota"), "Kafka 2.6; DESCRIBE_CONFIGS on the cluster", _look, _find)
