@@ -68,11 +68,6 @@ class Acls:
         answer = self._wire.ask("delete ACLs", partial(_ask_to_delete, acls))
         return self._errors("delete ACLs", acls, answer["filter_results"])
 
-    def scram_users(self) -> list[str]:
-        """Return the users that log in by SCRAM. Needs DESCRIBE on the cluster, and Kafka 3.5 where there is no ZooKeeper."""
-        answer = self._wire.ask("describe the SCRAM users", lambda admin: admin.describe_user_scram_credentials(), patient=True)
-        return sorted(answer)
-
     def _errors(self, doing: str, acls: Sequence[Acl], results: Sequence[Mapping[str, Any]]) -> dict[Acl, KopsError]:
         from kafka.errors import for_code
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Secret
-from kops.core.errors import KopsError, OperationFailed
+from kops.core.errors import BrokersTooOld, KopsError, OperationFailed
 from kops.gateways.kafka.admin import Wire, answer_of
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import translate_kafka_python
@@ -29,18 +30,24 @@ class Principals:
 
     def credentials(self) -> dict[str, Credentials]:
         """Return the SCRAM credentials of every user; no password can be read."""
-        asked = self._client.admin.describe_user_scram_credentials()
-        found: Mapping[str, Any] = self._client.wait(asked, "describe the SCRAM credentials")
+        found: Mapping[str, Any] = self._described(self._client.admin.describe_user_scram_credentials())
         return {name: _credentials(one) for name, one in found.items()}
 
     def credentials_of(self, user: str) -> Credentials:
         """Return the SCRAM credentials of a user; empty if there are none."""
-        asked = self._client.admin.describe_user_scram_credentials([user])[user]
         try:
-            return _credentials(self._client.wait(asked, "describe the SCRAM credentials"))
+            return _credentials(self._described(self._client.admin.describe_user_scram_credentials([user])[user]))
         except OperationFailed as error:
             if error.details.get("kafka_error") == _NO_SUCH_USER:
                 return {}
+            raise
+
+    def _described(self, asked: Future[Any]) -> Any:
+        doing = "describe the SCRAM credentials"
+        try:
+            return self._client.wait(asked, doing)
+        except BrokersTooOld:  # librdkafka does not say how old
+            self._wire.require(doing, "DescribeUserScramCredentials")
             raise
 
     def set_password(self, user: str, mechanism: str, iterations: int, password: Secret) -> None:
