@@ -78,12 +78,25 @@ def is_glob(text: str) -> bool:
     return bool(set(text) & set("*?["))
 
 
+_LISTS = {
+    "application": "kops streams list",
+    "group": "kops groups list",
+    "share group": "kops groups list --type share",
+    "subject": "kops schemas list",
+    "subscription": "kops client-metrics list",
+    "topic": "kops topics list",
+    "transaction": "kops transactions list",
+    "user": "kops users list",
+}
+"""The command that lists what has such names."""
+
+
 def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool = False, what: str = "name") -> list[str]:
     """Return the names that match a glob (or, with ``regex``, a regular expression on the whole name); all names if there are no patterns.
 
     A plain name matches only itself and must exist; a pattern may match nothing.
 
-    :param what: what the names are, for the error message: ``group``
+    :param what: what the names are, for the error message: one of ``_LISTS``, or a word that says no more
     :raises UsageProblem: if a regular expression is invalid
     :raises NotFound: if a plain name does not exist
     """
@@ -99,7 +112,8 @@ def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool
         elif pattern in known:
             matched.add(pattern)
         else:
-            raise NotFound(f"there is no {what} {pattern}", hint=f"`kops {what}s list` shows what there is", **{what: pattern})
+            hint = f"`{_LISTS[what]}` shows what there is" if what in _LISTS else None
+            raise NotFound(f"there is no {what} {pattern}", hint=hint, **{what.replace(" ", "_"): pattern})
     return [name for name in known if name in matched]
 
 

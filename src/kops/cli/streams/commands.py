@@ -43,9 +43,9 @@ def list_applications(session: Session, *, names: tuple[str, ...]) -> int:
     found, orphans = find_applications(session, problems)
     try:
         wanted = set(names_matching(names, [one.application.application for one in found], what="application"))
-    except NotFound as missing:
+    except NotFound:
         session.missing(problems)
-        raise NotFound(missing.message, hint="`kops streams list` shows what there is", **missing.details) from None
+        raise
     rows = [found_row(one) for one in found if one.application.application in wanted]
     if session.output_format == "table":
         rows = [{**row, "stores": len(row["stores"]), "internal_topics": len(row["internal_topics"])} for row in rows]

@@ -19,7 +19,7 @@ from kops.config.librdkafka import librdkafka_settings
 from kops.core.errors import AuthenticationFailed, BrokerDown, ConfigError, KopsError, OperationFailed, Unreachable, answer_or_error
 from kops.gateways.kafka.certificates import why_tls_fails
 from kops.gateways.kafka.presence import DOWN_HINT, FRESH_SECONDS
-from kops.gateways.kafka.translate import too_old, translate_kafka_python
+from kops.gateways.kafka.translate import request_in, too_old, translate_kafka_python
 from kops.gateways.threads import in_thread
 from kops.gateways.wire.connections import client_settings
 from kops.gateways.wire.kafka_python import (
@@ -27,6 +27,7 @@ from kops.gateways.wire.kafka_python import (
     broker_release,
     by_coordinator,
     forget_coordinators,
+    highest_version,
     known_brokers,
     request_class,
     require_permit,
@@ -112,7 +113,7 @@ class Wire:
                 if not self._client.late([asked]) or not self._turn(admin):
                     return asked.result()
             except IncompatibleBrokerVersion as error:
-                raise too_old(doing, error, broker_release(admin)) from error
+                raise too_old(doing, request_in(error), broker_release(admin)) from error
             except KafkaError as error:
                 kind = type(error).__name__
                 if kind in _BROKER_GONE:
@@ -127,6 +128,19 @@ class Wire:
                     raise translate_kafka_python(error, doing, self.connection.bootstrap_servers) from error
                 forget_coordinators(admin)
                 time.sleep(RETRY_SECONDS)
+
+    def require(self, doing: str, request: str, version: int = 0) -> None:
+        """Look whether the brokers know a request, before what depends on it is planned; does nothing where this client cannot ask.
+
+        :param request: its name; for what has no request of its own, one that came with the same release
+        :raises BrokersTooOld: naming the release that is needed, and theirs
+        """
+        if not can_express(self.connection):
+            return
+        admin = self._admin
+        known = highest_version(admin, request)
+        if known is None or known < version:
+            raise too_old(doing, request, broker_release(admin), version)
 
     def _turn(self, admin: KafkaAdminClient) -> bool:
         """Keep away from brokers that are down; return whether some were found just now, so that it is worth to send a request again.

@@ -86,6 +86,27 @@ class ClusterDetails:
         """Return the names of requests by their numbers, as far as they are known here."""
         return request_names()
 
+    def require_features(self) -> None:
+        """Look whether the brokers take levels as ``update_features`` sets them.
+
+        :raises BrokersTooOld: before Kafka 3.3, and with ZooKeeper
+        """
+        self._wire.require("set levels of features", "UpdateFeatures", 1)
+
+    def require_voters(self) -> None:
+        """Look whether the brokers can change who votes.
+
+        :raises BrokersTooOld: before Kafka 3.9
+        """
+        self._wire.require("change the voters", "AddRaftVoter")
+
+    def require_fenced_brokers(self) -> None:
+        """Look whether the brokers report those that are down.
+
+        :raises BrokersTooOld: before Kafka 4.0
+        """
+        self._wire.require("find the brokers that are down", "DescribeCluster", 2)
+
     def update_features(
         self, after: Mapping[str, int], before: Mapping[str, int], *, unsafe: bool = False, validate_only: bool = False
     ) -> None:

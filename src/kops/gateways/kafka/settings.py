@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _TYPES = {TOPIC: 2, BROKER: 4, CLIENT_METRICS: 16, GROUP: 32}
 """``ConfigResource.Type`` of Kafka."""
+_SINCE = {CLIENT_METRICS: ("ListConfigResources", 0), GROUP: ("ConsumerGroupDescribe", 1)}
+"""Requests, with versions, that came with newer kinds."""
 _SET, _DELETE = 0, 1
 _SOURCES = {1: TOPIC, 2: BROKER, 3: "broker default", 4: "server.properties", 5: "default", 7: CLIENT_METRICS, 8: GROUP}
 """``DescribeConfigsResponse.ConfigSource`` of Kafka."""
@@ -45,6 +47,7 @@ class SettingsRequests:
         A broker is asked for its own; ``DEFAULT_BROKER`` has only the settings that were set for all brokers.
         """
         wanted = list(dict.fromkeys(names))
+        self._require(kind, f"describe the settings of {', '.join(title(kind, name) for name in wanted[:3])}")
         asked = {broker: [name] for name in wanted if (broker := _broker(kind, name)) is not None}
         others = [name for name in wanted if _broker(kind, name) is None]
         found: Answers = {}
@@ -57,6 +60,11 @@ class SettingsRequests:
             doing = f"describe the settings of {', '.join(title(kind, name) for name in others[:3])}"
             found |= _settings(kind, self._wire.ask(doing, lambda admin: _describe(admin, kind, others), patient=True))
         return {name: found[name] for name in wanted}
+
+    def _require(self, kind: str, doing: str) -> None:
+        """Look whether the brokers know a kind of settings: those that do not report a request that they cannot read."""
+        if kind in _SINCE:
+            self._wire.require(doing, *_SINCE[kind])
 
     def alter(self, kind: str, changes: Mapping[str, Settings], *, validate_only: bool = False) -> dict[str, KopsError | None]:
         """Change settings, leaving all others unchanged; a broker's own are sent to that broker, which checks them first.

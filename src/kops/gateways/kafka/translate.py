@@ -30,6 +30,13 @@ OLDEST = "2.8"
 TOO_OLD = ("UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
 """The clients' messages about a request, or a version of one, that a broker does not support."""
 _SINCE = {
+    "AddRaftVoter": "3.9",
+    "ConsumerGroupDescribe v1": "4.0",
+    "DescribeCluster v2": "4.0",
+    "DescribeShareGroupOffsets": "4.1",
+    "DescribeUserScramCredentials": "3.5",
+    "ListConfigResources": "3.7",
+    "UpdateFeatures v1": "3.3",
     "OffsetFetch": "2.5",
     "OffsetDelete": "2.4",
     "IncrementalAlterConfigs": "2.3",
@@ -44,7 +51,8 @@ _SINCE = {
     "ShareGroupDescribe": "4.1",
     "StreamsGroupDescribe": "4.1",
 }
-"""By request name, the first release in which kops' use of it works, without early access."""
+"""By request name, and its version where an earlier one is not enough, the first release in which kops' use of it works, without early
+access and without ZooKeeper."""
 _NAME = re.compile(r"'(\w+?)(?:Request)?' Kafka protocol")
 _UNREACHABLE = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION")
 _AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
@@ -205,14 +213,18 @@ def group_not_found(group_id: str) -> NotFound:
     return NotFound(f"there is no group {group_id}", hint="`kops groups list` shows the groups of every type", group=group_id)
 
 
-def too_old(doing: str, error: Any, release: str) -> BrokersTooOld:
-    """Return the error for a request that the brokers do not know.
+def request_in(error: Any) -> str:
+    """Return the name of the request that kafka-python's ``IncompatibleBrokerVersion`` is about."""
+    named = _NAME.search(str(error))
+    return named[1] if named else ""
 
-    :param error: kafka-python's ``IncompatibleBrokerVersion``, which names the request
+
+def too_old(doing: str, request: str, release: str, version: int = 0) -> BrokersTooOld:
+    """Return the error for a request, or a version of it, that the brokers do not know.
+
     :param release: of the brokers, inferred from their requests
     """
-    named = _NAME.search(str(error))
-    since = _SINCE.get(named[1] if named else "")
+    since = _SINCE.get(f"{request} v{version}" if version else request)
     needs = f"this needs Kafka {since}" if since else "this needs a newer Kafka"
     return BrokersTooOld(
         f"cannot {doing}: {needs}, and the brokers speak the protocol of {release}",

@@ -109,6 +109,16 @@ def broker_release(admin: KafkaAdminClient) -> str:
     return str(admin._manager.broker_version_data.broker_version_str)
 
 
+def highest_version(admin: KafkaAdminClient, request: str) -> int | None:
+    """Return the highest version of a request that the broker knows which the client first reached; None if it knows none.
+
+    :param request: its name, such as ``AddRaftVoter``
+    """
+    number = next(number for number, name in request_names().items() if name == request)
+    known: tuple[int, int] | None = admin._manager.broker_version_data.api_versions.get(number)
+    return None if known is None else known[1]
+
+
 def release_by_requests(versions: Mapping[int, tuple[int, int]]) -> str:
     """Return the oldest release that knows these versions of requests, such as ``4.0``; the newest that kafka-python knows may be older.
 

@@ -18,15 +18,15 @@ OPERATION = "brokers.unregister"
 def plan_unregister(services: Services, broker: int) -> Plan:
     """Plan to unregister a broker that is down.
 
+    :raises BrokersTooOld: for brokers that do not report which are down
     :raises NotFound: for a broker that is not registered
     :raises Refused: while it is in service, or partitions have replicas on it
     """
+    services.kafka.details.require_fenced_brokers()
     registered = {one.id: one for one in services.kafka.details.registered_brokers()}
     if broker not in registered:
         known = ", ".join(str(one) for one in registered)
-        raise NotFound(
-            f"no broker {broker} is registered", hint=f"registered: {known}; Kafka before 4.0 does not report those that are down"
-        )
+        raise NotFound(f"no broker {broker} is registered", hint=f"registered: {known}")
     _refuse_in_use(services, broker)
     found = registered[broker]
     return Plan(

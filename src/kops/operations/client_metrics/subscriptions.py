@@ -30,7 +30,7 @@ def subscription_rows(services: Services, patterns: Sequence[str]) -> list[dict[
     :param patterns: names or globs
     :raises NotFound: for a plain name that does not exist
     """
-    names = names_matching(patterns, services.kafka.settings.names(CLIENT_METRICS), regex=False, what="client-metrics subscription")
+    names = names_matching(patterns, services.kafka.settings.names(CLIENT_METRICS), regex=False, what="subscription")
     return [
         {"name": name, "metrics": own.get("metrics"), "interval_ms": own.get("interval.ms"), "match": own.get("match")}
         for name, found in describe(services, CLIENT_METRICS, names).items()

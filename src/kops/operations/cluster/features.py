@@ -56,6 +56,7 @@ def plan_upgrade(services: Services, wanted: Mapping[str, int], release: str | N
     :raises UsageProblem: for a feature that the cluster does not have, and a level that is lower
     :raises Refused: when a broker or a controller does not support a level
     """
+    services.kafka.details.require_features()
     features = services.kafka.details.features()
     known_names(wanted, features)
     after = dict(wanted) if release is None else levels_of_release(release, features)
@@ -73,6 +74,7 @@ def plan_downgrade(services: Services, wanted: Mapping[str, int], *, unsafe: boo
     :raises UsageProblem: for a feature that the cluster does not have, and a level that is higher
     :raises Refused: when the controllers refuse
     """
+    services.kafka.details.require_features()
     features = services.kafka.details.features()
     known_names(wanted, features)
     now = {one.name: one.finalized for one in features}

@@ -216,9 +216,11 @@ def _is_dynamic(services: Services) -> bool:
 
 
 def _require_dynamic(services: Services) -> None:
+    services.kafka.details.require_voters()
     if not _is_dynamic(services):
         raise Refused(
-            "the voters of this cluster are fixed by controller.quorum.voters", hint=f"`kops cluster features upgrade {KRAFT}=1` first"
+            "the voters of this cluster are fixed by controller.quorum.voters",
+            hint=f"`kops cluster features upgrade {KRAFT}=1` first, which controllers of Kafka 4.1 and newer take",
         )
 
 

@@ -74,10 +74,7 @@ def list_rows(services: Services, patterns: Sequence[str], problems: dict[str, K
     :raises NotFound: for a plain name that does not exist
     """
     subjects = Subjects(services.connection, services.permit)
-    try:
-        names = names_matching(patterns, subjects.names(), what="subject")
-    except NotFound as missing:
-        raise NotFound(missing.message, hint="`kops schemas list` shows what there is", **missing.details) from None
+    names = names_matching(patterns, subjects.names(), what="subject")
 
     def row(name: str) -> dict[str, Any]:
         latest = subjects.newest(name)

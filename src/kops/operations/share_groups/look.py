@@ -22,8 +22,9 @@ def lag_rows(services: Services, patterns: Sequence[str], problems: dict[str, Ko
     :param problems: receives why a group is not known
     :raises NotFound: for a plain name that is not a share group
     """
+    services.kafka.groups.require_share_groups()
     names = [one.group_id for one in services.kafka.groups.listed() if one.type == "share"]
-    chosen = names_matching(patterns, names, regex=False, what="share-group")
+    chosen = names_matching(patterns, names, regex=False, what="share group")
     answers = services.kafka.groups.share_offsets(chosen) if chosen else {}
     found = {name: answer for name, answer in answers.items() if not isinstance(answer, KopsError)}
     problems.update({name: answer for name, answer in answers.items() if isinstance(answer, KopsError)})
@@ -37,6 +38,7 @@ def share_group(services: Services, group_id: str) -> Group:
     :raises NotFound: when there is none of this name
     :raises Refused: when the group is of another type
     """
+    services.kafka.groups.require_share_groups()
     group = find_group(services, group_id)
     if group.type != "share":
         raise Refused(f"{group_id} is a {group.type} group", hint="`kops offsets` and `kops groups` are for those", type=group.type)

@@ -9,7 +9,7 @@ from kafka.protocol.consumer import OffsetFetchRequest
 
 from kops.core import errors
 from kops.core.errors import ExitCode
-from kops.gateways.kafka.translate import is_authentication, is_unreachable, too_old, translate
+from kops.gateways.kafka.translate import is_authentication, is_unreachable, request_in, too_old, translate
 
 CASES = {
     "_ALL_BROKERS_DOWN": errors.Unreachable,
@@ -66,7 +66,7 @@ def test_what_ends_all_hope():
 def test_it_names_the_version_that_is_needed_and_the_one_that_is_there(request_, brokers, since):
     with pytest.raises(IncompatibleBrokerVersion) as raised:
         BrokerVersionData(api_versions=brokers).api_version(request_)
-    error = too_old("list the transactions", raised.value, "2.8")
+    error = too_old("list the transactions", request_in(raised.value), "2.8")
     assert error.message == f"cannot list the transactions: this needs Kafka {since}, and the brokers speak the protocol of 2.8"
     assert (error.exit_code, error.details["kafka_error"]) == (ExitCode.REFUSED, "UNSUPPORTED_VERSION")
 
