@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from kops.operations.cluster.folder.kinds import KINDS
+from kops.operations.folder.kinds import KINDS
 from support.topics import body_of
 
 pytestmark = pytest.mark.broker

@@ -46,6 +46,23 @@ def read_documents(file: Path, *, what: str = "", hint: str | None = None, wrong
     return parse_documents(text, str(file), hint=wrong, as_written=as_written)
 
 
+def placed_documents(file: Path, *, needed: str = "") -> list[tuple[str, Any]]:
+    """Return the documents of a YAML file, each with its location for error messages; scalars are the texts as written.
+
+    :param needed: what the file has to declare, for the message if it has no document: ``topic``; empty: it may have none
+    :raises ConfigError: naming the file and the line
+    """
+    bodies = read_documents(file, hint="name YAML files or directories of them", as_written=True)
+    found = [
+        (f"{file}, document {number}" if len(bodies) > 1 else str(file), body)
+        for number, body in enumerate(bodies, 1)
+        if body is not None  # a separator at the end leaves an empty document
+    ]
+    if needed and not found:
+        raise ConfigError(f"{file}: no {needed} is declared", file=str(file))
+    return found
+
+
 def parse_documents(text: str, place: str, *, hint: str | None = None, as_written: bool = False) -> list[Any]:
     """Return the documents of a YAML text.
 

@@ -27,6 +27,8 @@ else:
 PLAN_VERSION = 1
 MANY = 1_000
 """Longer lists of results are returned in blocks."""
+CANNOT = "cannot"
+"""The action of an item that is not as requested, and that its plan cannot change: ``reason`` says why."""
 
 Json: TypeAlias = Any
 """A value that ``json.dumps`` accepts as it is."""
@@ -64,7 +66,7 @@ class Item:
     """One thing that a plan changes, or leaves alone for a stated reason.
 
     :param target: as the user would name it: ``orders``, ``orders:0``, ``billing orders:0``
-    :param action: a verb: create, delete, move, append, none
+    :param action: a verb: create, delete, move, append; none, or ``CANNOT``
     :param before: the current value; None if there is none
     :param after: the new value; None if it is removed
     :param reason: why this value: clamped, past the end, no commit yet
@@ -78,6 +80,11 @@ class Item:
 
     @property
     def changes(self) -> bool:
+        return self.action not in ("none", CANNOT)
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is not as requested now."""
         return self.action != "none"
 
     def as_json(self) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""Quotas of clients (KIP-13, 124, 546, 599, 612): what they are called, what they take, and which one applies. Pure."""
+"""Quotas of clients (KIP-13, 124, 546, 599, 612): their names and values, their YAML, and which one applies. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from kops.core.cluster.models import DEFAULT_ENTITY, Quota
 from kops.core.errors import UsageProblem
 from kops.core.sizes import parse_size
+from kops.core.statefile.fields import known_fields, placed
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 TYPES = (USER, CLIENT_ID, IP)
@@ -77,6 +78,48 @@ def require_key(key: str, entity: Mapping[str, str]) -> None:
     possible = [OF_IP] if IP in entity else [each for each in UNITS if each != OF_IP]
     if key not in possible:
         raise UsageProblem(f"{entity_text(entity)} has no quota {key!r}", hint=f"it can have: {', '.join(possible)}")
+
+
+FIELDS = ("user", "client_id", "ip", "defaults", "quotas")
+"""Of a YAML document, one an entity; ``defaults`` lists the types whose default is meant."""
+
+
+def document(quota: Quota) -> dict[str, Any]:
+    """Return the quotas of an entity as YAML that :func:`parse_documents` reads."""
+    named = {kind.replace("-", "_"): quota.entity[kind] for kind in TYPES if quota.entity.get(kind)}
+    defaults = [kind for kind in TYPES if quota.entity.get(kind) == DEFAULT_ENTITY]
+    return {**named, **({"defaults": defaults} if defaults else {}), "quotas": {key: number(value) for key, value in quota.values.items()}}
+
+
+def parse_documents(found: Iterable[tuple[str, Any]]) -> list[Quota]:
+    """Read back what :func:`document` made.
+
+    :param found: place (for messages) and YAML of each document, whose scalars are the texts as written
+    :raises ConfigError: naming the document and the field
+    """
+    quotas: dict[str, Quota] = {}
+    for place, body in found:
+        fields = known_fields(place, "", body, FIELDS, "a quota document")
+        user, client_id, ip = (fields.exact(name) if name in fields.body else None for name in FIELDS[:3])
+        defaults = fields.sequence("defaults", f"a list of {', '.join(TYPES)}")
+        for one in defaults:
+            if one not in TYPES:
+                raise fields.wrong("defaults", f"has {one!r}", f"one of {', '.join(TYPES)}")
+        with placed(fields, ""):
+            entity = entity_of(user, client_id, ip, defaults)
+        if entity_text(entity) in quotas:
+            raise fields.wrong("", f"declares {entity_text(entity)} a second time", "put its quotas into one document")
+        given, values = fields.inside("quotas"), {}
+        for key in given.body:
+            with placed(given, key):
+                values[key] = parse_value(key, given.exact(key, UNITS.get(key)), entity)
+        quotas[entity_text(entity)] = Quota(entity, values)
+    return list(quotas.values())
+
+
+def number(value: float | None) -> float | None:
+    """Return a whole number without its fraction."""
+    return int(value) if value is not None and value % 1 == 0 else value
 
 
 @dataclass(frozen=True)

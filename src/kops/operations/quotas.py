@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from kops.core.cluster.models import Quota
 from kops.core.errors import KopsError, NotFound
 from kops.core.plan import Json, Plan
-from kops.core.quotas import IP, OF_IP, TYPES, UNITS, applied, applied_to_ip, entity_text, parse_value, require_key
+from kops.core.quotas import IP, OF_IP, TYPES, UNITS, applied, applied_to_ip, entity_text, number, parse_value, require_key
 from kops.operations.protocol.entries import Entries, EntriesMutation, Entry
 from kops.operations.services import Services
 
@@ -46,11 +46,6 @@ def explain_rows(services: Services, user: str, client_id: str, ip: str | None) 
     return [{**one.as_json(), "value": number(one.value)} for one in (*found, *([applied_to_ip(quotas, ip)] if ip else []))]
 
 
-def number(value: float | None) -> float | None:
-    """Return a whole number without its fraction."""
-    return int(value) if value is not None and value % 1 == 0 else value
-
-
 def plan_set(services: Services, entity: Entity, given: Sequence[str]) -> Plan[Entries]:
     """Plan to set quotas of an entity.
 
@@ -61,7 +56,7 @@ def plan_set(services: Services, entity: Entity, given: Sequence[str]) -> Plan[E
     for text in given:
         key, _, value = text.partition("=")
         values[key] = number(parse_value(key, value, entity))
-    return CHANGE_QUOTAS.plan(services, _entries(entity, values), notes=_notes(entity))
+    return CHANGE_QUOTAS.plan(services, entries(entity, values), notes=notes(entity))
 
 
 def plan_remove(services: Services, entity: Entity, keys: Sequence[str]) -> Plan[Entries]:
@@ -75,14 +70,16 @@ def plan_remove(services: Services, entity: Entity, keys: Sequence[str]) -> Plan
     own = next((one.values for one in services.kafka.details.client_quotas() if one.entity == entity), {})
     if not own:
         raise NotFound(f"{entity_text(entity)} has no quotas", hint="`kops quotas list` shows all of them")
-    return CHANGE_QUOTAS.plan(services, _entries(entity, dict.fromkeys(keys or sorted(own))), notes=_notes(entity))
+    return CHANGE_QUOTAS.plan(services, entries(entity, dict.fromkeys(keys or sorted(own))), notes=notes(entity))
 
 
-def _entries(entity: Entity, values: Mapping[str, float | None]) -> dict[str, Entry]:
+def entries(entity: Entity, values: Mapping[str, float | None]) -> dict[str, Entry]:
+    """Return what :class:`ChangeQuotas` changes; None removes."""
     return {f"{entity_text(entity)}: {key}": Entry({"entity": dict(entity), "key": key}, value) for key, value in values.items()}
 
 
-def _notes(entity: Entity) -> list[str]:
+def notes(entity: Entity) -> list[str]:
+    """Say when a change of quotas counts."""
     if IP in entity:
         return ["it counts on each broker by itself, for new connections: those that exist stay"]
     return ["it counts on each broker by itself, at once, also for clients that are connected; `kops quotas explain` says what applies"]

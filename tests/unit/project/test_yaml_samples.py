@@ -8,8 +8,8 @@ import pytest
 
 from kops.config.yaml_files import parse_documents
 from kops.core.statefile import parse_state_file
-from kops.operations.cluster.folder import kinds, manifest
 from kops.operations.connect import files as connectors
+from kops.operations.folder import kinds, manifest
 from kops.operations.topics import declared as topics
 
 ROOT = Path(__file__).parents[3]

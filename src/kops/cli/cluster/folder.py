@@ -31,7 +31,7 @@ def export(session: Session, /, *, folder: Path, replace: bool) -> int:
     Only this user can read the files. Secrets are not written. manifest.yaml says whose the folder is, and what --prune may
     remove; it stays as it is.
     """
-    from kops.operations.cluster.folder.export import export as write
+    from kops.operations.folder.export import export as write
 
     found = write(session, folder, replace=replace)
     session.render([one.row() for one in found], EXPORT_COLUMNS)
@@ -44,18 +44,19 @@ def export(session: Session, /, *, folder: Path, replace: bool) -> int:
 @prune_option
 @click.pass_obj
 def diff(session: Session, /, *, folder: Path, prune: bool) -> int:
-    """Show how the cluster differs from a folder: what `kops cluster apply` would do.
+    """Show how the cluster differs from a folder: what `kops cluster apply` would do, and what it cannot do.
 
     Exit code 1 when anything differs.
     """
-    from kops.operations.cluster.folder.apply import plan_folder
+    from kops.operations.folder.apply import plan_folder
 
     plan = plan_folder(session, folder, prune=prune)
-    rows = [item.as_json() for item in plan.changes]
+    differing = tuple(item for item in plan.items if item.differs)
+    rows = [item.as_json() for item in differing]
     if session.output_format != "table":
         session.render(rows, DIFF_COLUMNS)
     elif rows:
-        click.echo(plan_text(replaced(plan, items=plan.changes), terminal=sys.stdout.isatty()))
+        click.echo(plan_text(replaced(plan, items=differing), terminal=sys.stdout.isatty()))
     session.note(*(f"warning: {warning}" for warning in plan.warnings), *plan.notes)
     session.note(f"{counted(len(rows), 'difference')}" if rows else "nothing differs")
     return int(ExitCode.FAILED if rows else ExitCode.DONE)
@@ -72,6 +73,6 @@ def apply(session: Session, /, *, folder: Path, prune: bool, approval: Approval)
     What others need comes first. A part that fails stops the rest: `kops journal finish` continues it. Nothing is removed
     without --prune.
     """
-    from kops.operations.cluster.folder.apply import plan_folder
+    from kops.operations.folder.apply import plan_folder
 
     return session.carry_out(plan_folder(session, folder, prune=prune), approval)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from kops.core.errors import ConfigError
+from kops.core.errors import ConfigError, UsageProblem
 
 
 def nearest(name: str, known: Collection[str]) -> str:
@@ -55,6 +57,30 @@ class Fields:
             raise self.wrong(name, f"must be a string, not {_kind(value)}")
         return str(value).strip()
 
+    def exact(self, name: str, hint: str | None = None) -> str:
+        """Return a needed text with the spaces that it begins or ends with.
+
+        :raises ConfigError: when it is missing, empty, or no text
+        """
+        value = self.body.get(name)
+        if value is None or value == "":
+            raise self.wrong(name, "is missing" if value is None else "is empty", hint)
+        if not isinstance(value, str):
+            raise self.wrong(name, f"must be a string, not {_kind(value)}", hint)
+        return value
+
+    def sequence(self, name: str, hint: str | None = None) -> list[Any]:
+        """Return a list; empty if there is none.
+
+        :raises ConfigError: when it is something else
+        """
+        value = self.body.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.wrong(name, f"must be a list, not {_kind(value)}", hint)
+        return value
+
     def needed(self, name: str, hint: str | None = None) -> str:
         value = self.text(name)
         if value is None:
@@ -79,6 +105,33 @@ class Fields:
         if self.body.get(name) is None:
             raise self.wrong(name, "is missing", f"fields: {', '.join(known)}" if known else None)
         return Fields(self.file, self.path(name), self.body[name], known, plugin_formats=self.plugin_formats)
+
+
+def known_fields(file: str, place: str, body: Any, known: Collection[str], what: str) -> Fields:
+    """Return a mapping that has no other fields.
+
+    :param what: it is, for messages: ``a topic``
+    :raises ConfigError: for another field
+    """
+    fields = Fields(file, place, body)
+    for name in fields.body:
+        if name not in known:
+            raise fields.wrong(name, f"is not a field of {what}", f"{nearest(name, known)}fields: {', '.join(known)}")
+    return fields
+
+
+@contextmanager
+def placed(fields: Fields, name: str) -> Iterator[None]:
+    """Say of a value that turns out to be wrong where it stands.
+
+    :raises ConfigError: for every ``UsageProblem`` in the block
+    """
+    try:
+        yield
+    except ConfigError:
+        raise
+    except UsageProblem as problem:
+        raise fields.wrong(name, f"cannot be: {problem.message}", problem.hint) from problem
 
 
 _KINDS = {
@@ -112,16 +165,17 @@ def config_text(fields: Fields, name: str) -> str:
     return value
 
 
-def owned_globs(fields: Fields, what: str) -> list[str]:
+def owned_globs(fields: Fields, what: str, prefix: str = "") -> list[str]:
     """Return the names and globs of a document's ``owns``.
 
     :param what: kind of the named things, for messages: ``topic``, ``connector``
+    :param prefix: regular expression of the parts of a name that say only what kind of name it is
     :raises ConfigError: if it is not valid, or would match every name
     """
     given = fields.body["owns"]
     globs = [given] if isinstance(given, str) else given
     if not isinstance(globs, list) or not globs or not all(isinstance(glob, str) and glob for glob in globs):
         raise fields.wrong("owns", "must be a name, a glob, or a list of them", "owns: [shop-*]")
-    if any(not glob.strip("*?") for glob in globs):
+    if any(not re.sub(prefix, "", glob).strip("*?") for glob in globs):
         raise fields.wrong("owns", f"would own every {what} there is", "begin it with the names' common part, such as shop-*")
     return globs

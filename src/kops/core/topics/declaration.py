@@ -14,7 +14,7 @@ from typing import Any
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.models import Setting, Topic
 from kops.core.settings import own_settings, same_value
-from kops.core.statefile.fields import Fields, config_text, nearest, owned_globs
+from kops.core.statefile.fields import Fields, config_text, known_fields, owned_globs
 from kops.core.topics.names import metric_name, name_problem
 from kops.core.topics.settings import canonical_settings
 
@@ -63,7 +63,7 @@ def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Calla
     owns: list[str] = []
     for place, body in documents:
         if isinstance(body, Mapping) and "owns" in body:
-            owns += owned_globs(_fields(place, body, OWNER_FIELDS), "topic")
+            owns += owned_globs(known_fields(place, "", body, OWNER_FIELDS, "a topic"), "topic")
             continue
         topic = _topic(place, body, also_known)
         other = topics.get(topic.name) or metrics.get(metric_name(topic.name))
@@ -77,21 +77,13 @@ def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Calla
 
 
 def _topic(place: str, body: Any, also_known: Callable[[], set[str]]) -> DeclaredTopic:
-    fields = _fields(place, body, TOPIC_FIELDS)
+    fields = known_fields(place, "", body, TOPIC_FIELDS, "a topic")
     name = fields.needed("name", "the name of the topic")
     problem = name_problem(name)
     if problem:
         raise fields.wrong("name", f"cannot be: {problem}", "letters, digits, '.', '_' and '-' are allowed")
     settings = _settings(fields, also_known) if fields.body.get("config") is not None else {}
     return DeclaredTopic(name, _count(fields, "partitions"), _count(fields, "replication_factor", 2**15 - 1), settings, place)
-
-
-def _fields(place: str, body: Any, known: Sequence[str]) -> Fields:
-    fields = Fields(place, "", body)
-    for name in fields.body:
-        if name not in known:
-            raise fields.wrong(name, "is not a field of a topic", f"{nearest(name, known)}fields: {', '.join(known)}")
-    return fields
 
 
 def _count(fields: Fields, name: str, most: int = _MOST) -> int | None:

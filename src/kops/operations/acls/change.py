@@ -49,7 +49,7 @@ def plan_create(services: Services, acls: Iterable[Acl]) -> Plan[Entries]:
 
     :raises UsageProblem: for an operation that brokers do not check on such a resource
     """
-    return _plan(services, dict.fromkeys(checked(acls), True), "create {}")
+    return plan_acls(services, dict.fromkeys(checked(acls), True), "create {}")
 
 
 def plan_delete(services: Services, filters: Sequence[Filter]) -> Plan[Entries]:
@@ -59,19 +59,19 @@ def plan_delete(services: Services, filters: Sequence[Filter]) -> Plan[Entries]:
             "this would delete every ACL", hint="name a principal, or --resource, --operation, --host, --permission, --pattern"
         )
     found = [acl for acl in services.kafka.acls.all() if any(each.accepts(acl) for each in filters)]
-    return _plan(services, dict.fromkeys(found), "delete {}")
+    return plan_acls(services, dict.fromkeys(found), "delete {}")
 
 
 def plan_grant(services: Services, principal: str, purposes: Purposes) -> Plan[Entries]:
     """Plan to create the ACLs that purposes need and a principal lacks."""
-    return _plan(services, dict.fromkeys(checked(entries(principal, purposes)), True), f"grant {principal} {{}}")
+    return plan_acls(services, dict.fromkeys(checked(entries(principal, purposes)), True), f"grant {principal} {{}}")
 
 
 def plan_revoke(services: Services, principal: str, purposes: Purposes) -> Plan[Entries]:
     """Plan to delete the ACLs of purposes, but for those that another purpose of the principal needs."""
     removing, there = entries(principal, purposes), services.kafka.acls.all()
     kept = kept_on_revoke(purposes, removing, there)
-    plan = _plan(services, {acl: None for acl in removing if acl not in kept}, f"revoke from {principal} {{}}")
+    plan = plan_acls(services, {acl: None for acl in removing if acl not in kept}, f"revoke from {principal} {{}}")
     items = (*plan.items, *(Item(str(acl), "none", reason=reason) for acl, reason in kept.items()))
     return replace(plan, items=items, warnings=(*plan.warnings, *_other_groups(principal, purposes, removing, there)))
 
@@ -84,12 +84,18 @@ def _other_groups(principal: str, purposes: Purposes, removing: Iterable[Acl], t
         yield f"{principal} can no longer consume {names_text(purposes.consume)} by its other groups either: {groups}"
 
 
-def _plan(services: Services, wanted: Mapping[Acl, Json], summary: str) -> Plan[Entries]:
+def plan_acls(services: Services, wanted: Mapping[Acl, Json], summary: str, *, beside: Iterable[Acl] = ()) -> Plan[Entries]:
+    """Plan to create and delete ACLs, and say who loses what.
+
+    :param wanted: True creates, None deletes
+    :param summary: a sentence, with ``{}`` where their number stands
+    :param beside: ACLs that the same change creates before
+    """
     plan = CHANGE_ACLS.plan(services, {str(acl): Entry(None, value) for acl, value in wanted.items()})
     if not plan.has_changes:
         return plan
     changed = {acl_of_text(target): entry.value for target, entry in plan.arguments.wanted.items()}
-    before = services.kafka.acls.all()
+    before = list(dict.fromkeys((*services.kafka.acls.all(), *beside)))
     after = [acl for acl in before if acl not in changed] + [acl for acl, there in changed.items() if there]
     brokers, own = brokers_of(services), own_principal(services.connection)
     locked = [] if own is None else list(_locked_out(own, before, after, changed, brokers))
@@ -127,10 +133,12 @@ def _groups_that_lose(
 
     for principal in dict.fromkeys(acl.principal for acl in losing):
         read_as = [group for group in active if may(before, principal, "group", group)]
+        if not read_as:
+            continue
         lost = [group for group in read_as if not may(after, principal, "group", group)]
         if lost:
             yield f"{principal} could then no longer read as {names_text(lost)}, active now (Kafka does not say for which principals)"
         topics = [acl.name for acl in losing if acl.principal == principal and acl.type == "topic"]
         gone = [name for name in topics if may(before, principal, "topic", name) and not may(after, principal, "topic", name)]
-        if gone and read_as:
+        if gone:
             yield f"{principal} could then no longer read {names_text(gone)}; it may read as {names_text(read_as)}, active now"

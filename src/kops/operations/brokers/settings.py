@@ -86,17 +86,27 @@ def plan_alter(
     chosen = brokers_named(services, ids)
     found = describe(services, BROKER, map(str, chosen if ids else chosen[:1]))
     for each in found.values():
-        require_known(target, each, "broker", hint="`kops brokers config --all` shows the names")
-        fixed = [name for name in target if each[name].read_only]
-        if fixed:
-            hint = "change it in every broker's server.properties, and restart them one after another"
-            raise Refused(f"{fixed[0]} cannot be changed while a broker runs", hint=hint, settings=fixed)
+        require_alterable(target, each)
     names = [DEFAULT_BROKER] if default else [str(broker) for broker in chosen]
-    warnings = _own_stay(services, chosen, target) if default else []
+    warnings = own_stay(services, chosen, target) if default else []
     return plan_settings(services, BROKER, dict.fromkeys(names, target), warnings=warnings)
 
 
-def _own_stay(services: Services, ids: Iterable[int], target: Mapping[str, str | None]) -> list[str]:
+def require_alterable(names: Iterable[str], found: Mapping[str, Setting]) -> None:
+    """Check that settings can be changed while a broker runs.
+
+    :param found: all settings of a broker
+    :raises UsageProblem: for a setting that brokers do not have
+    :raises Refused: for a setting that only ``server.properties`` and a restart can change
+    """
+    require_known(names, found, "broker", hint="`kops brokers config --all` shows the names")
+    fixed = [name for name in names if found[name].read_only]
+    if fixed:
+        hint = "change it in every broker's server.properties, and restart them one after another"
+        raise Refused(f"{fixed[0]} cannot be changed while a broker runs", hint=hint, settings=fixed)
+
+
+def own_stay(services: Services, ids: Iterable[int], target: Mapping[str, str | None]) -> list[str]:
     """Say which brokers have values of their own, which go before the common ones."""
     texts = []
     for name, answer in services.kafka.settings.describe_or_errors(BROKER, map(str, ids)).items():

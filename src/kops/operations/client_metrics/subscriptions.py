@@ -22,6 +22,8 @@ MATCHERS = (
     "client_source_port",
 )
 """``ClientMetricsConfigs`` of Kafka; the values are regular expressions."""
+SETTINGS = ("metrics", "interval.ms", "match")
+"""Those of a subscription (``ClientMetricsConfigs``)."""
 
 
 def subscription_rows(services: Services, patterns: Sequence[str]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kops.config.files import read_bytes, read_json
 from kops.config.properties import read_properties
+from kops.config.yaml_files import placed_documents
 from kops.core.connect.files import CLASS, Declaration, DeclaredConnector, parse_declaration
 from kops.core.connect.models import RUNNING, Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
@@ -18,7 +19,7 @@ from kops.core.selection import names_owned
 from kops.operations.connect.describe import password_settings
 from kops.operations.connect.select import by_name
 from kops.operations.services import Services
-from kops.operations.topics.declared import documents, files_at
+from kops.operations.topics.declared import files_at
 
 PROPERTIES = ".properties"
 SUFFIXES = (".yaml", ".yml", ".json", PROPERTIES)
@@ -83,7 +84,7 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
         yield str(file), read_properties(file, hint="name files or directories of them")
         return
     if file.suffix != ".json":
-        yield from documents(file)
+        yield from placed_documents(file)
         return
     body = read_json(file, hint="name files or directories of them", as_written=True)
     for number, one in enumerate(body if isinstance(body, list) else [body], 1):

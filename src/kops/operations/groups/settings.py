@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kops.core.errors import KopsError
+from kops.core.models import Setting
 from kops.core.plan import Plan
 from kops.core.settings import GROUP, SettingsChange, requested, require_known
 from kops.core.topics.settings import in_kafkas_unit
@@ -36,5 +37,14 @@ def plan_alter(services: Services, group_id: str, settings: Mapping[str, str], r
     :raises UsageProblem: for a setting that groups do not have, and for a value that the brokers refuse
     """
     target = requested(settings, remove, lambda given: {name: in_kafkas_unit(name, text.strip()) for name, text in given.items()})
-    require_known(target, describe(services, GROUP, [group_id])[group_id], "group", hint="`kops groups config --all` shows the names")
+    require_settings(target, describe(services, GROUP, [group_id])[group_id])
     return plan_settings(services, GROUP, {group_id: target})
+
+
+def require_settings(names: Iterable[str], found: Mapping[str, Setting]) -> None:
+    """Check that groups have such settings.
+
+    :param found: all settings of a group
+    :raises UsageProblem: for one that they do not have
+    """
+    require_known(names, found, "group", hint="`kops groups config --all` shows the names")

@@ -50,12 +50,14 @@ def compose(parts: Sequence[Part], summary: str, services: Services) -> Plan[Par
     severe = any(part.plan.severity is Severity.SEVERE for part in changing)
     items = tuple(replace(item, target=part.whole(item.target)) for part in parts for item in part.plan.items)
     changes = sum(item.changes for item in items)
+    stuck = sum(item.differs and not item.changes for item in items)
+    more = f", and {counted(stuck, 'difference')} that cannot be changed here" if stuck else ""
     return Plan(
         operation=NAME,
-        summary=f"{summary}: {counted(changes, 'change')}" if changes else f"{summary}: nothing to change",
+        summary=f"{summary}: {counted(changes, 'change') if changes else 'nothing to change'}{more}",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=tuple(sorted(items, key=lambda item: not item.changes)),
+        items=tuple(sorted(items, key=lambda item: (not item.changes, not item.differs))),
         severity=Severity.SEVERE if severe else Severity.MODERATE,
         confirm=services.connection.label if severe else "",
         arguments=Parts(changing),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.config.yaml_files import read_documents
+from kops.config.yaml_files import placed_documents
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.models import NewTopic
 from kops.core.plan import Plan
@@ -113,11 +113,12 @@ def plan_apply(
         delete=tuple(found.topic for found in comparison.with_remedy(Remedy.DELETE)),
     )
     touched = {*absent, *alter, *grow}
-    stuck = {found.topic: f"not as declared: {found.note}" for found in comparison.with_remedy(Remedy.NONE)}
+    stuck = {found.topic: f"not as declared: {found.note}" for found in comparison.with_remedy(Remedy.NONE) if found.topic not in touched}
     return plan_changes(
         services,
         changes,
-        unchanged={topic.name: stuck.get(topic.name, UP_TO_DATE) for topic in comparison.declaration.topics if topic.name not in touched},
+        unchanged={one.name: UP_TO_DATE for one in comparison.declaration.topics if one.name not in touched and one.name not in stuck},
+        cannot=stuck,
         warnings=(*_cannot(comparison), *growth_warnings(services, grow, allow_streams=allow_streams)),
         notes=_left_alone(comparison),
     )
@@ -156,7 +157,7 @@ def read_declaration(paths: Sequence[str], *, also_known: Callable[[], set[str]]
     :raises ConfigError: naming the file, and the field or line
     """
     files = list(dict.fromkeys(file for path in paths for file in files_at(Path(path))))
-    found = [document for file in files for document in documents(file)]
+    found = [document for file in files for document in placed_documents(file)]
     if not found:
         raise ConfigError(f"{', '.join(paths)}: no topic is declared", hint="a document is like: name: orders")
     return parse_declaration(found, also_known=also_known)
@@ -173,14 +174,3 @@ def files_at(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
     if not found:
         raise ConfigError(f"{path} has no files that end in {' or '.join(suffixes)}", hint="name a file, or another directory")
     return found
-
-
-def documents(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the documents of a YAML file, each with its location for error messages; scalars are the texts as written.
-
-    :raises ConfigError: naming the file and the line
-    """
-    bodies = read_documents(file, hint="name YAML files or directories of them", as_written=True)
-    for number, body in enumerate(bodies, 1):
-        if body is not None:  # a separator at the end leaves an empty document
-            yield (f"{file}, document {number}" if len(bodies) > 1 else str(file)), body

@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.errors import AuthorizationFailed, KopsError, Refused
 from kops.core.findings import counted
 from kops.core.models import Bounds, NewTopic, Setting, Topic
-from kops.core.plan import Item, Plan, Severity
+from kops.core.plan import CANNOT, Item, Plan, Severity
 from kops.core.settings import Settings, alteration, own_settings, still_to_alter, value_after
 from kops.core.topics.changes import Changes
 from kops.core.topics.names import colliding
@@ -32,6 +32,7 @@ def plan_changes(
     operation: str = CHANGE,
     found: Mapping[str, Topic] | None = None,
     unchanged: Mapping[str, str] | None = None,
+    cannot: Mapping[str, str] | None = None,
     nothing: str = "",
     warnings: Sequence[str] = (),
     notes: Sequence[str] = (),
@@ -40,6 +41,7 @@ def plan_changes(
 
     :param found: topics to alter, grow or delete, as read by the caller; if they are recreated meanwhile, the plan is refused
     :param unchanged: topics to show as unchanged, with the reason
+    :param cannot: topics to show as not as requested, with the reason why they stay
     :param nothing: the summary if there is nothing to change; empty: derived from the topics
     :raises NotFound: when a topic to be altered, grown or deleted does not exist
     :raises Refused: when the name of a new topic would collide with an existing one
@@ -59,7 +61,7 @@ def plan_changes(
     readers = reader_warnings(readers_of(services, changes.delete), changes.delete) if changes.delete else []
     return Plan(
         operation=operation,
-        summary=_summary(changes, deletions, nothing, same),
+        summary=_summary(changes, deletions, nothing, same, cannot or {}),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=(
@@ -67,6 +69,7 @@ def plan_changes(
             *(_alteration(changes, topics[name], settings[name]) for name in changes.altered),
             *deletions,
             *(Item(name, "none", reason=reason) for name, reason in same.items()),
+            *(Item(name, CANNOT, reason=reason) for name, reason in (cannot or {}).items()),
         ),
         severity=Severity.SEVERE if changes.delete else Severity.MODERATE,
         confirm="" if not changes.delete else changes.delete[0] if len(changes.delete) == 1 else f"{len(changes.delete)} topics",
@@ -254,7 +257,7 @@ def _effective(topic: Topic, settings: Mapping[str, Setting], target: Settings) 
     )
 
 
-def _summary(changes: Changes, deletions: Sequence[Item], nothing: str, same: Mapping[str, str]) -> str:
+def _summary(changes: Changes, deletions: Sequence[Item], nothing: str, same: Mapping[str, str], cannot: Mapping[str, str]) -> str:
     parts = [
         f"{verb} {_topics(names)}"
         for verb, names in (("create", changes.created), ("alter", tuple(changes.alter)), ("add partitions to", tuple(changes.grow)))
@@ -262,7 +265,7 @@ def _summary(changes: Changes, deletions: Sequence[Item], nothing: str, same: Ma
     ]
     if deletions:
         parts.append(f"delete {_topics(changes.delete)}{_with_records(deletions)}")
-    return ", ".join(parts) or nothing or _as_it_is(same)
+    return ", ".join(parts) or nothing or _as_it_is(same, cannot)
 
 
 def _with_records(deletions: Sequence[Item]) -> str:
@@ -272,8 +275,8 @@ def _with_records(deletions: Sequence[Item]) -> str:
     return f" with {'at least ' if unknown else ''}{counted(known, 'record')}, which cannot be restored" if known or unknown else ", empty"
 
 
-def _as_it_is(same: Mapping[str, str]) -> str:
-    other = [name for name, reason in same.items() if reason != UP_TO_DATE]
+def _as_it_is(same: Mapping[str, str], cannot: Mapping[str, str]) -> str:
+    other = [*cannot, *(name for name, reason in same.items() if reason != UP_TO_DATE)]
     if other:
         return f"{_topics(other)} {'is' if len(other) == 1 else 'are'} different, which cannot be changed here"
     return f"{_topics(list(same))} {'is' if len(same) == 1 else 'are'} already as declared" if same else "there is nothing to change"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kops.config.durable import write_whole
-from kops.core.errors import KopsError, UsageProblem
-from kops.operations.cluster.folder.kinds import KINDS, Kind
-from kops.operations.cluster.folder.manifest import FILE, Manifest
+from kops.core.errors import BrokersTooOld, KopsError, SecurityDisabled, UsageProblem
+from kops.operations.folder.kinds import KINDS, Kind
+from kops.operations.folder.manifest import FILE, Manifest
 from kops.operations.services import Services
 from kops.output.yaml_text import write_yaml, write_yaml_documents
 
@@ -63,6 +63,8 @@ def _read(services: Services, kind: Kind) -> Exported:
         return Exported(kind, None, (f"{kind.name} not exported: {reason}",))
     try:
         return Exported(kind, *kind.export(services))
+    except (BrokersTooOld, SecurityDisabled) as none:  # such a cluster has none
+        return Exported(kind, None, (f"{kind.name} not exported: {none.message}",))
     except KopsError as error:
         return Exported(kind, None, (f"{kind.name} not exported: {error.message}",), failed=True)
 

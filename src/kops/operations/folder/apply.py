@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.plan import Plan
-from kops.operations.cluster.folder.kinds import KINDS, NAMES, Kind
-from kops.operations.cluster.folder.manifest import FILE, read_manifest
+from kops.operations.folder.kinds import KINDS, NAMES, Kind
+from kops.operations.folder.manifest import FILE, read_manifest
 from kops.operations.protocol.composed import Part, Parts, compose
 from kops.operations.services import Services
 

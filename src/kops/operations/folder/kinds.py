@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.plan import Plan
-from kops.operations.connect import folder as connectors
+from kops.operations.folder import acls, connectors, quotas, topics, users
+from kops.operations.folder.settings import BROKERS, GROUPS, SUBSCRIPTIONS, SettingsFile
 from kops.operations.services import Services
-from kops.operations.topics import folder as topics
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Kind:
     :param export: returns what there is as documents, sorted, and sentences on what is left out
     :param plan: plans to bring things in line with a file; nothing is removed
     :param prune: plans to remove what globs match and the file, which may be missing, does not declare
+    :param prefix: regular expression of the parts of a name that say only what kind of name it is: a glob needs more than those
     """
 
     name: str
@@ -30,6 +31,7 @@ class Kind:
     export: Callable[[Services], tuple[list[dict[str, Any]], tuple[str, ...]]]
     plan: Callable[[Services, str], Sequence[Plan[Any]]]
     prune: Callable[[Services, Sequence[str], str], Sequence[Plan[Any]]]
+    prefix: str = ""
 
     @property
     def file(self) -> str:
@@ -44,8 +46,18 @@ def _no_connect(services: Services) -> str:
     return "" if services.connection.connect_urls else "the context has no connect_urls"
 
 
+def _settings(name: str, of: SettingsFile) -> Kind:
+    return Kind(name, "settings of", _nothing, of.export, of.plan, of.prune)
+
+
 KINDS = (
+    _settings("brokers", BROKERS),
     Kind("topics", "topic", _nothing, topics.export, topics.plan, topics.prune),
+    _settings("groups", GROUPS),
+    _settings("client-metrics", SUBSCRIPTIONS),
+    Kind("quotas", "quota of", _nothing, quotas.export, quotas.plan, quotas.prune, prefix="(, )?(default )?(user|client-id|ip) "),
+    Kind("users", "user", _nothing, users.export, users.plan, users.prune),
+    Kind("acls", "ACL", _nothing, acls.export, acls.plan, acls.prune, prefix="^[^:]*:"),
     Kind("connectors", "connector", _no_connect, connectors.export, connectors.plan, connectors.prune),
 )
-NAMES = tuple(kind.name for kind in KINDS)
+NAMES = {kind.name: kind.prefix for kind in KINDS}

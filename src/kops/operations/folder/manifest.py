@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kops.config.yaml_files import read_documents
 from kops.core.errors import UsageProblem
-from kops.core.statefile.fields import Fields, nearest, owned_globs
+from kops.core.statefile.fields import Fields, known_fields, nearest, owned_globs
 
 FILE = "manifest.yaml"
 FIELDS = ("version", "cluster", "owner", "owns")
@@ -47,20 +47,17 @@ class Manifest:
         return self.owner
 
 
-def read_manifest(folder: Path, kinds: Collection[str]) -> Manifest:
+def read_manifest(folder: Path, kinds: Mapping[str, str]) -> Manifest:
     """Read the manifest of a folder; an empty one if there is no file.
 
-    :param kinds: those that may be owned
+    :param kinds: those that may be owned, and what says only their kind in a name: see ``Kind.prefix``
     :raises ConfigError: naming the field
     """
     file = folder / FILE
     if not file.is_file():
         return Manifest()
     documents = read_documents(file, as_written=True)
-    fields = Fields(str(file), "", documents[0] if documents else {})
-    for name in fields.body:
-        if name not in FIELDS:
-            raise fields.wrong(name, "is not a field of a manifest", f"{nearest(name, FIELDS)}fields: {', '.join(FIELDS)}")
+    fields = known_fields(str(file), "", documents[0] if documents else {}, FIELDS, "a manifest")
     if len(documents) > 1:
         raise fields.wrong("", "has more than one document")
     if fields.text("version") not in (None, VERSION):
@@ -71,5 +68,5 @@ def read_manifest(folder: Path, kinds: Collection[str]) -> Manifest:
         for kind, globs in given.body.items():
             if kind not in kinds:
                 raise given.wrong(kind, "is not a kind of thing here", f"{nearest(kind, kinds)}kinds: {', '.join(kinds)}")
-            owns[kind] = tuple(owned_globs(Fields(given.file, given.path(kind), {"owns": globs}), kind.rstrip("s")))
+            owns[kind] = tuple(owned_globs(Fields(given.file, given.path(kind), {"owns": globs}), kind.rstrip("s"), kinds[kind]))
     return Manifest(fields.text("cluster") or "", fields.text("owner") or "", owns)
