@@ -31,6 +31,11 @@ def painted(text: str, colour: str | None) -> str:
     return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
 
 
+def unpainted(text: str) -> str:
+    """Undo :func:`painted`."""
+    return text[text.index("m") + 1 : -len("\x1b[0m")] if text.startswith("\x1b[") else text
+
+
 def painted_column(key: str, texts: Sequence[str]) -> Sequence[str]:
     """Colour the cells of a column whose words have a meaning."""
     return [painted(text, _WORDS.get(text.lower())) for text in texts] if key in _KEYS else texts

@@ -1,7 +1,4 @@
-"""Tables: `tabulate` draws them, as text for people, and as Markdown, HTML or Jira's markup for a ticket.
-
-A table with more than ``MANY`` rows is streamed in the same layout: tabulate takes some 60 us per row, 30 times as long, and all memory.
-"""
+"""Tables: text for people, or, drawn by `tabulate`, Markdown, HTML or Jira's markup for a ticket."""
 
 from __future__ import annotations
 
@@ -10,16 +7,16 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import accumulate, islice
+from io import StringIO
+from itertools import accumulate, chain, islice, zip_longest
 from textwrap import fill
 from typing import Any, TextIO
 
 from kops.core.blocks import Block, Row
 from kops.core.visible import visible
-from kops.output.colour import has_colours, painted_column, write_coloured
+from kops.output.colour import has_colours, painted_column, unpainted, write_coloured
 from kops.output.markup import MARKUP, escaped, write_markup
 
-MANY = 1_000
 TOGETHER = 1_000
 """How many lines are written at once."""
 NARROWEST = 12
@@ -134,52 +131,56 @@ def write_table(table: TextTable, stream: TextIO, *, output_format: str = "table
     limit = shutil.get_terminal_size().columns if terminal else 0
     if limit and _whole_width(table) > limit:
         table = _wrapped(table, limit) if whole else _fit(table, limit)
-    length = len(table.columns[0]) if table.columns else 0
-    if length > MANY:
-        lines = Lines(table.widths, table.right, limit)
-        lines.write([tuple(table.titles)] if table.titles else [], stream)
-        lines.write(zip(*table.columns, strict=True), stream)
-    elif length or table.titles:
-        colours = terminal and has_colours(stream) and _whole_width(table) <= limit
-        columns = list(map(painted_column, table.keys, table.columns)) if colours else table.columns
-        rows: list[Sequence[str]] = list(zip(*columns, strict=True))
-        drawn = _drawn([table.titles, *rows] if table.titles else rows, table.right, "plain")
-        text = "".join(f"{line if colours or whole else cut(line, limit)}\n" for line in drawn.split("\n"))
-        write_coloured(text, stream) if colours else stream.write(text)
+    colours = terminal and has_colours(stream) and _whole_width(table) <= limit
+    columns = list(map(painted_column, table.keys, table.columns)) if colours else table.columns
+    rows: Iterable[tuple[str, ...]] = chain([tuple(table.titles)] if table.titles else [], zip(*columns, strict=True))
+    if whole:  # cells may be wrapped
+        rows = chain.from_iterable(zip_longest(*(text.split("\n") for text in row), fillvalue="") for row in rows)
+    lines = Lines(table.widths, table.right, 0 if whole or colours else limit, coloured=colours)
+    if colours:
+        lines.write(rows, text := StringIO())
+        write_coloured(text.getvalue(), stream)
+    else:
+        lines.write(rows, stream)
 
 
 def _whole_width(table: TextTable) -> int:
     return sum(table.widths) + 2 * (len(table.widths) - 1)
 
 
-def _drawn(rows: Sequence[Sequence[str]], right: Sequence[bool], style: str, titles: Sequence[str] = ()) -> str:
-    """Draw cells with tabulate. In plain text the headings are a row like any other: otherwise tabulate makes their columns wider."""
-    from tabulate import tabulate
+def _drawn(rows: Sequence[Sequence[str]], right: Sequence[bool], style: str, titles: Sequence[str]) -> str:
+    from tabulate import tabulate  # which takes as long to import as all else that a listing needs of this layer
 
     aligned = ["right" if each else "left" for each in right]
     return tabulate(rows, titles, style, disable_numparse=True, colalign=aligned if rows else None, preserve_whitespace=True)
 
 
 class Lines:
-    """Writes any number of lines of a plain table whose widths are known."""
+    """Writes any number of lines of a plain table whose widths are known.
 
-    def __init__(self, widths: Sequence[int], right: Sequence[bool], limit: int = 0) -> None:
+    :param coloured: whether there are cells in colour
+    """
+
+    def __init__(self, widths: Sequence[int], right: Sequence[bool], limit: int = 0, *, coloured: bool = False) -> None:
         self._widths = list(zip(widths, right, strict=True))
         self._form = "  ".join(f"%{width}s" if number else f"%-{width}s" for width, number in self._widths)
         self._limit = limit
+        self._coloured = coloured
 
     def write(self, rows: Iterable[tuple[str, ...]], stream: TextIO) -> None:
         remaining = iter(rows)
         while some := list(islice(remaining, TOGETHER)):
             lines = [(self._form % row).rstrip() for row in some]
-            if not all(map(str.isascii, lines)):  # "%-9s" counts characters, some of which are two columns wide
-                lines = [line if line.isascii() else self._padded(row) for line, row in zip(lines, some, strict=True)]
+            if self._coloured or not all(map(str.isascii, lines)):  # "%-9s" counts characters: some are no column wide, or two
+                lines = [
+                    line if line.isascii() and "\x1b" not in line else self._padded(row) for line, row in zip(lines, some, strict=True)
+                ]
             stream.write("\n".join([cut(line, self._limit) for line in lines] if self._limit else lines) + "\n")
 
     def _padded(self, row: Sequence[str]) -> str:
         cells = []
         for text, (width, right) in zip(row, self._widths, strict=True):
-            space = " " * (width - text_width(text))
+            space = " " * (width - text_width(unpainted(text) if self._coloured else text))
             cells.append(space + text if right else text + space)
         return "  ".join(cells).rstrip()
 

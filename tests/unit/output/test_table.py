@@ -10,18 +10,20 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tabulate import tabulate
 from wcwidth import wcswidth
 
 from kops.cli.frame import carry_out
 from kops.cli.frame.session import Session
 from kops.core.blocks import blocks_of
 from kops.core.plan import Item, ItemResult, Plan, Result, Status
+from kops.output.colour import painted_word
 from kops.output.document import DOCUMENT_END, document_head
 from kops.output.json_text import write_json, write_json_blocks
 from kops.output.lines import LineWriter
 from kops.output.markup import markup_stdout
 from kops.output.render import render_rows
-from kops.output.table import MANY, Column, table_of_blocks, write_table
+from kops.output.table import TOGETHER, Column, TextTable, table_of_blocks, write_table
 
 ROWS = [
     {"group": 'a"b', "topic": "ünï", "partition": 0, "lag": None, "note": "", "more": None},
@@ -92,8 +94,8 @@ def written(rows, columns, output_format="table", stream=None, **options):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("count", [1, MANY + 1])
-def test_wide_characters_take_two_columns_whether_drawn_or_streamed(count):
+@pytest.mark.parametrize("count", [1, TOGETHER + 1])
+def test_wide_characters_take_two_columns(count):
     rows = [{"topic": "日本語", "state": "ok"}, {"topic": "orders", "state": "größe"}] * count
     lines = written(rows, ["topic", "state"]).splitlines()
     assert lines[:3] == ["TOPIC   STATE", "日本語  ok", "orders  größe"]
@@ -108,11 +110,24 @@ def test_a_terminal_is_filled_and_not_passed_by_wide_characters(monkeypatch):
     assert "…" in lines[1]
 
 
-def test_drawn_and_streamed_tables_have_one_layout():
-    columns = ["group", "topic", "partition", "lag", "note"]
-    few = written(ROWS * 3, columns).splitlines()
-    many = written(ROWS * MANY, columns).splitlines()
-    assert few == many[: len(few)]
+@pytest.mark.parametrize("term", ["dumb", "xterm"])
+def test_the_layout_is_that_of_tabulate_also_of_wrapped_cells_and_in_colour(monkeypatch, term):
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    rows = [["日本語", "1", "FAILED", "one\ntwo three"], ["orders", "-", "größe", ""], ["o\no", "1234", "ok", "-"]]
+    titles, right = ["TOPIC", "PART", "STATE", "NOTE"], [False, True, False, False]
+    columns = list(zip(*rows, strict=True))
+    widths = [
+        max(wcswidth(line) for text in (title, *column) for line in text.split("\n")) for title, column in zip(titles, columns, strict=True)
+    ]
+    stream = Terminal()
+    write_table(TextTable(titles, columns, right, list(map(str.lower, titles)), widths), stream, terminal=True, whole=True)
+    shown = [[*row[:2], painted_word(row[2]) if term == "xterm" else row[2], row[3]] for row in rows]
+    aligned = ["right" if each else "left" for each in right]
+    expected = tabulate([titles, *shown], tablefmt="plain", disable_numparse=True, colalign=aligned, preserve_whitespace=True)
+    assert stream.getvalue() == "".join(f"{line.rstrip()}\n" for line in expected.split("\n"))
+    assert ("\x1b[31mFAILED" in stream.getvalue()) == (term == "xterm")
 
 
 class Cells(HTMLParser):

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from kops.core.acls.models import ALL, ALLOW, ANY, CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from kops.core.errors import UsageProblem
-from kops.core.statefile.fields import nearest
 
 _TOPICS, _GROUPS, _CLUSTER = "topic", "group", "cluster"
 _SEE_TOPICS, _SEE_GROUPS = (_TOPICS, "DESCRIBE"), (_GROUPS, "DESCRIBE")
@@ -144,6 +143,8 @@ def _check(purposes: Purposes) -> None:
             raise UsageProblem(said, hint="`kops acls grant --help` has examples")
     for verb in purposes.kops:
         if verb not in OF_KOPS:
+            from kops.core.statefile.fields import nearest
+
             raise UsageProblem(
                 f"kops has no table of rights for {verb!r}", hint=f"{nearest(verb, list(OF_KOPS))}known: {', '.join(OF_KOPS)}"
             )
