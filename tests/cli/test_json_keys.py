@@ -57,6 +57,7 @@ ELSEWHERE = {
     "kops streams list": "tests/streams",
     "kops streams describe": "tests/streams",
     "kops streams reset": "tests/streams",
+    "kops streams delete": "tests/streams",
     "kops sandbox up": "tests/unit/sandbox/test_json_keys.py",
     "kops sandbox down": "tests/unit/sandbox/test_json_keys.py",
     "kops sandbox logs": "tests/unit/sandbox/test_json_keys.py",

@@ -310,6 +310,7 @@ ON_BROKERS: dict[str, tuple[Run, ...]] = {
     "state restore": (Run("{snapshot}", "n\n", seen=False),),
     "state snapshot": (Run("{folder}/state.yaml --to {folder}/kept", seen=False, json=False),),
     "state verify": (Run("{folder}/state.yaml --damaged totals", seen=False), Run("{folder}/state.yaml")),
+    "streams delete": (Run("{group}", "no\n", seen=False), Run("{evil}")),
     "streams describe": (Run("{group}"),),
     "streams list": (Run("{group}", seen=False),),
     "streams reset": (Run("{group} --input-topic {queue}"),),

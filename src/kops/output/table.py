@@ -171,7 +171,7 @@ class Lines:
         remaining = iter(rows)
         while some := list(islice(remaining, TOGETHER)):
             lines = [(self._form % row).rstrip() for row in some]
-            if self._coloured or not all(map(str.isascii, lines)):  # "%-9s" counts characters: some are no column wide, or two
+            if self._coloured or not all(map(str.isascii, lines)):  # "%-9s" counts characters: some are two columns wide, or none
                 lines = [
                     line if line.isascii() and "\x1b" not in line else self._padded(row) for line, row in zip(lines, some, strict=True)
                 ]
