@@ -84,6 +84,7 @@ ELSEWHERE = {
         f"kops acls {verb}": "tests/broker/test_acls.py"
         for verb in ("list", "create", "delete", "grant", "revoke", "explain", "audit", "export")
     },
+    **{f"kops tokens {verb}": "tests/broker/test_tokens.py" for verb in ("list", "create", "renew", "expire")},
     "kops schemas list": "tests/broker/test_schemas.py",
     "kops schemas show": "tests/broker/test_schemas.py",
     "kops schemas check": "tests/broker/test_schemas.py",

@@ -343,6 +343,7 @@ WITHOUT_STRANGERS = {
         (
             *("acls audit", "acls create", "acls delete", "acls explain", "acls export", "acls grant", "acls list", "acls revoke"),
             *("client-metrics delete", "client-metrics list", "client-metrics set"),
+            *("tokens create", "tokens expire", "tokens list", "tokens renew"),
         ),
         "names that administrators chose, which only their errors are driven with",
     ),
