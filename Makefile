@@ -102,7 +102,7 @@ lock: ## Pin the newest versions that fit together
 	uv pip compile --universal --python-version 3.10 --no-header --constraint requirements.lock --output-file docs/requirements.lock docs/requirements.in
 
 benchmarks: setup ## Measure kops beside its peers
-	for each in rebuild own_code own_code_task own_code_rows state groups records replay connect start reassignment; do $(BIN)/python tests/benchmarks/$$each.py || exit 1; done
+	for each in rebuild own_code own_code_task own_code_rows state groups records replay connect start administration reassignment; do $(BIN)/python tests/benchmarks/$$each.py || exit 1; done
 
 docs: $(DOCS_READY) ## Build the documentation as a site in build/docs; broken links are errors
 	$(BIN)/python docs/architecture.py

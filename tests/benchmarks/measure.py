@@ -21,6 +21,7 @@ from kops.config.paths import directories
 from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
 from kops.sandbox import cluster as sandboxes
+from kops.sandbox.model import PLAINTEXT, Sandbox
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,14 @@ class Measured:
 
 @contextmanager
 def kafka(folder: Path, *, brokers: int = 1) -> Iterator[str]:
-    """Run a Kafka; three brokers are in racks of their own. It ends with the benchmark, also where that is stopped by SIGTERM.
+    """Run a Kafka; three brokers are in racks of their own. It ends with the benchmark, also where that is stopped by SIGTERM."""
+    with sandboxed(folder, brokers=brokers) as sandbox:
+        yield sandbox.bootstrap_servers
+
+
+@contextmanager
+def sandboxed(folder: Path, *, brokers: int = 1, security: str = PLAINTEXT) -> Iterator[Sandbox]:
+    """Run a sandbox.
 
     As in an installation, the bytecode of kops is there: compiling it again would count in every start, its Python workers' too.
     """
@@ -47,10 +55,11 @@ def kafka(folder: Path, *, brokers: int = 1) -> Iterator[str]:
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     jars, jdk = jars_of(kafka_set(), directories(os.environ).cache), require_jdk()
     os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
-    sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION, brokers=brokers, racks=brokers > 1)
+    shape = {"kafka_version": KAFKA_VERSION, "brokers": brokers, "racks": brokers > 1, "security": security}
+    sandbox = sandboxes.make(folder / "kafka", name="benchmark", **shape)
     try:
         sandboxes.up(sandbox, sandboxes.Programs(jdk, jars))
-        yield sandbox.bootstrap_servers
+        yield sandbox
     finally:
         sandboxes.down(sandbox, delete=True)
 

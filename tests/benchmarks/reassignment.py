@@ -1,9 +1,10 @@
 """`kops topics reassign --balance` beside Apache's kafka-reassign-partitions: same brokers, same data, one run.
 
-    python tests/benchmarks/reassignment.py [--partitions 300] [--kilobytes 500]
+    python tests/benchmarks/reassignment.py [--partitions 300] [--kilobytes 500] [--paper 5000]
 
 Two topics lie on two of three brokers, in racks of their own, and each tool evens one out. Whole processes are timed, their start included;
 Apache's are --generate, --execute, and --verify until it says that all is complete.
+On paper, both plan for partitions of 0 to 1 GiB at random, on three brokers of three racks, which are to be even on three and on five.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import json
 import os
 import re
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from measure import apache_command, kafka, kops_command, measured
+
+from kops.core.replicas.planner import Aim, plan_replicas
+from support.placements import apaches, copied, counts, made, racks_of, width
 
 APACHE = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
@@ -28,7 +33,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--partitions", type=int, default=300)
     parser.add_argument("--kilobytes", type=int, default=500, help="of each partition")
+    parser.add_argument("--paper", type=int, default=5000, help="partitions that are only planned for")
     options = parser.parse_args()
+    for brokers, factor in ((3, 2), (5, 3)):
+        on_paper(options.paper, brokers, factor)
     with tempfile.TemporaryDirectory(prefix="kops-benchmark-") as name:
         folder = Path(name)
         os.environ |= {"KOPS_CONFIG_DIR": str(folder / "config"), "XDG_STATE_HOME": str(folder / "state")}
@@ -41,6 +49,22 @@ def main() -> int:
                 seconds = move(servers, who, folder)
                 report(who, before, placed(admin, who), options.kilobytes, seconds)
     return 0
+
+
+def on_paper(partitions: int, brokers: int, factor: int) -> None:
+    """Print what each planner copies to make some partitions even, and how even it is then."""
+    before, sizes = made(partitions, (1, 2, 3), factor, seed=brokers)
+    racks = racks_of(brokers)
+    started = time.process_time()
+    aim = Aim(frozenset(racks), balance=True)
+    mine = {**before, **plan_replicas(before, aim, racks, sizes=sizes)}
+    seconds = time.process_time() - started
+    print(f"{partitions:,} partitions with {factor} replicas, on paper, from three to {brokers} brokers", flush=True)
+    for who, after in (("kops", mine), ("apache", apaches(before, racks))):
+        gigabytes = copied(before, after, sizes) / 2**30
+        uneven = [width(counts(after, leaders=leaders), racks) for leaders in (False, True)]
+        print(f"{who:8} {gigabytes:8.1f} GiB copied, replicas uneven by {uneven[0]}, leaders by {uneven[1]}", flush=True)
+    print(f"         kops' planner: {seconds:.2f} s of processor time", flush=True)
 
 
 def fill(servers: str, admin: AdminClient, topic: str, partitions: int, kilobytes: int) -> None:

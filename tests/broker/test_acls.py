@@ -146,3 +146,35 @@ def test_a_second_look_after_the_change_waits_for_every_broker(acls, there, uniq
     wait_for("all of them", lambda: len(there(user)) == 700)
     acls("delete", user, "--yes").ok()
     wait_for("none", lambda: there(user) == set())
+
+
+def test_what_brokers_filter_is_what_the_filter_says(acls, there, unique):
+    user, other, topic = f"User:{unique('u')}", f"User:{unique('u')}", unique("t")
+    made = (
+        (user, "read", f"topic:{topic}", "literal", "*"),
+        (user, "read", f"topic:{topic[:-1]}", "prefixed", "10.0.0.1"),
+        (other, "write", f"topic:{topic}", "literal", "*"),
+        (other, "read", f"group:{topic}", "literal", "*"),
+        (other, "describe", "topic:*", "literal", "*"),
+    )
+    for principal, operation, resource, pattern, host in made:
+        acls("create", principal, "--operation", operation, "--resource", resource, "--pattern", pattern, "--host", host, "--yes").ok()
+
+    def listed(*arguments):
+        rows = acls("list", *arguments, "-o", "json").ok().json
+        return {
+            made.index((row["principal"], row["operation"].lower(), f"{row['resource']}:{row['name']}", row["pattern"], row["host"]))
+            for row in rows
+        }
+
+    assert listed(user) == {0, 1}
+    assert listed(user, other) == {0, 1, 2, 3, 4}
+    assert listed(user, other, "--resource", f"topic:{topic}") == {0, 2}
+    assert listed(user, other, "--resource", f"topic:{topic}", "--pattern", "match") == {0, 1, 2, 4}
+    assert listed(user, other, "--resource", f"topic:{topic[:-1]}", "--pattern", "prefixed") == {1}
+    assert listed(user, other, "--resource", "topic", "--host", "10.0.0.1") == {1}
+    assert listed(user, other, "--operation", "write", "--permission", "allow") == {2}
+    found = acls("explain", other, "read", f"topic:{topic}", "--super-user", "admin", "-o", "json")
+    assert (found.json["rule"], found.code) == ("no match", 1)
+    acls("delete", other, "--yes").ok()
+    assert there(other) == set()

@@ -36,6 +36,7 @@ records produce orders:x
 records peek g --value nonsense
 streams reset app --to-datetime nonsense
 streams reset app --wait-empty x
+streams delete app --wait-empty x
 streams describe app --store x
 diagnose --sample x
 replay run --from orders --to copy --range nonsense

@@ -57,6 +57,7 @@ ELSEWHERE = {
     "kops streams list": "tests/streams",
     "kops streams describe": "tests/streams",
     "kops streams reset": "tests/streams",
+    "kops streams delete": "tests/streams",
     "kops sandbox up": "tests/unit/sandbox/test_json_keys.py",
     "kops sandbox down": "tests/unit/sandbox/test_json_keys.py",
     "kops sandbox logs": "tests/unit/sandbox/test_json_keys.py",
@@ -83,6 +84,7 @@ ELSEWHERE = {
         f"kops acls {verb}": "tests/broker/test_acls.py"
         for verb in ("list", "create", "delete", "grant", "revoke", "explain", "audit", "export")
     },
+    **{f"kops tokens {verb}": "tests/broker/test_tokens.py" for verb in ("list", "create", "renew", "expire")},
     "kops schemas list": "tests/broker/test_schemas.py",
     "kops schemas show": "tests/broker/test_schemas.py",
     "kops schemas check": "tests/broker/test_schemas.py",

@@ -310,6 +310,7 @@ ON_BROKERS: dict[str, tuple[Run, ...]] = {
     "state restore": (Run("{snapshot}", "n\n", seen=False),),
     "state snapshot": (Run("{folder}/state.yaml --to {folder}/kept", seen=False, json=False),),
     "state verify": (Run("{folder}/state.yaml --damaged totals", seen=False), Run("{folder}/state.yaml")),
+    "streams delete": (Run("{group}", "no\n", seen=False), Run("{evil}")),
     "streams describe": (Run("{group}"),),
     "streams list": (Run("{group}", seen=False),),
     "streams reset": (Run("{group} --input-topic {queue}"),),
@@ -342,6 +343,7 @@ WITHOUT_STRANGERS = {
         (
             *("acls audit", "acls create", "acls delete", "acls explain", "acls export", "acls grant", "acls list", "acls revoke"),
             *("client-metrics delete", "client-metrics list", "client-metrics set"),
+            *("tokens create", "tokens expire", "tokens list", "tokens renew"),
         ),
         "names that administrators chose, which only their errors are driven with",
     ),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kops.core.errors import KopsError
 
-_KINDS = {"TOPIC": "topic", "GROUP": "group", "CLUSTER": "the cluster", "TRANSACTIONAL": "transactional id"}
+_KINDS = {"TOPIC": "topic", "GROUP": "group", "CLUSTER": "the cluster", "TRANSACTIONAL": "transactional id", "DELEGATION": "user"}
 _PARTITION = r"(?P<name>[A-Za-z0-9._-]+):\d+"
 _TOPIC = r"(?P<name>[A-Za-z0-9._-]+)"
 _GROUP = r"group (?P<name>.+?)(?: \([^()]*:\d+\))?$"
@@ -46,6 +46,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("the cluster", r"^create topic", "CREATE"),
     ("the cluster", r"^produce to", "IDEMPOTENT_WRITE"),
     ("transactional id", r"^describe", "DESCRIBE"),
+    ("user", r"^create a token of (?P<name>\w+:.+)$", "CREATE_TOKENS"),
 )
 
 

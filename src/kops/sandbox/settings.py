@@ -45,7 +45,7 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
     """Return the ``server.properties`` of one broker.
 
     :param password: of the SCRAM user of clients and brokers
-    :param store_password: of the broker's key store
+    :param store_password: of the broker's key store; also the key that signs delegation tokens
     """
     replicas = str(len(sandbox.nodes))
     in_sync = "2" if len(sandbox.nodes) > 1 else "1"
@@ -79,7 +79,8 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
     if sandbox.racks:
         settings |= {"broker.rack": f"rack-{node.id}", "log.dirs": f"{settings['log.dirs']},{sandbox.folder(node) / 'data-2'}"}
     security = _secured(sandbox, password, store_password) if sandbox.secured else _PLAIN
-    return settings | security | (_AUTHORIZED if sandbox.security == ACL else {})
+    authorized = _AUTHORIZED | {"delegation.token.secret.key": store_password}
+    return settings | security | (authorized if sandbox.security == ACL else {})
 
 
 _AUTHORIZED = {

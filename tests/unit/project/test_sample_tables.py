@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import quotas, replay, schemas, users
+from kops.cli import quotas, replay, schemas, tokens, users
 from kops.cli.brokers import look as brokers
 from kops.cli.cluster import look as cluster
 from kops.cli.connect import describe as connectors
@@ -51,6 +51,7 @@ FROM_CODE = {
     "quotas list": [headings(quotas.COLUMNS)],
     "schemas list": [headings(schemas.COLUMNS)],
     "users list": [headings(users.COLUMNS)],
+    "tokens list": [headings(tokens.COLUMNS)],
     "state snapshot": [headings(state_snapshot.STORE_COLUMNS)],
     "state verify": [headings(state.VERIFY_COLUMNS)],
     "topics diff": [headings(change.COLUMNS)],

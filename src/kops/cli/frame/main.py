@@ -30,6 +30,7 @@ SECTIONS = {
         "acls": ("kops.cli.acls:group", "Who may do what: list, grant, revoke, explain, audit, export."),
         "transactions": ("kops.cli.transactions:group", "Transactions: list, describe, abort those that hang."),
         "users": ("kops.cli.users:group", "SCRAM users: list, create, alter, delete."),
+        "tokens": ("kops.cli.tokens:group", "Delegation tokens: list, create, renew, expire."),
         "quotas": ("kops.cli.quotas:group", "Quotas of users, client ids and addresses: list, set, remove, explain."),
         "client-metrics": ("kops.cli.client_metrics:group", "Subscriptions to the metrics of clients: list, set, delete."),
         "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
@@ -40,7 +41,7 @@ SECTIONS = {
         "undo": ("kops.cli.journal:undo", "Undo a change from the journal."),
     },
     "Kafka Streams": {
-        "streams": ("kops.cli.streams.commands:group", "Applications: list, describe, reset, capture."),
+        "streams": ("kops.cli.streams.commands:group", "Applications: list, describe, reset, delete, capture."),
         "state": ("kops.cli.state.commands:group", "Rebuild, verify, query, snapshot and move state."),
         "changelog": ("kops.cli.changelog:group", "Read the changelog of a store."),
     },

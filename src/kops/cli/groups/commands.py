@@ -101,7 +101,7 @@ def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> int:
         if row["members"] is None:
             session.note(f"the members of {row['group']} are not known: this broker or client has no request for {row['type']} groups")
         if row["kafka_streams"]:
-            session.note(f"{row['group']} is a Kafka Streams application")
+            session.note(f"{row['group']} is a Kafka Streams application: `kops streams describe {row['group']}` shows its topology")
     return session.missing(problems)
 
 

@@ -1,4 +1,4 @@
-"""``kops streams``: list, describe, reset, capture."""
+"""``kops streams``: list, describe, reset, delete, capture."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 5
 
 @click.group("streams", cls=Group)
 def group() -> None:
-    """Kafka Streams applications: list, describe, reset, capture.
+    """Kafka Streams applications: list, describe, reset, delete, capture.
 
     kops sees them from outside, by their groups and topics: it joins no group and causes no rebalance. Only `capture` starts a program.
     """
@@ -240,6 +240,48 @@ def reset(
     wanted = ResetOptions(split_topics(input_topics), split_topics(internal_topics), split_topics(output_topics), wait_empty)
     topology = read_topology(topology_file) if topology_file else None
     return session.carry_out(plan_reset(session, application or application_id or "", choice, wanted, topology), approval)
+
+
+@group.command("delete")
+@click.argument("application", metavar="APPLICATION")
+@click.option(
+    "--internal-topic",
+    "--internal-topics",
+    "internal_topics",
+    metavar="TOPIC",
+    multiple=True,
+    help="Delete these only; repeatable, or with commas. [default: all that belong to it]",
+)
+@click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for all instances to stop, such as 60s.")
+@mutation
+@click.pass_obj
+def delete(
+    session: Session,
+    /,
+    *,
+    application: str,
+    internal_topics: tuple[str, ...],
+    topology_file: str | None,
+    wait_empty: str | None,
+    approval: Approval,
+) -> int:
+    """Delete an application that is no longer used: its group with the offsets, and its internal topics.
+
+    All instances must be stopped. Which topics are its own is decided as by `reset`. Its input and output topics stay, and so does local
+    state: the plan says what to delete where.
+
+    Undo commits the offsets again and creates the topics empty; the state that was in them is gone.
+    """
+    from kops.operations.protocol.mutation import refuse_read_only
+    from kops.operations.streams.delete import plan_delete
+    from kops.operations.streams.inspection import read_topology
+    from kops.operations.streams.reset import split_topics
+
+    if wait_empty and not approval.dry_run and not approval.plan_out:
+        refuse_read_only(session.connection)
+    topology = read_topology(topology_file) if topology_file else None
+    return session.carry_out(plan_delete(session, application, split_topics(internal_topics), topology, wait_empty), approval)
 
 
 group.add_command(capture)

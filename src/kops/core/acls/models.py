@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kops.core.errors import UsageProblem
-from kops.core.statefile.fields import nearest
 
 ANY = "*"
 ALLOW, DENY = "ALLOW", "DENY"
@@ -155,6 +154,8 @@ def parse_resource(text: str, *, named: bool = True) -> tuple[str, str | None]:
     kind, colon, name = text.partition(":")
     kind = kind.lower().replace("_", "-").replace("transactionalid", "transactional-id").replace("delegationtoken", "delegation-token")
     if kind not in OPERATIONS:
+        from kops.core.statefile.fields import nearest  # which imports all of state files
+
         raise UsageProblem(
             f"{text!r} is not a resource", hint=f"{nearest(kind, list(OPERATIONS))}write it as topic:orders; {', '.join(OPERATIONS)}"
         )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from kops.core.acls.models import ALL, ALLOW, ANY, CLUSTER_NAME, LITERAL, PREFIXED, Acl
 from kops.core.acls.verbs import OF_VERBS, as_entry
 from kops.core.errors import UsageProblem
-from kops.core.statefile.fields import nearest
 
 _TOPICS, _GROUPS, _CLUSTER = "topic", "group", "cluster"
 
@@ -123,6 +122,8 @@ def _check(purposes: Purposes) -> None:
             raise UsageProblem(said, hint="`kops acls grant --help` has examples")
     for verb in purposes.kops:
         if verb not in OF_VERBS:
+            from kops.core.statefile.fields import nearest
+
             raise UsageProblem(f"kops has no table of rights for {verb!r}", hint=f"{nearest(verb, list(OF_VERBS))}see docs/rights.md")
     texts = (*purposes.consume, *purposes.produce, *purposes.streams, *purposes.on_topic, *purposes.on_group)
     if not all((*texts, purposes.group != "", purposes.transactional_id != "", purposes.connect != "")):

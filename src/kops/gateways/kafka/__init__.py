@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.records import Records
     from kops.gateways.kafka.replicas import ReplicaRequests
     from kops.gateways.kafka.settings import SettingsRequests
+    from kops.gateways.kafka.tokens import Tokens
     from kops.gateways.kafka.topics import Topics
     from kops.gateways.kafka.transactions import Transactions
 
@@ -109,6 +110,13 @@ class Kafka:
         from kops.gateways.kafka.principals import Principals
 
         return Principals(self.client)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Delegation tokens."""
+        from kops.gateways.kafka.tokens import Tokens
+
+        return Tokens(self.client)
 
     @cached_property
     def transactions(self) -> Transactions:

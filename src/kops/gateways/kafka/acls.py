@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.acls.models import ALL, ALLOW, DENY, LITERAL, PREFIXED, Acl
+from kops.core.acls.models import ALL, ALLOW, DENY, LITERAL, MATCH, PREFIXED, Acl, Filter
 from kops.core.errors import KopsError
 from kops.gateways.kafka.admin import Wire, answer_of
 from kops.gateways.kafka.client import Client
@@ -16,7 +16,7 @@ from kops.gateways.wire.kafka_python import request_class
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
-_ANY = 1
+_ANY, _MATCH = 1, 2
 TYPES = {2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token", 7: "user"}
 PATTERNS = {3: LITERAL, 4: PREFIXED}
 PERMISSIONS = {2: DENY, 3: ALLOW}
@@ -39,12 +39,16 @@ class Acls:
         self._wire = Wire(client)
 
     def all(self) -> list[Acl]:
-        """Return every ACL, sorted. Needs DESCRIBE on the cluster.
+        """Return every ACL, sorted, as :meth:`matching` does."""
+        return self.matching(Filter())
+
+    def matching(self, filters: Filter) -> list[Acl]:
+        """Return the ACLs that a filter accepts, sorted; brokers leave out most others. Needs DESCRIBE on the cluster.
 
         :raises SecurityDisabled: when the brokers have no authorizer
         """
-        answer = self._wire.ask("list the ACLs", _ask_for_all, patient=True)
-        return sorted(
+        answer = self._wire.ask("list the ACLs", partial(_ask_for, filters), patient=True)
+        found = (
             Acl(
                 one["principal"],
                 _name(PERMISSIONS, one["permission_type"]),
@@ -57,6 +61,7 @@ class Acls:
             for place in answer["resources"]
             for one in place["acls"]
         )
+        return sorted(acl for acl in found if filters.accepts(acl))
 
     def create(self, acls: Sequence[Acl]) -> dict[Acl, KopsError]:
         """Create ACLs; return the errors. Needs ALTER on the cluster."""
@@ -90,10 +95,20 @@ def _code(name: str) -> int:
     return _CODE_OF[name] if name in _CODE_OF else int(name)
 
 
-def _ask_for_all(admin: KafkaAdminClient) -> dict[str, Any]:
-    anything = {"resource_type_filter": _ANY, "resource_name_filter": None, "pattern_type_filter": _ANY, "principal_filter": None}
+def _ask_for(filters: Filter, admin: KafkaAdminClient) -> dict[str, Any]:
     request = request_class("DescribeAclsRequest")
-    return answer_of(admin, request(**anything, host_filter=None, operation=_ANY, permission_type=_ANY))
+    return answer_of(
+        admin,
+        request(
+            resource_type_filter=_code(filters.type) if filters.type else _ANY,
+            resource_name_filter=filters.name,
+            pattern_type_filter=_MATCH if filters.pattern == MATCH and filters.name is not None else _ANY,
+            principal_filter=filters.principals[0] if len(filters.principals) == 1 else None,
+            host_filter=filters.host,
+            operation=_ANY,
+            permission_type=_ANY,
+        ),
+    )
 
 
 def _ask_to_create(acls: Sequence[Acl], admin: KafkaAdminClient) -> dict[str, Any]:

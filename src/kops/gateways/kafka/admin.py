@@ -279,26 +279,31 @@ def ask_for_quorum(admin: KafkaAdminClient, broker: int | None = None, milliseco
     return found
 
 
-def answer_of(admin: KafkaAdminClient, request: Any, broker: int | None = None, milliseconds: int | None = None) -> dict[str, Any]:
+def answer_of(
+    admin: KafkaAdminClient, request: Any, broker: int | None = None, milliseconds: int | None = None, *, binary: bool = False
+) -> dict[str, Any]:
     """Return an answer as the fields that its version has.
 
+    :param binary: return bytes and UUIDs as they are; otherwise as text
     :raises kafka.errors.KafkaError: when it is an error
     """
     from kafka.errors import for_code
 
-    found = raw_answer(admin, request, broker, milliseconds)
+    found = raw_answer(admin, request, broker, milliseconds, binary=binary)
     if found.get("error_code"):
         raise for_code(found["error_code"])(found.get("error_message") or "")
     return found
 
 
-def raw_answer(admin: KafkaAdminClient, request: Any, broker: int | None = None, milliseconds: int | None = None) -> dict[str, Any]:
-    """Return an answer as the fields that its version has, errors included."""
+def raw_answer(
+    admin: KafkaAdminClient, request: Any, broker: int | None = None, milliseconds: int | None = None, *, binary: bool = False
+) -> dict[str, Any]:
+    """Return an answer as the fields that its version has, errors included; for the parameters see :func:`answer_of`."""
 
     async def ask() -> Any:
         return await send(admin, request, broker, milliseconds)
 
-    found: dict[str, Any] = run(admin, ask).to_dict()
+    found: dict[str, Any] = run(admin, ask).to_dict(json=not binary)
     return found
 
 

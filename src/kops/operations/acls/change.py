@@ -58,8 +58,8 @@ def plan_delete(services: Services, filters: Sequence[Filter]) -> Plan[Entries]:
         raise UsageProblem(
             "this would delete every ACL", hint="name a principal, or --resource, --operation, --host, --permission, --pattern"
         )
-    found = [acl for acl in services.kafka.acls.all() if any(each.accepts(acl) for each in filters)]
-    return plan_acls(services, dict.fromkeys(found), "delete {}")
+    found = dict.fromkeys(acl for each in filters for acl in services.kafka.acls.matching(each))
+    return plan_acls(services, found, "delete {}")
 
 
 def plan_grant(services: Services, principal: str, purposes: Purposes) -> Plan[Entries]:

@@ -10,7 +10,7 @@ from kops.config.connection import Connection
 from kops.core.acls.audit import audit
 from kops.core.acls.decide import Brokers, Decision, decide, java_address
 from kops.core.acls.files import documents
-from kops.core.acls.models import ANY, Acl, Filter, Resource
+from kops.core.acls.models import ANY, MATCH, Acl, Filter, Resource
 from kops.core.errors import BrokersTooOld, KopsError, UsageProblem, answer_or_error
 from kops.core.findings import Finding
 from kops.operations.services import Services
@@ -35,7 +35,7 @@ def rows(acls: Iterable[Acl]) -> list[dict[str, Any]]:
 
 
 def list_acls(services: Services, filters: Filter) -> list[Acl]:
-    return [acl for acl in services.kafka.acls.all() if filters.accepts(acl)]
+    return services.kafka.acls.matching(filters)
 
 
 def own_principal(connection: Connection) -> str | None:
@@ -113,7 +113,8 @@ def explain(
     address = None if host is None else java_address(host)
     if host is not None and address is None:
         raise UsageProblem(f"{host!r} is not an address", hint="brokers compare the client's address, such as 10.0.0.1, never its name")
-    acls, brokers = services.kafka.acls.all(), brokers_of(services)
+    about = Filter(type=resource.type, name=resource.name, pattern=MATCH)
+    acls, brokers = services.kafka.acls.matching(about), brokers_of(services)
     brokers = replace(
         brokers,
         super_users=super_users or brokers.super_users,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.models import Group, GroupOffsets
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import Column, GroupMoves, TopicMoves
@@ -152,6 +152,7 @@ class DeleteGroups(Mutation[Deletion]):
             raise Refused(
                 "the groups had no committed offsets, so there is nothing to restore", hint="a consumer that joins recreates them"
             )
+        prior, gone = _without_gone(services, prior)
         listed = {group.group_id: group for group in services.kafka.groups.listed()}
         groups, strayed = [], 0
         for name, found in services.kafka.groups.read_offsets(prior, stable=True):
@@ -162,7 +163,7 @@ class DeleteGroups(Mutation[Deletion]):
                 refuse_active(listed[name], can_wait=True)
             strayed += len(moved_on)
             groups.append(GroupMoves(name, state_of(listed.get(name)), topics))
-        undo = plan_moves(services, groups, summary="recreate groups with their offsets", within_log=False)
+        undo = plan_moves(services, groups, summary="recreate groups with their offsets", warnings=gone, within_log=False)
         lost = f"{counted(strayed, 'partition')} {'was' if strayed == 1 else 'were'} committed since: what was committed there is lost"
         return replace(undo, losses=(lost,) if strayed else ())
 
@@ -178,6 +179,20 @@ class DeleteGroups(Mutation[Deletion]):
 
 
 DELETE = DeleteGroups()
+
+
+def _without_gone(services: Services, prior: Mapping[str, GroupMoves]) -> tuple[dict[str, GroupMoves], list[str]]:
+    """Return the commits on topics that exist, and a warning about the others.
+
+    :raises Refused: when there are none
+    """
+    there = services.kafka.topics.existing({topic.topic for group in prior.values() for topic in group.topics})
+    gone = sorted({topic.topic for group in prior.values() for topic in group.topics} - there.keys())
+    kept = {name: replace(group, topics=tuple(topic for topic in group.topics if topic.topic in there)) for name, group in prior.items()}
+    kept = {name: group for name, group in kept.items() if group.topics}
+    if not kept:
+        raise Refused(f"the topics of the committed offsets are gone: {names_text(gone)}")
+    return kept, [f"what was committed on {names_text(gone)} is not restored: the topic is gone"] if gone else []
 
 
 def _refuse(group: Group) -> None:
@@ -225,7 +240,7 @@ def _warnings(groups: dict[str, Group], prior: Sequence[GroupMoves]) -> list[str
         warnings.append("consumers that join them later begin where their auto.offset.reset says: old records again, or some never")
     texts = (text for group in prior for topic in group.topics for text in topic.before.metadata.values())
     if any(group.type == "streams" for group in groups.values()) or any(is_streams_metadata(text) for text in texts):
-        warnings.append("among them is a Kafka Streams application: its stores and internal topics stay, and will not match")
+        warnings.append("among them is a Kafka Streams application: its internal topics stay; `kops streams delete` deletes them too")
     if any(text is None for group in prior for topic in group.topics for text in topic.before.metadata.values()):
         warnings.append("metadata of some offsets cannot be read with these connection settings: undo will not restore it")
     return warnings

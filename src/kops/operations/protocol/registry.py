@@ -32,6 +32,8 @@ MUTATIONS = {
     "offsets.delete": "kops.operations.offsets.delete:DELETE",
     "records.consume": "kops.operations.records.group:CONSUME",
     "records.produce": "kops.operations.records.produce:PRODUCE",
+    "tokens.create": "kops.operations.tokens:CREATE_TOKEN",
+    "tokens.expiry": "kops.operations.tokens:CHANGE_EXPIRY",
     "users.change": "kops.operations.users:CHANGE_USER",
     "quotas.change": "kops.operations.quotas:CHANGE_QUOTAS",
     "schemas.register": "kops.operations.schemas.register:REGISTERING",

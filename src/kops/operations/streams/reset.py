@@ -95,8 +95,8 @@ def plan_reset(
         refuse_active(group)
     look = inspect_application(services, name, topology)
     offsets = _plan_offsets(services, look, group, choice, wanted.input_topics)
-    topics = plan_deletion(services, services.kafka.topics.describe(names) if (names := _to_delete(look, wanted.internal_topics)) else {})
-    kept = _left_alone(look, names)
+    topics = plan_deletion(services, services.kafka.topics.describe(names) if (names := to_delete(look, wanted.internal_topics)) else {})
+    kept = left_alone(look, names)
     plan = compose(name, offsets, topics, items=kept)
     hosts = tuple(instance.label for instance in ran)
     return replace(plan, **reset_impact(services, look, plan, wanted.output_topics, hosts))
@@ -180,7 +180,7 @@ def _forgetting(topic: TopicMoves) -> TopicMoves:
     return replace(topic, after=replace(topic.after, metadata={}), reasons=reasons, rewritten=frozenset(rewritten))
 
 
-def _to_delete(look: Inspection, chosen: Sequence[str]) -> list[str]:
+def to_delete(look: Inspection, chosen: Sequence[str]) -> list[str]:
     """Return the internal topics to delete.
 
     :raises Refused: when one that is not named explicitly may be another application's
@@ -205,7 +205,7 @@ def _to_delete(look: Inspection, chosen: Sequence[str]) -> list[str]:
     return list(look.internal)
 
 
-def _left_alone(look: Inspection, deleted: Sequence[str]) -> tuple[Item, ...]:
+def left_alone(look: Inspection, deleted: Sequence[str]) -> tuple[Item, ...]:
     left = [(topic, "not named with --internal-topic") for topic in look.internal if topic not in deleted]
     left += [(topic, "not in the application's topology") for topic in look.others if topic not in deleted]
     return tuple(Item(topic, "none", reason=reason) for topic, reason in sorted(left))
@@ -239,9 +239,16 @@ def reset_impact(
     deleted = [item for item in plan.changes if item.action == "delete" and ":" not in item.target]
     written = tuple(dict.fromkeys((*(look.output_topics or ()), *outputs)))
     readers = readers_of(services, (*written, *(item.target for item in deleted)))
-    warnings = [*_lost(name, deleted), *_unprocessed(services, look, deleted), *_trimmed(services, plan)]
-    if any(_goes_back(item) for item in plan.changes):
-        warnings += _emitted(look, written, readers)
+    emitted = _emitted(look, written, readers) if any(_goes_back(item) for item in plan.changes) else []
+    warnings = [*_trimmed(services, plan), *emitted, *deletion_warnings(services, look, deleted, readers)]
+    notes = [*look.notes, delete_local_state(name, hosts)] if deleted else list(look.notes)
+    return {"warnings": tuple(warnings), "notes": tuple(notes)}
+
+
+def deletion_warnings(services: Services, look: Inspection, deleted: Sequence[Item], readers: Readers) -> list[str]:
+    """Return what is lost with internal topics, and what makes it doubtful that they are the application's alone."""
+    name = look.application.application
+    warnings = [*_lost(name, deleted), *_unprocessed(services, look, deleted)]
     for item in deleted:
         others = sorted({*readers.committed.get(item.target, ()), *readers.active.get(item.target, ())} - {name})
         if others:
@@ -250,8 +257,7 @@ def reset_impact(
         warnings.append(f"only their names suggest that these belong to it: {', '.join(by_name)}; --topology FILE decides")
     if readers.unseen:
         warnings.append(f"not every group could be asked whether it reads these topics: {readers.unseen}")
-    notes = [*look.notes, delete_local_state(name, hosts)] if deleted else list(look.notes)
-    return {"warnings": tuple(warnings), "notes": tuple(notes)}
+    return warnings
 
 
 def _goes_back(item: Item) -> bool:

@@ -177,7 +177,7 @@ def test_keys_that_survived_are_proven_but_those_of_kops_and_of_damaged_partitio
         ((), [TWICE], DOUBTFUL, (6, 0, 4, 0)),
         ((), [MOVED], DOUBTFUL, (6, 0, 4, 0)),
     ],
-    ids=["nothing", "a remark", "a doubt", "an obstacle", "settled by its code", "order", "restarts", "of the partition that lost all", "of any key"],
+    ids=["nothing", "remark", "doubt", "obstacle", "settled by its code", "order", "restarts", "a partition that lost all", "any key"],
 )
 def test_lost_keys_are_what_the_findings_leave_of_them(judged, findings, commits, word, numbers):
     """What the code does, keys of any partition show; what happened to a partition that lost all its keys, none does."""
