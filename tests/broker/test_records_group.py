@@ -89,7 +89,7 @@ def test_a_group_with_members_is_refused(records, broker, cluster, topic, group)
         assert "joining it would take partitions from them" in refused.err
         assert refused.out == ""
         peeked = records("peek", group)
-        assert (peeked.code, "has no committed offsets" in peeked.err) == (1, True)
+        assert (peeked.code, "shows no committed offsets" in peeked.err) == (1, True)
         assert consumer.assignment()
     finally:
         consumer.close()

@@ -150,7 +150,7 @@ def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
         columns = columns[:3] + [name for name in columns[3:] if any(row[name] not in (None, "") for row in found)]
     session.render(found, columns)
     if not found:
-        session.note(f"group {group_id} has no committed offsets{' there' if topics else ''}")
+        session.note(f"group {group_id} shows no committed offsets{' there' if topics else ''}")
 
 
 @group.command("export")

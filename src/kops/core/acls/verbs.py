@@ -48,7 +48,7 @@ OF_VERBS: Mapping[str, tuple[str, ...]] = {
     "records consume": ("topic READ",),
     "records produce": ("~cluster IDEMPOTENT_WRITE", "~topic DESCRIBE_CONFIGS", "topic WRITE"),
     "topics list": ("~topic DESCRIBE",),
-    "topics describe": ("~cluster DESCRIBE", "group DESCRIBE", "topic DESCRIBE", "topic DESCRIBE_CONFIGS"),
+    "topics describe": ("cluster DESCRIBE", "group DESCRIBE", "topic DESCRIBE", "topic DESCRIBE_CONFIGS"),
     "topics offsets": ("topic DESCRIBE",),
     "topics create": ("topic CREATE", "~cluster DESCRIBE_CONFIGS", "topic DESCRIBE", "topic DESCRIBE_CONFIGS"),
     "topics alter": ("topic ALTER_CONFIGS", "topic DESCRIBE"),

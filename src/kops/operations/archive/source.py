@@ -153,7 +153,7 @@ def _committed(source: RecordSource, group: str | None, partitions: tuple[TopicP
     offsets = {place: committed.offset for place in partitions if (committed := found.get(place)) is not None}
     if not offsets:
         topic = partitions[0].topic
-        raise NotFound(f"group {group} has no committed offsets of {topic}", hint="`kops offsets show GROUP` shows what it has")
+        raise NotFound(f"group {group} shows no committed offsets of {topic}", hint="`kops offsets show GROUP` shows what it has")
     return offsets
 
 

@@ -101,7 +101,7 @@ def _chosen(
     if not chosen or unknown:
         what = f" of {unknown[0]}" if unknown else f" of {', '.join(topics)}" if topics else ""
         raise Refused(
-            f"group {source} has no committed offsets{what}", hint=f"`kops offsets show {source}` shows what it has", group=source
+            f"group {source} shows no committed offsets{what}", hint=f"`kops offsets show {source}` shows what it has", group=source
         )
     return chosen
 

@@ -44,7 +44,7 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
         found = {partition for partition in current if rule.includes(partition)}
         if not found:
             hint = f"`kops offsets show {group_id}` shows what it has"
-            raise Refused(f"group {group_id} has no committed offsets of {text}", hint=hint, group=group_id)
+            raise Refused(f"group {group_id} shows no committed offsets of {text}", hint=hint, group=group_id)
         chosen |= found
     _refuse_read(group, {partition.topic for partition in chosen})
     moves = group_moves(group_id, group.state, dict.fromkeys(chosen, (None, "")), current)

@@ -48,7 +48,7 @@ def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, m
     commits = committed_now(services, group_id)
     chosen = {partition: found for partition, found in commits.items() if included(partition, narrow)}
     if not chosen:
-        raise Refused(f"group {group_id} has no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` commits some")
+        raise Refused(f"group {group_id} shows no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` commits some")
     bounds = services.kafka.offsets.bounds_or_errors(chosen)
     lines = [
         f"# Offsets of group {visible(group_id)}. Change positions, save and leave: the plan is shown before anything moves.",

@@ -100,7 +100,8 @@ def plan_groups(services: Services, chosen: ChosenGroups, rules: Sequence[Rule],
             wanted[name] = RequestedMove(idle[name], offsets, places, strict=named)
         elif named:
             there = " there" if offsets.offsets else ""
-            raise Refused(f"group {name} has no committed offsets{there}", hint="name the topics in full with --topic", group=name)
+            hint = "name the topics in full with --topic; brokers leave out those that you may not describe"
+            raise Refused(f"group {name} shows no committed offsets{there}", hint=hint, group=name)
     left = [
         GroupMoves(name, str(problem.details.get("state")), left=f"has members ({problem.details.get('state', 'active')})")
         for name, problem in chosen.active.items()

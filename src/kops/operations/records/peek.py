@@ -48,7 +48,7 @@ def peek(services: Services, group_id: str, topics: Sequence[str], *, before: in
     }
     if not committed:
         raise NotFound(
-            f"group {group_id} has no committed offsets{' there' if topics else ''}",
+            f"group {group_id} shows no committed offsets{' there' if topics else ''}",
             hint=f"`kops offsets show {group_id}` shows what it has",
         )
     bounds = services.kafka.offsets.bounds(committed)
