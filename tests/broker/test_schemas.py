@@ -203,6 +203,8 @@ def test_the_level_of_a_subject_is_set_removed_and_undone(schemas, registry, run
         return requests.get(f"{registry.url}/config/{subject}", timeout=HANG_SECONDS).json()["compatibilityLevel"]
 
     common = now()
+    schemas("config", subject, "--compatibility", common, "--yes").ok()
+    assert now() == common
     schemas("config", subject, "--compatibility", "full", "--yes").ok()
     assert now() == "FULL"
     row = schemas("config", subject, "-o", "json").ok().json[1]

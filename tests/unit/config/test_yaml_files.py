@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kops.config.yaml_files import parse_documents, read_documents
+from kops.config.yaml_files import parse_documents, placed_documents, read_documents
 from kops.core.errors import ConfigError, ExitCode, UsageProblem
 from kops.operations.connect.files import read_declaration
 from kops.operations.engine.state_files import read_state_file
 from kops.operations.offsets.files import _positions
-from kops.operations.topics.declared import documents
 
 STATE = """\
 application: prices-app
@@ -109,7 +108,7 @@ def test_no_file_ends_as_a_bug(tmp_path_factory, values):
         file.write_text(text, encoding="utf-8", errors="replace", newline="")
         for read in (
             lambda: read_state_file(str(file)),
-            lambda: list(documents(file)),
+            lambda: list(placed_documents(file)),
             lambda: read_declaration([str(file)]),
             lambda text=text: _positions(text, file),
         ):

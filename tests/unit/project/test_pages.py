@@ -20,8 +20,6 @@ FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|toml|ya?ml))(?::\w+)?`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PAGE_OF = {
     "context": "contexts",
-    "share-groups": "groups",
-    "client-metrics": "cluster",
     "journal": "undo",
     "apply": "undo",
     "doctor": "conventions",

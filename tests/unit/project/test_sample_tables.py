@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import quotas, replay, schemas, tokens, users
+from kops.cli import client_metrics, quotas, replay, schemas, share_groups, tokens, transactions, users
 from kops.cli.brokers import look as brokers
 from kops.cli.cluster import look as cluster
 from kops.cli.connect import describe as connectors
@@ -43,13 +43,19 @@ FROM_CODE = {
     "brokers list": [headings(brokers.SHARE_COLUMNS), headings(brokers.DISK_COLUMNS)],
     "brokers log-dirs": [headings(brokers.DISK_COLUMNS), headings(brokers.REPLICA_COLUMNS)],
     "cluster describe": [headings(cluster.VOTER_COLUMNS), headings(cluster.BROKER_COLUMNS), headings(cluster.FEATURE_COLUMNS)],
+    "cluster features": [headings((*cluster.FEATURE_COLUMNS, Column("brings", "UPGRADE BRINGS"), "final"))],
+    "cluster quorum": [headings((*cluster.VOTER_COLUMNS, "directory"))],
+    "client-metrics list": [headings(client_metrics.COLUMNS)],
     "connect list": [headings(connectors.LIST_COLUMNS)],
     "connect status": [headings(connectors.STATUS_COLUMNS)],
     "records dead-letters": [headings(records_dead_letters.COLUMNS), headings(records_dead_letters.COUNTS)],
     "records produce": [headings(records_produce.COLUMNS)],
     "replay archive": [headings(replay.ARCHIVE_COLUMNS)],
     "quotas list": [headings(quotas.COLUMNS)],
+    "quotas explain": [headings(quotas.EXPLAINED)],
     "schemas list": [headings(schemas.COLUMNS)],
+    "share-groups lag": [headings(share_groups.COLUMNS)],
+    "transactions list": [headings(transactions.OPEN_COLUMNS), headings(transactions.ID_COLUMNS)],
     "users list": [headings(users.COLUMNS)],
     "tokens list": [headings(tokens.COLUMNS)],
     "state snapshot": [headings(state_snapshot.STORE_COLUMNS)],

@@ -63,6 +63,10 @@ class EntriesMutation(Mutation[Entries]):
         """Return where the table is, if that is not the cluster: plans for another place are refused."""
         return None
 
+    def read_back(self, services: Services, wanted: Mapping[str, Entry]) -> dict[str, Json]:
+        """Return the value of each target after the change."""
+        return self._now(services, wanted)
+
     def plan(
         self, services: Services, wanted: Mapping[str, Entry], *, warnings: Sequence[str] = (), notes: Sequence[str] = ()
     ) -> Plan[Entries]:
@@ -101,7 +105,7 @@ class EntriesMutation(Mutation[Entries]):
         wanted = plan.arguments.wanted
 
         def read() -> tuple[ItemResult, ...]:
-            now = self._now(services, wanted)
+            now = self.read_back(services, wanted)
             return tuple(_read_back(one, now[one.target], wanted[one.target].value) for one in results)
 
         return settled(read)
