@@ -3,9 +3,11 @@
 import json
 
 import pytest
+import requests
 import yaml
 
 from kops.operations.folder.kinds import KINDS
+from support.patience import HANG_SECONDS
 from support.topics import body_of
 
 pytestmark = pytest.mark.broker
@@ -100,3 +102,64 @@ def test_a_folder_that_cannot_be_read_is_refused_by_name(kops, folder, file, tex
         refused = kops("cluster", verb, made)
         assert refused.code == 2
         assert said.partition(" (")[0] in refused.err
+
+
+def test_schemas_come_with_what_they_refer_to_and_go_before_it(run_kops, broker, registry, unique, tmp_path):
+    address, order = unique("address"), unique("a-order")  # sorted before what it refers to
+    run_kops("context", "add", "here", "--bootstrap-servers", broker.bootstrap_servers, "--registry-url", registry.url).ok()
+
+    def kops(*arguments):
+        return run_kops("cluster", *arguments, "-c", "here")
+
+    def there():
+        names = requests.get(f"{registry.url}/subjects", timeout=HANG_SECONDS).json()
+        return {name for name in (address, order) if name in names}
+
+    fields = [{"name": "to", "type": "shop.Address"}, {"name": "n", "type": "int", "default": 0}]
+    text = [json.dumps({"type": "record", "name": "shop.Order", "fields": fields[:count]}) for count in (1, 2)]
+    refers = [{"name": "shop.Address", "subject": address, "version": 1}]
+    documents = [
+        {"subject": order, "compatibility": "FULL", "versions": [{"type": "avro", "schema": one, "references": refers} for one in text]},
+        {
+            "subject": address,
+            "versions": [{"type": "avro", "schema": json.dumps({"type": "record", "name": "shop.Address", "fields": []})}],
+        },
+    ]
+    file = tmp_path / "in" / "schemas.yaml"
+    file.parent.mkdir()
+
+    def declare(*some, **manifest):
+        file.write_text(yaml.safe_dump_all(some))
+        file.with_name("manifest.yaml").write_text(yaml.safe_dump(manifest))
+        return file.parent
+
+    made = declare(*documents)
+    assert [row["action"] for row in kops("diff", made, "-o", "json").json] == ["set", "register", "register", "register"]
+    kops("apply", made, "--yes").ok()
+    assert kops("diff", made).code == 0
+    kops("export", tmp_path / "out").ok()
+    found = {one.get("subject"): one for one in yaml.safe_load_all((tmp_path / "out" / "schemas.yaml").read_text())}
+    assert [found[order], found[address]] == documents
+    wrong = {"type": "avro", "schema": json.dumps({"type": "record", "name": "shop.Order", "fields": [{"name": "z", "type": "int"}]})}
+    refused = kops("apply", declare({**documents[0], "versions": [*documents[0]["versions"], wrong]}), "--yes")
+    assert (refused.code, "FULL" in refused.err) == (5, True)
+    nowhere = {"type": "avro", "schema": text[0], "references": [{**refers[0], "subject": unique("none")}]}
+    refused = kops("apply", declare({"subject": unique("s"), "versions": [nowhere]}), "--yes")
+    assert (refused.code, "versions[0].references[0] leads nowhere" in refused.err) == (2, True)
+    refused = kops("apply", declare({"subject": unique("s"), "versions": [{"type": "avro", "schema": "{"}]}), "--yes")
+    assert (refused.code, f"{file}: versions[0].schema cannot be" in refused.err) == (2, True)
+    owned = declare({"compatibility": "NONE"}, owner="shop", owns={"schemas": [address, order]})
+    kops("apply", owned, "--prune", "--confirm", "here").ok()
+    assert there() == set()
+    done = kops("apply", declare(*documents), "--yes", "-o", "json").ok().json
+    assert there() == {address, order}
+    run_kops("undo", done["journal_id"], "--confirm", "here", "-c", "here").ok()
+    assert there() == set()
+
+
+def test_what_cannot_be_made_so_differs(kops, topic, unique, folder):
+    name = topic(name=unique("shrinks"), partitions=3)
+    made = folder({"name": name, "partitions": 2})
+    differs = kops("cluster", "diff", made, "-o", "json")
+    assert (differs.code, [(row["target"], row["action"]) for row in differs.json]) == (1, [(f"topic {name}", "cannot")])
+    assert "1 difference that cannot be changed here" in kops("cluster", "apply", made, "--yes").ok().err

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kops.config.yaml_files import parse_documents
+from kops.core import quotas
 from kops.core.statefile import parse_state_file
 from kops.operations.connect import files as connectors
 from kops.operations.folder import kinds, manifest
@@ -40,6 +41,8 @@ def test_a_sample_is_taken(text, tmp_path):
     if "owner:" in text:
         file.rename(tmp_path / manifest.FILE)
         assert manifest.read_manifest(tmp_path, kinds.NAMES).needed_owner()
+    elif "quotas:" in text:
+        assert quotas.parse_documents([("sample", body) for body in parse_documents(text, "sample", as_written=True)])
     elif "partitions:" in text:
         assert topics.read_declaration([str(file)]).topics
     elif "connector.class" in text:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.plan import Plan
-from kops.operations.folder import acls, connectors, quotas, topics, users
+from kops.operations.folder import acls, connectors, quotas, schemas, topics, users
 from kops.operations.folder.settings import BROKERS, GROUPS, SUBSCRIPTIONS, SettingsFile
 from kops.operations.services import Services
 
@@ -46,6 +46,10 @@ def _no_connect(services: Services) -> str:
     return "" if services.connection.connect_urls else "the context has no connect_urls"
 
 
+def _no_registry(services: Services) -> str:
+    return "" if services.connection.registry_url else "the context has no registry_url"
+
+
 def _settings(name: str, of: SettingsFile) -> Kind:
     return Kind(name, "settings of", _nothing, of.export, of.plan, of.prune)
 
@@ -58,6 +62,7 @@ KINDS = (
     Kind("quotas", "quota of", _nothing, quotas.export, quotas.plan, quotas.prune, prefix="(, )?(default )?(user|client-id|ip) "),
     Kind("users", "user", _nothing, users.export, users.plan, users.prune),
     Kind("acls", "ACL", _nothing, acls.export, acls.plan, acls.prune, prefix="^[^:]*:"),
+    Kind("schemas", "schema", _no_registry, schemas.export, schemas.plan, schemas.prune),
     Kind("connectors", "connector", _no_connect, connectors.export, connectors.plan, connectors.prune),
 )
 NAMES = {kind.name: kind.prefix for kind in KINDS}

@@ -57,6 +57,11 @@ def plan_config(
         raise UsageProblem("nothing is to be changed", hint="pass --compatibility, --mode or --remove")
     if subject is None and remove:
         raise UsageProblem("the registry always has a level and a mode", hint="set another one, or name a subject")
+    return CHANGE_CONFIG.plan(services, entries(subject, wanted), warnings=warnings_of(subject, wanted))
+
+
+def warnings_of(subject: str | None, wanted: Mapping[str, str | None]) -> list[str]:
+    """Say what a level and a mode entail."""
     warnings = []
     if wanted.get(COMPATIBILITY) == "NONE":
         warnings.append("with NONE, a schema is registered that readers or older records may not understand")
@@ -64,12 +69,13 @@ def plan_config(
         warnings.append(f"with {wanted[MODE]}, producers that register their schemas by themselves fail")
     if subject is None:
         warnings.append("this counts for every subject without a level or mode of its own")
-    entries = {f"{_title(subject)}: {what}": Entry({"subject": subject, "what": what}, value) for what, value in wanted.items()}
-    return CHANGE_CONFIG.plan(services, entries, warnings=warnings)
+    return warnings
 
 
-def _title(subject: str | None) -> str:
-    return GLOBAL if subject is None else f"subject {subject}"
+def entries(subject: str | None, wanted: Mapping[str, str | None]) -> dict[str, Entry]:
+    """Return what :class:`ChangeConfig` changes; None removes."""
+    title = GLOBAL if subject is None else f"subject {subject}"
+    return {f"{title}: {what}": Entry({"subject": subject, "what": what}, value) for what, value in wanted.items()}
 
 
 class ChangeConfig(EntriesMutation):

@@ -36,11 +36,14 @@ class Versions(Arguments):
         return cls(body["subject"], {int(number): Schema.of_json(one) for number, one in body["schemas"].items()}, body["hard"])
 
 
-def plan_delete(services: Services, subject: str, numbers: Sequence[int] = (), *, hard: bool = False) -> Plan[Versions]:
+def plan_delete(
+    services: Services, subject: str, numbers: Sequence[int] = (), *, hard: bool = False, together: bool = False
+) -> Plan[Versions]:
     """Plan to delete versions of a subject.
 
     :param numbers: empty: all
     :param hard: for good, those too that were deleted softly before
+    :param together: with other subjects, so that what refers to a version now may be gone by then; a version is never deleted before that
     :raises NotFound: for a version that does not exist
     :raises Refused: for one that another schema refers to
     """
@@ -55,12 +58,8 @@ def plan_delete(services: Services, subject: str, numbers: Sequence[int] = (), *
         )
     chosen = sorted(set(numbers)) or possible
     found = {number: subjects.version(subject, number, deleted=hard) for number in chosen}
-    if users := [(number, ids) for number in chosen if (ids := subjects.referenced_by(subject, number))]:
-        number, ids = users[0]
-        raise Refused(
-            f"version {number} of {subject} is referred to by schema{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}",
-            hint=f"see who that is: kops schemas show --id {ids[0]}",
-        )
+    for number in chosen if not together else ():
+        _refuse_referred(subjects, subject, number, hard=hard)
     left = [number for number in live if number not in chosen]
     many = f"version {chosen[0]}" if len(chosen) == 1 else f"{len(chosen)} versions"
     return Plan(
@@ -78,6 +77,24 @@ def plan_delete(services: Services, subject: str, numbers: Sequence[int] = (), *
         warnings=tuple(_warnings(subjects, found, hard=hard)),
         notes=(_next_check(subjects, subject, left),),
     )
+
+
+def _refuse_referred(subjects: Subjects, subject: str, number: int, *, hard: bool) -> None:
+    """Refuse what a schema refers to: softly deleted ones count only if this is for good, since their ids stay readable."""
+    ids = subjects.referenced_by(subject, number)
+    if ids := ids if hard else [each for each in ids if _is_live(subjects, each)]:
+        raise Refused(
+            f"version {number} of {subject} is referred to by schema{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}",
+            hint=f"see who that is: kops schemas show --id {ids[0]}",
+        )
+
+
+def _is_live(subjects: Subjects, schema_id: int) -> bool:
+    try:
+        users = subjects.subjects_of(schema_id)
+    except NotFound:
+        return False
+    return any(number in subjects.versions(name) for name, number in users)
 
 
 def _warnings(subjects: Subjects, found: Mapping[int, SchemaVersion], *, hard: bool) -> Iterator[str]:
@@ -144,6 +161,7 @@ class DeleteVersions(_OfVersions):
 
     def change(self, subjects: Subjects, given: Versions, number: int, schema: Schema) -> Json:  # noqa: ARG002 - the contract
         if number in subjects.versions(given.subject):
+            _refuse_referred(subjects, given.subject, number, hard=given.hard)  # again: it may have been registered since the plan
             subjects.delete(given.subject, number)
         if given.hard:
             subjects.delete(given.subject, number, hard=True)
@@ -191,18 +209,40 @@ def plan_restore(services: Services, subject: str, schemas: Mapping[int, Schema]
     :raises Refused: when all of them are registered
     """
     subjects = Subjects(services.connection, services.permit)
-    left = {number: one for number, one in sorted(schemas.items()) if subjects.find(subject, one) is None}
+    left = unregistered(subjects, subject, schemas)
     if not left:
         raise Refused(f"{subject} has these schemas, so there is nothing to undo")
+    return plan_registrations(services, subject, left, notes=("versions get new numbers; ids usually stay",))
+
+
+def unregistered(subjects: Subjects, subject: str, schemas: Mapping[int, Schema]) -> dict[int, Schema]:
+    """Return the schemas that a subject does not have, in order; one without versions is not asked, since references may lead nowhere."""
+    live = subjects.versions(subject)
+    return {number: one for number, one in sorted(schemas.items()) if not live or subjects.find(subject, one) is None}
+
+
+def plan_registrations(
+    services: Services, subject: str, left: Mapping[int, Schema], *, there: Iterable[int] = (), notes: Sequence[str] = ()
+) -> Plan[Versions]:
+    """Plan to register schemas of a subject one after another.
+
+    :param left: by numbers in their order, by which they are named
+    :param there: numbers of schemas that it has, to be shown as such
+    """
+    subjects = Subjects(services.connection, services.permit)
+    many = f"{len(left)} schema{'s' if len(left) > 1 else ''}"
     return Plan(
         operation=RESTORE,
-        summary=f"register {len(left)} schema{'s' if len(left) > 1 else ''} of {subject} again",
+        summary=f"register {many} of {subject}" if left else f"{subject} has every schema",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=tuple(Item(_target(subject, number), "register", None, _shape(one), "as a newer version") for number, one in left.items()),
+        items=(
+            *(Item(_target(subject, number), "register", None, _shape(one), "as a newer version") for number, one in left.items()),
+            *(Item(_target(subject, number), "none", reason="registered already") for number in there),
+        ),
         guard=_guard(subjects, subject, {}),
         arguments=Versions(subject, left),
-        notes=("versions get new numbers; ids usually stay",),
+        notes=tuple(notes),
     )
 
 
@@ -238,7 +278,7 @@ class RestoreVersions(_OfVersions):
         made = [found.version for one in ours if (found := subjects.find(given.subject, one)) is not None]
         if not made:
             raise Refused("nothing was registered, so there is nothing to undo")
-        return plan_delete(services, given.subject, made)
+        return plan_delete(services, given.subject, made, together=True)
 
     def resume(self, services: Services, plan: Plan[Versions]) -> Plan[Versions]:
         """Plan to register those that are not there."""

@@ -89,7 +89,7 @@ def list_rows(services: Services, patterns: Sequence[str], problems: dict[str, K
             "references": len(latest.schema.references) if latest else 0,
         }
 
-    answers = _each(lambda name: answer_or_error(lambda: row(name)), names)
+    answers = each(lambda name: answer_or_error(lambda: row(name)), names)
     return list(without_errors(dict(zip(names, answers, strict=True)), problems).values())
 
 
@@ -142,7 +142,7 @@ def checked(
     """Do the same as :func:`check`, for a schema that was parsed before."""
     level, own = subjects.level(subject)
     wanted = list(_versions(subjects, subject, level, against))
-    verdicts = _each(lambda number: _verdict(subjects, whole, schema, subjects.version(subject, number), level), wanted)
+    verdicts = each(lambda number: _verdict(subjects, whole, schema, subjects.version(subject, number), level), wanted)
     return CompatibilityResult(subject, level, own, tuple(verdicts))
 
 
@@ -229,7 +229,8 @@ def pretty(kind: str, text: str) -> str:
         return text
 
 
-def _each(function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+def each(function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+    """Return what a function of requests returns for each item, ``AT_A_TIME`` at once."""
     if len(items) <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(AT_A_TIME, "kops-schemas") as pool:

@@ -9,7 +9,8 @@ from kops.core.acls import files as acls
 from kops.core.acls.models import ALLOW, DENY, PREFIXED, Acl
 from kops.core.cluster.models import Quota
 from kops.core.errors import ConfigError
-from kops.operations.folder import users
+from kops.core.schemas.models import AVRO, Reference, Schema
+from kops.operations.folder import schemas, users
 from kops.operations.folder.kinds import NAMES
 from kops.operations.folder.manifest import read_manifest
 from kops.operations.folder.settings import BROKERS, GROUPS, SUBSCRIPTIONS
@@ -56,6 +57,16 @@ def test_users_and_settings_are_read_as_they_were_written(tmp_path):
     assert read == {"": {"a.ms": "0100", "b": ""}, "1": {"a.ms": "120000"}}
 
 
+def test_schemas_are_read_as_they_were_written(tmp_path):
+    text = '{"type": "record", "doc": "a: b\\n\u2028"}\n'
+    version = {"type": "avro", "schema": text, "references": [{"name": "a.B", "subject": ":.b:c", "version": 2}]}
+    read = schemas.parse_documents(as_read(tmp_path, [{"compatibility": "NONE"}, {"subject": "1", "versions": [version]}]))
+    assert {name: (one.level, one.schemas) for name, one in read.items()} == {
+        "": ("NONE", {}),
+        "1": (None, {1: Schema(AVRO, text, (Reference("a.B", ":.b:c", 2),))}),
+    }
+
+
 ENTRY = "{resource: topic, name: t, operations: [READ]}"
 
 
@@ -89,6 +100,17 @@ ENTRY = "{resource: topic, name: t, operations: [READ]}"
         (users.parse_documents, "name: a\nmechanisms: {SCRAM-SHA-512: 1}", "mechanisms.SCRAM-SHA-512 is 1"),
         (users.parse_documents, "name: a\nmechanisms: {}", "mechanisms is empty"),
         (users.parse_documents, "name: a\nmechanisms: {SCRAM-SHA-512: 4096}\n---\nname: a", "document 2: name a is declared twice"),
+        (schemas.parse_documents, "versions: []", "subject is missing"),
+        (schemas.parse_documents, "subject: a\ncompatibility: SOME", "compatibility is 'SOME'"),
+        (schemas.parse_documents, "subject: a\nversions: [{type: xml, schema: b}]", "versions[0].type is xml"),
+        (schemas.parse_documents, "subject: a\nversions: [{type: avro, schema: b}, {type: avro}]", "versions[1].schema is missing"),
+        (schemas.parse_documents, "subject: a\nversion: [{type: avro}]", "version is not a field of a subject"),
+        (
+            schemas.parse_documents,
+            "subject: a\nversions: [{type: avro, schema: b, references: [{name: c, subject: d, version: latest}]}]",
+            "versions[0].references[0].version is latest",
+        ),
+        (schemas.parse_documents, "subject: a\n---\nsubject: a", "document 2: subject a is declared twice"),
         (BROKERS.parse, "broker: one\nconfig: {a: b}", "broker is one"),
         (BROKERS.parse, "broker: 1\nconfig: {a: }", "config.a has no value"),
         (BROKERS.parse, "broker: 1\nconfig: {a: b}\n---\nbroker: 01\nconfig: {a: b}", "document 2: broker 1 is declared twice"),
