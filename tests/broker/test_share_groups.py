@@ -1,5 +1,6 @@
 """Share groups changed on a real broker; Apache's own tool reads what is there."""
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from confluent_kafka import AcknowledgeType, Producer, ShareConsumer
 
 from support.apache_tools import ApacheTools
 from support.consumer_groups import member
+from support.kafka import needs_kafka
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
@@ -94,6 +96,56 @@ def test_records_that_were_processed_are_delivered_again_from_the_same_start_off
     (again,) = kops("share-groups", "reset", group, "--to", "0", "--dry-run", "-o", "json").ok().json["items"]
     assert again["action"] == "none"
     assert kops("undo", reset["journal_id"], "--yes").code == 5
+
+
+@needs_kafka("4.4")
+def test_dead_letters_of_a_share_group_are_written_only_where_no_warning_was_given(kops, broker, topic, group, unique):
+    """KIP-1191: brokers leave out dead letters without an error where something about their topic is not as they want it."""
+    name, lost, queue = topic("t", partitions=1), f"dlq.{unique('lost')}", f"dlq.{unique('q')}"
+    kops("topics", "create", lost, "--yes").ok()
+    kops("topics", "create", queue, "--config", "errors.deadletterqueue.group.enable=true", "--yes").ok()
+
+    def set_up(target, *more):
+        settings = (f"errors.deadletterqueue.topic.name={target}", *more)
+        return kops("groups", "alter", group, *(word for one in settings for word in ("--config", one)), "--yes").ok().err
+
+    def reject(count):
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "share.acknowledgement.mode": "explicit"}
+        consumer, producer = ShareConsumer(settings), Producer(broker.client)
+        consumer.subscribe([name])
+        done = 0
+
+        def some():
+            nonlocal done
+            producer.produce(name, b"v", key=b"k", partition=0)
+            assert producer.flush(60) == 0
+            for message in consumer.poll(1.0):
+                consumer.acknowledge(message, AcknowledgeType.REJECT)
+                done += 1
+            consumer.commit_sync()
+            return done >= count
+
+        try:
+            wait_for("records to reject", some)
+        finally:
+            consumer.close()
+
+    def letters(queue):
+        return [json.loads(line) for line in kops("records", "dead-letters", queue, "-o", "json").ok().out.splitlines()]
+
+    copy = "errors.deadletterqueue.copy.record.enable=true"
+    assert "do not create it" in set_up(f"{queue}-missing", copy)
+    assert "whose names begin with dlq." in set_up(unique("other"), copy)
+    assert "errors.deadletterqueue.group.enable=false: what the group gives up is written nowhere" in set_up(lost, copy)
+    reject(1)
+    assert "warning" not in set_up(queue, copy)
+    reject(1)
+    wait_for("dead letters", lambda: letters(queue))
+    assert letters(lost) == []  # given up before those that are there
+    assert {one["value"] for one in letters(queue)} == {"v"}
+    assert "cannot send them back" in set_up(queue, "errors.deadletterqueue.copy.record.enable=false")
+    for each in (lost, queue):
+        kops("topics", "delete", each, "--confirm", each).ok()
 
 
 @pytest.mark.parametrize("words", [("reset", "g"), ("reset", "g", "--to", "nowhere"), ("delete-offsets", "g"), ("delete",)])

@@ -487,6 +487,7 @@ UNKILLED = {
         ("topics.reassign", "topics.cancel", "topics.elect-leaders", "brokers.move-replicas", "brokers.unregister"),
         "needs several brokers: tests/sandbox/test_reassign.py kills it where it takes long",
     ),
+    **dict.fromkeys(("tokens.create", "tokens.expiry"), "one request; needs a login by SASL"),
     "transactions.abort": "cannot be undone; what is left to do is what is still open",
 }
 """Operations that no case kills, and why."""

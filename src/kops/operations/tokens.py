@@ -215,10 +215,15 @@ class CreateToken(Mutation[NewToken]):
         """
         made = next((result.value["token"] for result in results if result.value), None)
         if made is None:
-            raise Refused(
-                "it is not known whether a token was created", hint="`kops tokens list` shows it, `kops tokens expire` removes it"
-            )
+            raise _unknown()
         return plan_expire(services, made)
+
+    def resume(self, services: Services, plan: Plan[NewToken]) -> Plan[Any]:  # noqa: ARG002 - the contract
+        """Refuse: a token whose HMAC was not written is of no use, and another one is as good.
+
+        :raises Refused: always
+        """
+        raise _unknown()
 
     def can_be_undone(self, plan: Plan[NewToken]) -> bool:
         return bool(plan.guard["ours"])
@@ -316,6 +321,10 @@ class ChangeExpiry(Mutation[Expiry]):
     @staticmethod
     def _removes(plan: Plan[Expiry]) -> bool:
         return (plan.arguments.action, plan.arguments.until) == (EXPIRE, REMOVED)
+
+
+def _unknown() -> Refused:
+    return Refused("it is not known whether a token was created", hint="`kops tokens list` shows it, and `kops tokens expire` removes it")
 
 
 CREATE_TOKEN, CHANGE_EXPIRY = CreateToken(), ChangeExpiry()
