@@ -1,4 +1,4 @@
-"""State rebuilt as somebody whom the broker asks for a certificate, or for a token: by the JVM that reads and by the tasks that write."""
+"""Each way to log in, at a real broker: a verb of each family, by every client of kops, the JVM that reads and the tasks that write."""
 
 import os
 import shutil
@@ -10,12 +10,12 @@ import pytest
 from kops.core.models import CommittedOffset, NewRecord, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.operations.engine.state_files import read_state_file
-from support.identities import strict
+from support.identities import WAYS, strict, token_endpoint
 from support.patience import HANG_SECONDS
 from support.processes import freeze
 from support.streams_apps import wait_for
 
-__all__ = ["strict"]
+__all__ = ["strict", "token_endpoint"]
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.broker,
@@ -40,8 +40,7 @@ def application(strict, run_kops, home, tmp_path, unique):
     """Make an application whose changelog is empty; gives the path of its state file."""
     config = home / "config" / "kops" / "config.toml"
     config.parent.mkdir(parents=True)
-    context = "".join(f"{key} = {value!r}\n" for key, value in strict.own.sandbox.context().items())
-    config.write_text(f"{strict.contexts()}[contexts.admin]\n{context}")
+    config.write_text(strict.contexts())
     kafka = Kafka(strict.own.connection)
 
     def make():
@@ -57,15 +56,29 @@ def application(strict, run_kops, home, tmp_path, unique):
     return make
 
 
-def test_a_token_lets_spark_read_and_its_tasks_write(application, run_kops, home):
-    file = application()
-    run_kops("-c", "tokens", "state", "rebuild", file, "--yes").ok()
-    (store,) = run_kops("-c", "tokens", "state", "verify", file, "-o", "json").ok().json
-    assert store["keys"] == KEYS
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_to_log_in_serves_each_family(way, strict, application, run_kops, home, unique):
+    def kops(*arguments):
+        return run_kops("-c", way, *arguments)
+
+    file, group, copy = application(), unique("g"), unique("copy")
     topic = read_state_file(str(file)).stores[0].source.topic
-    for sent in (["run", topic, "--to", store["changelog"]], ["redrive", topic]):
-        refused = run_kops("-c", "tokens", "replay", *sent, "--yes")
-        assert (refused.code, "cannot keep to sasl.mechanism=OAUTHBEARER" in refused.err) == (5, True), refused.err
+    kops("topics", "create", copy, "--partitions", "1", "--yes").ok()
+    kops("offsets", "seek", group, f"{topic}:0=3", "--new-group", "--yes").ok()
+    assert [row["lag"] for row in kops("groups", "lag", group, "-o", "json").ok().json] == [RECORDS - 3]
+    acls = kops("acls", "create", f"User:{group}", "--operation", "READ", "--resource", f"topic:{topic}", "--yes")
+    replay = kops("replay", "run", topic, "--to", copy, "--yes")
+    if way == "pkcs12":  # which kafka-python does not read
+        assert (acls.code, "does not know PKCS12 key stores" in acls.err) == (2, True), acls.err
+        assert (replay.code, "cannot keep to ssl.keystore.location" in replay.err) == (5, True), replay.err
+    else:
+        acls.ok()
+        replay.ok()
+        sent = Kafka(strict.own.connection).offsets.bounds([TopicPartition(copy, 0)])[TopicPartition(copy, 0)]
+        assert sent.log_end_offset >= RECORDS
+    kops("state", "rebuild", file, "--yes").ok()
+    (store,) = kops("state", "verify", file, "-o", "json").ok().json
+    assert store["keys"] == KEYS
     assert all(stat.S_IMODE(token.stat().st_mode) == 0o600 for token in (home / "state" / "kops" / "spark").glob("run-*/token-*.jwt"))
 
 

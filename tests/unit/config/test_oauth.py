@@ -12,8 +12,9 @@ from javaproperties import dumps as format_properties
 
 from kops.config.java import java_settings, java_system_properties
 from kops.config.librdkafka import librdkafka_settings
-from kops.config.oauth import OPAQUE_LIFETIME, TokenCommand, expiry
-from kops.core.errors import ConfigError
+from kops.config.oauth import OPAQUE_LIFETIME, TokenCommand, expiry, token_of
+from kops.core.errors import AuthenticationFailed, ConfigError
+from kops.gateways.wire.connections import client_settings
 from support.patience import HANG_SECONDS
 
 from .conftest import JWT, JWT_EXPIRY, PASSWORD
@@ -68,6 +69,21 @@ def test_java_asks_the_token_endpoint(connections, token_endpoint, kafka_jar_fil
     options = [f"-D{key}={value}" for key, value in java_system_properties(java_settings(connection)).items()]
     assert ask_java("build", [file], kafka_jar_files, *options) == {"oauth.properties": {"built": "yes"}}
     assert asked[0] == WANTED
+
+
+def test_the_second_client_asks_the_token_endpoint_as_librdkafka_does(connections, token_endpoint):
+    url, asked = token_endpoint
+    connection = replace(connections["oauth"], oauth=replace(connections["oauth"].oauth, token_url=url))
+    settings = librdkafka_settings(connection) | {"sasl.oauthbearer.extensions": "logicalCluster=lkc-1, identityPoolId=pool"}
+    settings.pop("https.ca.location", None)
+    provider = client_settings(settings)["sasl_oauth_token_provider"]
+    assert provider.token() == JWT
+    assert asked == [WANTED]
+    assert provider.extensions() == {"logicalCluster": "lkc-1", "identityPoolId": "pool"}
+    with pytest.raises(AuthenticationFailed, match="gives no token"):
+        token_of(
+            settings | {"sasl.oauthbearer.token.endpoint.url": url.replace("/token", "").replace("http://", "http://nowhere.invalid:")}
+        )
 
 
 def test_expiry_of_a_token():

@@ -60,7 +60,7 @@ def _ask_one(request: Callable[[KafkaAdminClient, int], T], broker: int, admin: 
 
 def can_express(connection: Connection) -> bool:
     """Whether kafka-python supports everything that this connection needs."""
-    return not connection.keystore_file and not (connection.sasl_mechanism == "OAUTHBEARER" and not connection.oauth.token_command)
+    return not connection.keystore_file
 
 
 def kafka_python_settings(connection: Connection) -> dict[str, Any]:
@@ -70,8 +70,8 @@ def kafka_python_settings(connection: Connection) -> dict[str, Any]:
     """
     if not can_express(connection):
         raise ConfigError(
-            "this request needs a client that knows neither PKCS12 key stores nor OAuth token endpoints",
-            hint="use certificate_file and key_file (PEM), or oauth_token_command, in the context",
+            "this request needs a client that does not know PKCS12 key stores",
+            hint="use certificate_file and key_file (PEM) in the context",
         )
     milliseconds = int(connection.timeout * 1000)
     times = {"request_timeout_ms": milliseconds, "bootstrap_timeout_ms": milliseconds}

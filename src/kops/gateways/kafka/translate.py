@@ -34,6 +34,7 @@ _SINCE = {
     "ConsumerGroupDescribe v1": "4.0",
     "DescribeCluster v2": "4.0",
     "DescribeShareGroupOffsets": "4.1",
+    "DescribeShareGroupOffsets v1": "4.2",
     "DescribeUserScramCredentials": "3.5",
     "ListConfigResources": "3.7",
     "UpdateFeatures v1": "3.3",

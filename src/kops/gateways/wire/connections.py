@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from kops.config.oauth import ENDPOINT, extensions_of, token_of
 from kops.config.tls import accept_as_java
 from kops.core.errors import ConfigError
 from kops.gateways.wire.kafka_python import connections, reading_metadata, token_provider
@@ -51,9 +52,7 @@ T = TypeVar("T")
 def not_honoured(settings: Mapping[str, Any]) -> list[str]:
     """Return the librdkafka properties of a connection that a task's connection would not honour."""
     others = sorted(set(settings) - {"bootstrap.servers", *_NAMES, *_TLS, *_TUNING})
-    if settings.get("sasl.mechanism") != "OAUTHBEARER":
-        return others
-    return ["sasl.mechanism=OAUTHBEARER", *(name for name in others if name != "oauth_cb" and not name.startswith("sasl.oauthbearer."))]
+    return others if settings.get("sasl.mechanism") != "OAUTHBEARER" else [name for name in others if name not in ("oauth_cb", *ENDPOINT)]
 
 
 def can_connect(settings: Mapping[str, Any]) -> bool:
@@ -71,8 +70,8 @@ def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     named["bootstrap_servers"] = str(settings["bootstrap.servers"]).split(",")
     if str(settings.get("security.protocol", "")).endswith("SSL"):
         named["ssl_context"] = tls_context(settings)
-    if token := settings.get("oauth_cb"):
-        named["sasl_oauth_token_provider"] = token_provider(lambda: str(token("")[0]))
+    if settings.get("sasl.mechanism") == "OAUTHBEARER":
+        named["sasl_oauth_token_provider"] = token_provider(lambda: token_of(settings), extensions_of(settings))
     return named
 
 

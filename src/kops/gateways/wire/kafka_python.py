@@ -205,13 +205,19 @@ def undecoded_offset_fetch(version: int) -> Any:
     return Request
 
 
-def token_provider(token: Callable[[], str]) -> Any:
-    """Return the object from which kafka-python gets its OAuth tokens."""
+def token_provider(token: Callable[[], str], extensions: Mapping[str, str]) -> Any:
+    """Return the object from which kafka-python gets its OAuth tokens.
+
+    :param extensions: sent with each (RFC 7628)
+    """
     from kafka.net.sasl.oauth import AbstractTokenProvider
 
     class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python is untyped
         def token(self) -> str:
             return token()
+
+        def extensions(self) -> dict[str, str]:
+            return dict(extensions)
 
     return Provider()
 

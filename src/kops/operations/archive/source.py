@@ -17,6 +17,7 @@ from kops.core.selection import parse_selection, partitions_selected
 from kops.core.times import ANY_TIME, Times
 from kops.gateways.kafka import Kafka
 from kops.operations.clock import clock_notes
+from kops.operations.engine.spark import is_local
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -65,9 +66,10 @@ def source_of(services: Services, context: str | None) -> RecordSource:
     return RecordSource(connection, Kafka(connection))
 
 
-def settings_of(connection: Connection, what: str) -> dict[str, str]:
+def settings_of(connection: Connection, what: str, master: str | None = None) -> dict[str, str]:
     """Return a connection in librdkafka's terms, secrets included, after checking that tasks can open it.
 
+    :param master: Spark's, where the tasks run; None: on this machine
     :raises Refused: when they cannot
     """
     from kops.config.librdkafka import librdkafka_settings
@@ -75,10 +77,13 @@ def settings_of(connection: Connection, what: str) -> dict[str, str]:
 
     settings: dict[str, Any] = librdkafka_settings(connection)
     names = not_honoured(settings)
+    if master is not None and not is_local(master) and connection.oauth.token_command:
+        names = [*names, "oauth_token_command"]
     if names:
         raise Refused(
             f"the tasks of a replay cannot keep to {', '.join(names)}, which {connection.label} sets for the {what}",
-            hint="leave it out in a separate context; they know PLAINTEXT, TLS, mTLS with PEM files, SASL PLAIN and SCRAM",
+            hint="leave it out in a separate context; they know PLAINTEXT, TLS, mTLS with PEM files, PLAIN, SCRAM and OAUTHBEARER,"
+            " from oauth_token_command on this machine only",
             properties=names,
         )
     return settings

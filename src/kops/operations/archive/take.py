@@ -20,7 +20,7 @@ from kops.operations.archive.manifest import Archive, Run, archive_json, held_js
 from kops.operations.archive.place import ArchivePlace, place_of, refuse_others
 from kops.operations.archive.read import read_archive_of
 from kops.operations.archive.source import Range, range_of, settings_of, source_of, where_times_are
-from kops.operations.engine.spark import Engine, start_engine
+from kops.operations.engine.spark import Engine, chosen_master, start_engine
 from kops.operations.protocol.locks import exclusive
 from kops.operations.services import Services
 
@@ -50,7 +50,7 @@ def take_archive(
         raise UsageProblem(f"{topic} names partitions", hint="a whole topic is archived")
     place = place_of(to)
     source = source_of(services, None)
-    settings = settings_of(services.connection, "source")
+    settings = settings_of(services.connection, "source", chosen_master(services, master))
     found = range_of(services, source, topic, span)
     engine = start_engine(services, master)
     with exclusive(services.directories.locks, "archives", [place.path]):

@@ -79,5 +79,5 @@ def _refuse_in_use(services: Services, broker: int) -> None:
         raise Refused(f"broker {broker} is in service", hint="stop it first; `kops brokers drain` moves its replicas before that")
     partitions = sum(broker in one.replicas for topic in services.kafka.topics.describe().values() for one in topic.partitions)
     if partitions:
-        what = counted(partitions, "partition")
-        raise Refused(f"{what} have a replica on broker {broker}", hint=f"`kops brokers drain {broker}` moves them to other brokers")
+        what = f"{counted(partitions, 'partition')} {'has' if partitions == 1 else 'have'}"
+        raise Refused(f"{what} a replica on broker {broker}", hint=f"`kops brokers drain {broker}` moves them to other brokers")

@@ -120,7 +120,10 @@ class Engine:
         from kops.spark.reading.batch_source import BatchSource
 
         settings = librdkafka_settings(self.services.connection)
-        if names := not_honoured(settings):
+        names = not_honoured(settings)
+        if "oauth_cb" in settings and not self.is_local:
+            names.append("oauth_token_command on other machines")
+        if names:
             raise Refused(f"{what} only over a connection that kops itself opens, which does not support {', '.join(names)}")
         return BatchSource(self.session, settings if self.is_local else without_files(settings), self._reports)
 

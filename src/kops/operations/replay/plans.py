@@ -40,7 +40,7 @@ def plan_replay(services: Services, request: ReplayRequest, *, look: bool = Fals
     source = source_of(services, request.source_context)
     found = range_of(services, source, request.source, request.span, from_group=request.from_group, until_group=request.until_group)
     for connection, what in ((source.connection, "source"), (services.connection, "target")):
-        settings_of(connection, what)
+        settings_of(connection, what, chosen_master(services, request.master))
     arguments = _arguments(services, request, found, chosen_master(services, request.master))
     work, reads = Work(services, arguments), bool(found.offsets or look)
     if reads:

@@ -85,7 +85,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
     found = range_of(services, source, request.source, request.span)
     if found.topic in (request.route, request.parked):
         raise UsageProblem(f"{found.topic} would go back to itself", hint="--route and --parked take other topics")
-    settings_of(services.connection, "target")  # refuses before anything starts
+    settings_of(services.connection, "target", chosen_master(services, request.master))  # refuses before anything starts
     created = require_progress_topic(services)
     known = read_done(services, found.topic, found.ranges)
     if not request.take_over:

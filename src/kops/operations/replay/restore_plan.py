@@ -15,7 +15,7 @@ from kops.core.topics.changes import new_topic_json
 from kops.operations.archive.manifest import Archive
 from kops.operations.archive.read import open_archive, rows_compared, runs_of
 from kops.operations.archive.source import settings_of
-from kops.operations.engine.spark import start_engine
+from kops.operations.engine.spark import chosen_master, start_engine
 from kops.operations.replay.arguments import RestoreArguments, new_name
 from kops.operations.replay.progress import find_progress_topic, offsets_retention_text, progress_notes
 from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest
@@ -44,7 +44,7 @@ def plan_restore(
     """
     if parse_selection(target).partitions is not None:
         raise UsageProblem(f"{target} names partitions", hint="--to takes a topic")
-    settings_of(services.connection, "target")
+    settings_of(services.connection, "target", chosen_master(services, master))
     engine = start_engine(services, master)
     place, archive = open_archive(engine, path)
     request = ReplayRequest(source=archive.topic, target=target, partition_by=KEEP, accept_new_times=accept_new_times, rate=rate)

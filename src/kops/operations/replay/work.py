@@ -82,7 +82,7 @@ class Work(Generic[Given]):
         return self.arguments.changes
 
     def source_settings(self) -> dict[str, str]:
-        return settings_of(source_of(self.services, self.arguments.source_context).connection, "source")
+        return settings_of(source_of(self.services, self.arguments.source_context).connection, "source", self.arguments.master)
 
     def job(self, parts: int) -> Job:
         from kops.formats.batches.compression import CODECS
@@ -101,7 +101,7 @@ class Work(Generic[Given]):
         return Job(
             source=given.source,
             source_settings=self.source_settings(),
-            target_settings=settings_of(self.services.connection, "target"),
+            target_settings=settings_of(self.services.connection, "target", self.arguments.master),
             name=given.replay,
             anchor=given.anchor,
             destinations=destinations,

@@ -179,8 +179,10 @@ def _known(services: Services, group_id: str, *, may_be_missing: bool = False) -
     """Return the start offsets of a group without members.
 
     :param may_be_missing: an undo creates it again
+    :raises BrokersTooOld: when the brokers cannot move them
     :raises GroupActive: when it has members
     """
+    services.kafka.groups.require_share_groups(change=True)
     try:
         group = share_group(services, group_id)
     except NotFound:

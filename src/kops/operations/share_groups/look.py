@@ -38,7 +38,6 @@ def share_group(services: Services, group_id: str) -> Group:
     :raises NotFound: when there is none of this name
     :raises Refused: when the group is of another type
     """
-    services.kafka.groups.require_share_groups()
     group = find_group(services, group_id)
     if group.type != "share":
         raise Refused(f"{group_id} is a {group.type} group", hint="`kops offsets` and `kops groups` are for those", type=group.type)

@@ -1,8 +1,12 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from kops.config.connection import Connection, Oauth, Secret
-from kops.core.errors import AuthorizationFailed, ConfigError, GroupActive, NotFound, OperationFailed, TimedOut
-from kops.gateways.kafka.admin import can_express, kafka_python_settings
+from kops.core.errors import AuthorizationFailed, BrokersTooOld, ConfigError, GroupActive, NotFound, OperationFailed, TimedOut
+from kops.gateways.kafka.admin import Wire, can_express, kafka_python_settings
+from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups.answers import kafka_words, listed_group
 from kops.gateways.kafka.translate import translate_kafka_python
 
@@ -36,14 +40,8 @@ def test_tokens_come_from_the_command():
     assert settings["sasl_oauth_token_provider"].token() == "a-token"
 
 
-@pytest.mark.parametrize(
-    "connection",
-    [
-        Connection(BROKERS, security_protocol="SSL", keystore_file="/a/store.p12"),
-        Connection(BROKERS, security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", oauth=Oauth(token_url="https://tokens")),
-    ],
-)
-def test_what_the_second_client_cannot_do(connection):
+def test_what_the_second_client_cannot_do():
+    connection = Connection(BROKERS, security_protocol="SSL", keystore_file="/a/store.p12")
     assert not can_express(connection)
     with pytest.raises(ConfigError):
         kafka_python_settings(connection)
@@ -82,3 +80,20 @@ def test_states_and_types():
     assert (listed_group(old).type, listed_group(old).state) == ("classic", "UNKNOWN")
     connect = {"group_id": "g", "protocol_type": "connect", "group_state": "Stable", "group_type": "classic"}
     assert (listed_group(connect).type, listed_group(connect).state) == ("connect", "STABLE")
+
+
+@pytest.mark.parametrize(
+    ("request_", "version", "needed"), [("DescribeCluster", 2, "4.0"), ("AddRaftVoter", 0, "3.9"), ("DescribeCluster", 1, "")]
+)
+def test_what_the_brokers_do_not_know_is_refused_with_both_versions(request_, version, needed):
+    versions = SimpleNamespace(api_versions={60: (0, 1)}, broker_version_str="3.7")
+    client = Client(Connection(BROKERS))
+    client.second = SimpleNamespace(_manager=SimpleNamespace(broker_version_data=versions))
+    if not needed:
+        Wire(client).require("do it", request_, version)
+        return
+    with pytest.raises(BrokersTooOld) as refused:
+        Wire(client).require("do it", request_, version)
+    assert refused.value.message == f"cannot do it: this needs Kafka {needed}, and the brokers speak the protocol of 3.7"
+    client.connection = replace(client.connection, security_protocol="SSL", keystore_file="/a/store.p12")
+    Wire(client).require("do it", request_, version)  # a client that cannot ask refuses nothing

@@ -224,7 +224,8 @@ def test_message_of_our_own_is_encoded():
 
 
 def test_token_provider_gives_its_token():
-    assert kafka_python.token_provider(lambda: "abc").token() == "abc"
+    provider = kafka_python.token_provider(lambda: "abc", {"a": "b"})
+    assert (provider.token(), provider.extensions()) == ("abc", {"a": "b"})
 
 
 def imports_and_attributes(text):

@@ -108,12 +108,13 @@ class Groups(CommittedOffsets):
     def _ask_to_describe(self, group_id: str, admin: AdminClient) -> Any:
         return admin.describe_consumer_groups([group_id], request_timeout=self._client.timeout)[group_id]
 
-    def require_share_groups(self) -> None:
+    def require_share_groups(self, *, change: bool = False) -> None:
         """Look whether the brokers have share groups.
 
-        :raises BrokersTooOld: before Kafka 4.1
+        :param change: and move their start offsets: those of Kafka 4.1 take that request and do nothing
+        :raises BrokersTooOld: before Kafka 4.1, or 4.2
         """
-        self._wire.require("read share groups", "DescribeShareGroupOffsets")
+        self._wire.require("change share groups" if change else "read share groups", "DescribeShareGroupOffsets", int(change))
 
     def share_offsets(self, group_ids: Sequence[str]) -> dict[str, dict[TopicPartition, ShareOffset] | KopsError]:
         """Return where share groups are, by group, or why it is not known.
