@@ -107,6 +107,7 @@ benchmarks: setup ## Measure kops beside its peers
 docs: $(DOCS_READY) ## Build the documentation as a site in build/docs; broken links are errors
 	$(BIN)/python docs/architecture.py
 	$(BIN)/python docs/from_apache.py
+	$(BIN)/python docs/rights.py
 	$(BIN)/python docs/site.py build/site-source
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo 'open build/docs/index.html'

@@ -15,7 +15,7 @@ Which ACLs each verb needs on a cluster with an authorizer. `kops acls grant PRI
 gives exactly these.
 
 A long test (`tests/broker/test_rights_of_verbs.py`) runs each verb on a broker with Kafka's StandardAuthorizer and reads in its log what
-the authorizer was asked. Then it runs the verb as a user with exactly these rights, and with each of them taken away: kops names the
+the authorizer was asked. Then it runs the verb as a user with exactly these rights, and without each of them: kops names the
 missing right, and nothing has changed. Without a right of the last column no error comes: brokers leave out what may not be seen, and the
 verb sees less.
 

@@ -55,9 +55,10 @@ class GroupsInMemory:
 
     @property
     def topics(self):
-        """No topics, and requests that concern none."""
-        nothing = dict.fromkeys(("existing", "describe", "settings", "alter", "create", "delete", "add_partitions"), lambda *_, **__: {})
-        return SimpleNamespace(any_without_id=False, **nothing)
+        """Which there are, and requests that concern none."""
+        nothing = dict.fromkeys(("describe", "settings", "alter", "create", "delete", "add_partitions"), lambda *_, **__: {})
+        there = {at.topic for at in self.ends}
+        return SimpleNamespace(any_without_id=False, existing=lambda names: {name: None for name in names if name in there}, **nothing)
 
     def close(self):
         pass

@@ -70,6 +70,8 @@ FIELDS = {
     "DescribeConfigsRequest.DescribeConfigsResource": {"resource_type", "resource_name", "configuration_keys"},
     "DescribeGroupsRequest": {"groups", "include_authorized_operations"},
     "DescribeQuorumRequest": {"topics"},
+    "DescribeUserScramCredentialsRequest": {"users"},
+    "DescribeUserScramCredentialsRequest.UserName": {"name"},
     "DescribeQuorumRequest.TopicData": {"topic_name", "partitions"},
     "DescribeQuorumRequest.TopicData.PartitionData": {"partition_index"},
     "ElectLeadersRequest": {"election_type", "topic_partitions", "timeout_ms"},
