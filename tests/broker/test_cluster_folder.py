@@ -119,9 +119,10 @@ def test_schemas_come_with_what_they_refer_to_and_go_before_it(run_kops, broker,
     text = [json.dumps({"type": "record", "name": "shop.Order", "fields": fields[:count]}) for count in (1, 2)]
     refers = [{"name": "shop.Address", "subject": address, "version": 1}]
     documents = [
-        {"subject": order, "compatibility": "FULL", "versions": [{"type": "avro", "schema": one, "references": refers} for one in text]},
+        {"subject": order, "versions": [{"type": "avro", "schema": one, "references": refers} for one in text]},
         {
             "subject": address,
+            "compatibility": "FULL",
             "versions": [{"type": "avro", "schema": json.dumps({"type": "record", "name": "shop.Address", "fields": []})}],
         },
     ]
@@ -140,9 +141,9 @@ def test_schemas_come_with_what_they_refer_to_and_go_before_it(run_kops, broker,
     kops("export", tmp_path / "out").ok()
     found = {one.get("subject"): one for one in yaml.safe_load_all((tmp_path / "out" / "schemas.yaml").read_text())}
     assert [found[order], found[address]] == documents
-    wrong = {"type": "avro", "schema": json.dumps({"type": "record", "name": "shop.Order", "fields": [{"name": "z", "type": "int"}]})}
-    refused = kops("apply", declare({**documents[0], "versions": [*documents[0]["versions"], wrong]}), "--yes")
-    assert (refused.code, "FULL" in refused.err) == (5, True)
+    wrong = {"type": "avro", "schema": '{"type": "record", "name": "shop.Address", "fields": [{"name": "z", "type": "int"}]}'}
+    refused = kops("apply", declare({**documents[1], "versions": [*documents[1]["versions"], wrong]}), "--yes")
+    assert (refused.code, "FULL" in refused.err) == (5, True), refused.err
     nowhere = {"type": "avro", "schema": text[0], "references": [{**refers[0], "subject": unique("none")}]}
     refused = kops("apply", declare({"subject": unique("s"), "versions": [nowhere]}), "--yes")
     assert (refused.code, "versions[0].references[0] leads nowhere" in refused.err) == (2, True)

@@ -129,14 +129,20 @@ def _alter(parts: Parts) -> Made:
 
 
 def _apply_folder(parts: Parts) -> Made:
-    """A topic to grow, one to create, and one to delete: two plans of one mutation, the second after the first."""
+    """A topic to grow, one to create, one to delete, and a quota: two plans of one mutation, with one of another between them."""
     parts.topics("grown", "gone")
     folder = parts.folder / "cluster"
     folder.mkdir()
     documents = [f"name: {parts.name}-grown\npartitions: 3\n", f"name: {parts.name}-new\npartitions: 2\n"]
     (folder / "topics.yaml").write_text("---\n".join(documents))
     (folder / "manifest.yaml").write_text(f"owner: {parts.name}\nowns: {{topics: [{parts.name}-*]}}\n")
-    return Made(("cluster", "apply", folder, "--prune"), parts.sizes, (parts.cluster.servers,))
+    (folder / "quotas.yaml").write_text(f"user: {parts.name}\nquotas: {{consumer_byte_rate: 5MB}}\n")
+
+    def look() -> tuple[dict[str, int], list[float]]:
+        rows = parts.kops("quotas", "list", "--user", parts.name, "-o", "json").json
+        return parts.sizes(), [row["value"] for row in rows]
+
+    return Made(("cluster", "apply", folder, "--prune"), look, (parts.cluster.servers,))
 
 
 def _settings(parts: Parts) -> Made:
@@ -496,7 +502,13 @@ CASES = [
     Case("topics.create", _create, {}, {"a": 2, "b": 2}, {}),
     Case("topics.delete", _delete, {"a": 2, "b": 2}, {}, {"a": 2, "b": 2}),
     Case("topics.change", _alter, ["1000000"] * 2, ["2000000"] * 2, ["1000000"] * 2),
-    Case("cluster.apply", _apply_folder, {"grown": 2, "gone": 2}, {"grown": 3, "new": 2}, {"grown": 3, "gone": 2}),
+    Case(
+        "cluster.apply",
+        _apply_folder,
+        ({"grown": 2, "gone": 2}, []),
+        ({"grown": 3, "new": 2}, [5_000_000]),
+        ({"grown": 3, "gone": 2}, []),
+    ),
     Case("settings.change", _settings, "15000", "14000", "15000"),
     Case("topics.truncate", _truncate, [0, 0], [6, 6], None),
     Case("groups.delete", _delete_groups, {"g": STANDING, "h": STANDING}, {"g": {}, "h": {}}, {"g": STANDING, "h": STANDING}),

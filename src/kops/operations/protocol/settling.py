@@ -13,20 +13,23 @@ from kops.core.errors import VerificationFailed
 from kops.core.plan import ItemResult, Json, Status
 
 SETTLE_SECONDS = 10.0
+SETTLE_SECONDS_EACH = 0.01
+"""For each thing read back, in addition: a broker takes up a change after those before it, such as the logs of many new topics."""
 POLL_SECONDS = 0.1
 
 Results = tuple[ItemResult, ...]
 
 
 def settled(read: Callable[[], Results]) -> Results:
-    """Read until everything is as planned, or ``SETTLE_SECONDS`` have passed.
+    """Read until everything is as planned, or ``SETTLE_SECONDS`` have passed, and ``SETTLE_SECONDS_EACH`` for each result.
 
     :param read: reads back and returns the results; those that differ from the plan have the error ``verification_failed``
     """
-    deadline = time.monotonic() + SETTLE_SECONDS
+    started = time.monotonic()
     while True:
         results = read()
-        if time.monotonic() > deadline or not any((result.error or {}).get("code") == VerificationFailed.slug for result in results):
+        late = time.monotonic() > started + SETTLE_SECONDS + SETTLE_SECONDS_EACH * len(results)
+        if late or not any((result.error or {}).get("code") == VerificationFailed.slug for result in results):
             return results
         time.sleep(POLL_SECONDS)
 
