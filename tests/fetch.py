@@ -30,12 +30,15 @@ from support.java_judge import JUDGE
 from support.older_streams import older_set
 from support.own_code import BETWEEN
 from support.skipped import LONG
+from support.zookeeper_kafka import zookeeper_set
 
 Fetch = Callable[[Path], object]
 FOR_LONG_VARIANTS: dict[str, Fetch] = {
     "kafka 4.3.1": lambda cache: jars_of(kafka_set("4.3.1"), cache),
     "kafka 3.3.2": lambda cache: jars_of(kafka_set("3.3.2"), cache),
     "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
+    "kafka 4.0.2": lambda cache: jars_of(kafka_set("4.0.2"), cache),
+    "kafka 2.8.2": partial(jars_of, zookeeper_set()),
     **{f"streams {version}": partial(jars_of, older_set(version)) for version in BETWEEN},
     "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
     "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),

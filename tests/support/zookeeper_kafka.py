@@ -23,34 +23,36 @@ def zookeeper_set(version: str = OLDEST) -> JarSet:
 
 
 @contextlib.contextmanager
-def zookeeper_kafka(folder: Path, cache: Path, jdk: Jdk, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run one ZooKeeper and one broker; yields its bootstrap servers.
+def zookeeper_kafka(folder: Path, cache: Path, jdk: Jdk, settings: Mapping[str, str] | None = None, *, brokers: int = 1) -> Iterator[str]:
+    """Run one ZooKeeper and brokers, each with two log directories; yields their bootstrap servers.
 
-    :param settings: of the broker, beside those that make it one for tests
+    :param settings: of the brokers, beside those that make them some for tests
     """
     jars = class_path(jars_of(zookeeper_set(), cache))
-    keeper_port, port = ports.pick(2)
+    keeper_port, *picked = ports.pick(1 + brokers)
     keeper = _part(folder, "zookeeper", keeper_port)
-    broker = _part(folder, "broker", port)
+    every = [_part(folder, f"broker-{number}", port) for number, port in enumerate(picked, 1)]
     (keeper.folder / "zoo.cfg").write_text(
         f"dataDir={keeper.folder}/data\nclientPort={keeper_port}\nclientPortAddress={HOST}\nadmin.enableServer=false\n"
     )
-    lines = _SETTINGS | {
-        "zookeeper.connect": f"{HOST}:{keeper_port}",
-        "listeners": f"PLAINTEXT://{HOST}:{port}",
-        "log.dirs": str(broker.folder / "data"),
-        **(settings or {}),
-    }
-    (broker.folder / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     java = [str(jdk.java), "-Xmx512m", "-Djava.awt.headless=true", "-cp", jars]
     try:
         parts.start(keeper, [*java, "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(keeper.folder / "zoo.cfg")])
         parts.wait_until("the test", [keeper], lambda part: ports.answers(part.port))
-        parts.start(broker, [*java, "kafka.Kafka", str(broker.folder / "server.properties")])
-        parts.wait_until("the test", [broker], lambda part: _serves(part.port))
-        yield f"{HOST}:{port}"
+        for number, broker in enumerate(every, 1):
+            lines = _SETTINGS | {
+                "broker.id": str(number),
+                "zookeeper.connect": f"{HOST}:{keeper_port}",
+                "listeners": f"PLAINTEXT://{HOST}:{broker.port}",
+                "log.dirs": f"{broker.folder / 'data'},{broker.folder / 'data-2'}",
+                **(settings or {}),
+            }
+            (broker.folder / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+            parts.start(broker, [*java, "kafka.Kafka", str(broker.folder / "server.properties")])
+        parts.wait_until("the test", every, lambda part: _serves(part.port, brokers))
+        yield ",".join(f"{HOST}:{broker.port}" for broker in every)
     finally:
-        for part in (broker, keeper):
+        for part in (*every, keeper):
             parts.kill_at_once(part)
 
 
@@ -59,20 +61,19 @@ def _part(folder: Path, name: str, port: int) -> parts.SandboxProcess:
     return parts.SandboxProcess(name, 1, name, folder / name, port, folder / name / "console.log")
 
 
-def _serves(port: int) -> bool:
+def _serves(port: int, brokers: int) -> bool:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
     if not ports.answers(port):
         return False
     try:
-        return bool(AdminClient({"bootstrap.servers": f"{HOST}:{port}", "log_level": 0}).list_topics(timeout=5).brokers)
+        return len(AdminClient({"bootstrap.servers": f"{HOST}:{port}", "log_level": 0}).list_topics(timeout=5).brokers) == brokers
     except KafkaException:
         return False
 
 
 _SETTINGS = {
-    "broker.id": "1",
     "auto.create.topics.enable": "false",
     "log.retention.ms": "-1",
     "offsets.topic.replication.factor": "1",
