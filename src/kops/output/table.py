@@ -149,7 +149,7 @@ def _whole_width(table: TextTable) -> int:
 
 
 def _drawn(rows: Sequence[Sequence[str]], right: Sequence[bool], style: str, titles: Sequence[str]) -> str:
-    from tabulate import tabulate  # which takes as long to import as all else that a listing needs of this layer
+    from tabulate import tabulate  # which imports importlib.metadata, and with it email and socket
 
     aligned = ["right" if each else "left" for each in right]
     return tabulate(rows, titles, style, disable_numparse=True, colalign=aligned if rows else None, preserve_whitespace=True)

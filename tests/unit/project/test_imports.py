@@ -60,6 +60,16 @@ def test_help_imports_nothing_heavy(arguments):
     assert not {name.split(".")[0] for name in modules} & HEAVY
 
 
+def test_a_listing_imports_neither_tabulate_nor_what_other_nouns_need(tmp_path):
+    home = {"XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    done, modules = imported("plugins", "list", **home)
+    assert done.returncode == 0
+    assert not {"tabulate", "wcwidth"} & modules
+    _, modules = imported("acls", "list", "--resource", "topic:a", "-B", "127.0.0.1:1", "--timeout", "0.1", **home)
+    assert "kops.core.acls.models" in modules
+    assert not {name for name in modules if name.startswith("kops.core.statefile")}
+
+
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
 def test_the_roots_help_imports_no_command(arguments):
     _, modules = imported(*arguments)
