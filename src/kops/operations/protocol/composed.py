@@ -12,6 +12,7 @@ from kops.core.findings import counted
 from kops.core.plan import Arguments, ItemResult, Json, Plan, Severity, Status, plan_from_json
 from kops.operations.protocol.mutation import FINAL, Mutation, refuse_other_cluster
 from kops.operations.protocol.registry import mutation_named, typed
+from kops.operations.protocol.settling import together
 from kops.operations.services import Services
 
 NAME = "cluster.apply"
@@ -93,12 +94,13 @@ class Composed(Mutation[Parts]):
                 yield result._replace(target=part.whole(result.target))
 
     def verify(self, services: Services, plan: Plan[Parts], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        return tuple(
-            result._replace(target=part.whole(result.target))
-            for part, mutation in _each(plan)
-            if (own := _own(part, results))
-            for result in mutation.verify(services, part.plan, own)
-        )
+        with together(len(results)):
+            return tuple(
+                result._replace(target=part.whole(result.target))
+                for part, mutation in _each(plan)
+                if (own := _own(part, results))
+                for result in mutation.verify(services, part.plan, own)
+            )
 
     def can_be_undone(self, plan: Plan[Parts]) -> bool:
         return any(mutation.can_be_undone(part.plan) for part, mutation in _each(plan))

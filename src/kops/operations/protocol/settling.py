@@ -7,7 +7,9 @@ another broker. So one read that differs proves nothing, while one that agrees d
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from kops.core.errors import VerificationFailed
 from kops.core.plan import ItemResult, Json, Status
@@ -18,6 +20,17 @@ SETTLE_SECONDS_EACH = 0.01
 POLL_SECONDS = 0.1
 
 Results = tuple[ItemResult, ...]
+_TOGETHER: ContextVar[int] = ContextVar("_TOGETHER", default=0)
+
+
+@contextmanager
+def together(count: int) -> Iterator[None]:
+    """Let each ``settled`` in the block wait as for this many results: brokers take up what was changed together."""
+    token = _TOGETHER.set(count)
+    try:
+        yield
+    finally:
+        _TOGETHER.reset(token)
 
 
 def settled(read: Callable[[], Results]) -> Results:
@@ -28,7 +41,7 @@ def settled(read: Callable[[], Results]) -> Results:
     started = time.monotonic()
     while True:
         results = read()
-        late = time.monotonic() > started + SETTLE_SECONDS + SETTLE_SECONDS_EACH * len(results)
+        late = time.monotonic() > started + SETTLE_SECONDS + SETTLE_SECONDS_EACH * max(len(results), _TOGETHER.get())
         if late or not any((result.error or {}).get("code") == VerificationFailed.slug for result in results):
             return results
         time.sleep(POLL_SECONDS)

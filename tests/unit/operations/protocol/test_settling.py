@@ -2,7 +2,7 @@
 
 from kops.core.errors import NotFound, VerificationFailed
 from kops.core.plan import ItemResult, Status
-from kops.operations.protocol.settling import settled
+from kops.operations.protocol.settling import settled, together
 
 DONE = ItemResult("t", Status.DONE)
 LATE = ItemResult("t", Status.FAILED, error=VerificationFailed("not as planned").as_json())
@@ -25,3 +25,10 @@ def test_what_stays_other_than_planned_is_told_in_the_end(monkeypatch):
 
 def test_a_refusal_is_no_reason_to_wait():
     assert settled(looks(REFUSED, DONE)) == (REFUSED,)
+
+
+def test_what_was_changed_together_with_many_has_the_time_of_them_all(monkeypatch):
+    monkeypatch.setattr("kops.operations.protocol.settling.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("kops.operations.protocol.settling.SETTLE_SECONDS_EACH", 1.0)
+    with together(10_000):
+        assert settled(looks(*[LATE] * 30, DONE)) == (DONE,)
