@@ -287,6 +287,9 @@ class Scene:
     stop: Callable[[int], None]
     heard: Heard
 
+    def _newest(self) -> list[str]:
+        return [entry["id"] for entry in self.kops("journal", "list", "--limit", "1", "-o", "json").ok().json]
+
     @property
     def release(self) -> str:
         return ".".join(self.version.split(".")[:2])
@@ -298,6 +301,7 @@ class Scene:
         """
         if line.stopped:
             self.stop(line.stopped)
+        before = self._newest()
         outcome = self.kops(*(word.format(**self.words) for word in line.text.split()))
         report = f"kops {line.text} on {self.version}: exit code {outcome.code}\n--- stdout\n{outcome.out}\n--- stderr\n{outcome.err}"
         assert "Traceback" not in outcome.err, report
@@ -305,7 +309,7 @@ class Scene:
         if outcome.code in ((0, 1) if line.finds else (0,)) and not errors:
             if ("--yes" in line.text or "--confirm" in line.text) and not line.stopped:
                 self.heard.by_all()
-            if line.undo:
+            if line.undo and self._newest() != before:  # it may have been so already
                 plan = self.kops("undo", "last", "--dry-run", "-o", "json").ok().json
                 self.kops("undo", "last", "--yes", *(("--confirm", plan["confirm"]) if plan.get("confirm") else ())).ok()
                 self.heard.by_all()
