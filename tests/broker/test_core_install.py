@@ -190,8 +190,9 @@ SPECIAL = {
     *(f"groups {verb}" for verb in ("config", "alter", "remove-members")),
     *(f"share-groups {verb}" for verb in ("reset", "delete-offsets", "delete")),
     *("transactions describe", "transactions abort", "client-metrics delete", "quotas remove", "users alter", "users delete"),
+    *(f"tokens {verb}" for verb in ("list", "create", "renew", "expire")),
 }
-"""Verbs that need other brokers, groups or users than are there: each is of a noun of which others are run."""
+"""Verbs that need other brokers, groups, users or logins than are there: but for tokens, each is of a noun of which others are run."""
 
 
 NEED_SCHEMAS = """

@@ -49,8 +49,10 @@ ELSEWHERE = {
     **dict.fromkeys(("sandbox", "demo"), "the brokers that it starts"),
     "schemas": "the schema registry",
     "connect": "Connect's workers",
+    "tokens": "brokers with a secret key for tokens (`tests/broker/test_tokens.py`, Kafka 4.4)",
+    "streams delete": "what `streams reset` and `groups delete` ask (`tests/streams/test_streams_delete.py`, Kafka 4.4)",
 }
-"""Nouns and verbs that ask no brokers of another's, and what they ask."""
+"""Nouns and verbs that are not run here, and what they ask: no brokers of another's, or what others do."""
 
 SERVED = "yes"
 RECORD = "KOPS_TEST_RECORD"
@@ -256,7 +258,7 @@ groups of 4.1 are a preview, whose start offsets can be read but not moved. Vote
 for it, or, from 4.1 on, once `kraft.version` is 1.
 
 {table}
-What these ask is not the brokers of a context, so no version of those matters:
+These are not in the table. They ask no brokers of a context, or what others there ask:
 
 {others}"""
 
