@@ -158,6 +158,10 @@ class Refused(KopsError):
     slug = "refused"
 
 
+class NothingToUndo(Refused):
+    """All is as it was before what is to be undone."""
+
+
 class ApprovalRequired(Refused):
     """The plan was not approved."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kops.core.cluster.models import LogDir
-from kops.core.errors import KopsError, NotFound, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
+from kops.core.errors import KopsError, NotFound, NothingToUndo, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
@@ -174,7 +174,7 @@ class MoveReplicas(Mutation[Move]):
         targets = plan.arguments.targets
         back = {text: path for text, path in plan.guard.items() if text not in untouched and now.get(place_of(text)) == targets[text]}
         if not back:
-            raise Refused("no replica is where this put it, so there is nothing to undo")
+            raise NothingToUndo("no replica is where this put it, so there is nothing to undo")
         return _plan(services, plan.arguments.broker, back)
 
 

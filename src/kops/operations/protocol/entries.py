@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar
 
-from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
+from kops.core.errors import KopsError, NothingToUndo, StateMoved, VerificationFailed
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status, not_done
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
 from kops.operations.protocol.settling import as_read_back, settled
@@ -121,7 +121,7 @@ class EntriesMutation(Mutation[Entries]):
         now = self._now(services, ours)
         undo = self.plan(services, {target: Entry(one.key, before[target]) for target, one in ours.items()})
         if not undo.has_changes:
-            raise Refused(f"every {self.what} is as it was before, so there is nothing to undo")
+            raise NothingToUndo(f"every {self.what} is as it was before, so there is nothing to undo")
         strayed = [target for target, one in ours.items() if now[target] not in (one.value, before[target])]
         return replace(undo, losses=tuple(f"{target} was changed since: it is {_text(now[target])}" for target in strayed))
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.config.files import read_json
-from kops.core.errors import ConfigError, Refused, StateMoved, UsageProblem
+from kops.core.errors import ConfigError, NothingToUndo, Refused, StateMoved, UsageProblem
 from kops.core.plan import ItemResult, Plan, Severity, Status, not_done, plan_of_document
+from kops.core.times import parse_datetime, to_milliseconds
 from kops.operations.protocol.aftermath import losses_since, refuse_losses
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed, is_elsewhere
 from kops.operations.protocol.locks import wait_for_others
 from kops.operations.protocol.registry import MUTATIONS, mutation_named, typed
+from kops.operations.protocol.settling import POLL_SECONDS, SETTLE_SECONDS
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -131,11 +136,31 @@ def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss
     lost = losses_since(services, traces, left, mutation.offsets_in_the_middle(entry.plan) if left is None else {})
     if not accept_loss:
         refuse_losses(lost, entry.id)
-    undo = mutation.invert(services, entry.plan, results)
+    undo = _once_heard_of(entry, lambda: mutation.invert(services, entry.plan, results))
     lost = tuple(dict.fromkeys((*lost, *undo.losses)))
     if not accept_loss:
         refuse_losses(lost, entry.id)
     return _taken_over(entry, replace(undo, losses=lost))
+
+
+def _once_heard_of(entry: Entry, invert: Callable[[], Plan]) -> Plan:
+    """Plan to undo an entry; where nothing is to undo, again until ``SETTLE_SECONDS`` have passed since it ended.
+
+    A broker that has not heard of a change yet shows what was there before it.
+
+    :raises NothingToUndo: when there is nothing to undo
+    """
+    age = (to_milliseconds(datetime.now(timezone.utc)) - parse_datetime(entry.ended)) / 1000 if entry.ended else SETTLE_SECONDS
+    deadline = time.monotonic() + SETTLE_SECONDS - max(0.0, age)
+    while True:
+        try:
+            undo = invert()
+            if undo.has_changes or time.monotonic() > deadline:
+                return undo
+        except NothingToUndo:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(POLL_SECONDS)
 
 
 def half_undone(journal: Journal, entry: Entry) -> Entry | None:

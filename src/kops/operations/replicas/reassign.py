@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kops.core.cluster.models import sizes_by_replica
-from kops.core.errors import KopsError, Refused, StateMoved, TimedOut, VerificationFailed
+from kops.core.errors import KopsError, NothingToUndo, StateMoved, TimedOut, VerificationFailed
 from kops.core.findings import counted, names_text
 from kops.core.models import Topic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status, not_done
@@ -122,7 +122,7 @@ class Reassign(Mutation[Reassignment]):
         if limit is not None and not throttle.is_left(services, limit, arguments.moves):
             limit = throttle.prepared(services, back, limit.rate) if any(set(b) - set(a) for a, b in back.values()) else None
         if not back and limit is None:
-            raise Refused(
+            raise NothingToUndo(
                 "no replica is where this put it, so there is nothing to undo", hint="`kops topics describe` shows where they are"
             )
         disks, unknown = disks_of(services, back)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from kops.core.errors import KopsError, Refused, StateMoved
+from kops.core.errors import KopsError, NothingToUndo, Refused, StateMoved
 from kops.core.findings import counted
 from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status, not_done
@@ -235,9 +235,9 @@ def _nothing_to_undo(changes: Changes) -> Refused:
         return Refused(f"there is nothing that can be undone: {why}", hint=hint, topics=names)
     hint = "`kops topics describe` shows what is there"
     if changes.alter or (changes.create and changes.delete):
-        return Refused("there is nothing that can be undone", hint=hint, topics=names)
+        return NothingToUndo("there is nothing that can be undone", hint=hint, topics=names)
     state = "do not exist" if changes.create else "exist"
-    return Refused(f"the topics {state}, so there is nothing to undo", hint=hint, topics=names)
+    return NothingToUndo(f"the topics {state}, so there is nothing to undo", hint=hint, topics=names)
 
 
 def _as_it_was(item: Item) -> NewTopic:

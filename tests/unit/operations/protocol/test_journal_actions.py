@@ -3,11 +3,15 @@
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pytest
 
-from kops.core.errors import Refused, StateMoved
+from kops.core.errors import NothingToUndo, Refused, StateMoved
 from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.times import time_text, to_milliseconds
+from kops.operations.protocol import journal_actions
 from kops.operations.protocol.journal import EntryStatus
 from kops.operations.protocol.journal_actions import half_undone, is_stopped, is_unfinished, plan_undo
 from kops.operations.protocol.registry import MUTATIONS
@@ -156,3 +160,20 @@ def test_a_later_entry_of_another_cluster_says_nothing(world, killed, journal, s
 def test_plans_are_of_one_kind():
     assert isinstance(World().plan(a=1), Plan)
     assert World().plan(a=0).items == (Item("a", "none", 0, 0),)
+
+
+def test_a_broker_that_has_not_heard_of_a_change_is_asked_again(monkeypatch):
+    """It shows what was there before, so that there seems to be nothing to undo; long after the change there is nothing."""
+    monkeypatch.setattr(journal_actions, "POLL_SECONDS", 0)
+    now = time_text(to_milliseconds(datetime.now(timezone.utc)))
+    answers = iter([NothingToUndo("as before"), SimpleNamespace(has_changes=False), SimpleNamespace(has_changes=True)])
+
+    def invert():
+        if isinstance(answer := next(answers), NothingToUndo):
+            raise answer
+        return answer
+
+    assert journal_actions._once_heard_of(SimpleNamespace(ended=now), invert).has_changes
+    answers = iter([NothingToUndo("as before")])
+    with pytest.raises(NothingToUndo):
+        journal_actions._once_heard_of(SimpleNamespace(ended="2026-11-20T00:00:00Z"), invert)
