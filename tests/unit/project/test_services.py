@@ -21,6 +21,7 @@ PLACES = {
     "support/zookeeper_kafka.py",
     "support/class_archive.py",  # before the tests, for their JVMs
     "spark/test_older_brokers.py",  # with settings of its own
+    "broker/test_every_version.py",  # three of them, with an authorizer
     "unit/sandbox/test_model.py",
     "unit/project/test_services.py",
 }
