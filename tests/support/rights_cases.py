@@ -68,7 +68,6 @@ CASES = {
     "topics truncate": Case("{topic} --to end --yes --confirm {topic}", "topic"),
     "topics delete": Case("{topic} --yes --confirm {topic}", "topic"),
     "topics reassignments": Case(""),
-    "transactions list": Case(""),
     "transactions producers": Case("{topic}", "topic"),
     "users list": Case(""),
     "users create": Case("{name} --password-file {folder}/password --yes"),

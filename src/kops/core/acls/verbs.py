@@ -56,7 +56,6 @@ OF_VERBS: Mapping[str, tuple[str, ...]] = {
     "topics truncate": ("~cluster DESCRIBE", "group DESCRIBE", "topic DELETE", "topic DESCRIBE_CONFIGS"),
     "topics delete": ("~cluster DESCRIBE", "topic DELETE", "group DESCRIBE", "topic DESCRIBE_CONFIGS"),
     "topics reassignments": ("cluster DESCRIBE",),
-    "transactions list": (),
     "transactions producers": ("topic READ",),
     "users list": ("cluster DESCRIBE",),
     "users create": ("cluster ALTER",),
