@@ -217,7 +217,7 @@ def test_it_writes_over_tls_with_scram(own_broker, own_topic):
 
 def test_settings_that_it_does_not_know_are_left_to_confluent_kafka():
     assert not can_connect({"bootstrap.servers": "b:9092", "ssl.keystore.location": "/k.p12"})
-    assert not can_connect({"bootstrap.servers": "b:9092", "sasl.mechanism": "OAUTHBEARER"})
+    assert not can_connect({"bootstrap.servers": "b:9092", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": "principal=a"})
 
 
 def test_kafka_python_reads_the_encoding_back():
