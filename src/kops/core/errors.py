@@ -161,6 +161,8 @@ class Refused(KopsError):
 class NothingToUndo(Refused):
     """All is as it was before what is to be undone."""
 
+    slug = "nothing_to_undo"
+
 
 class ApprovalRequired(Refused):
     """The plan was not approved."""

@@ -22,6 +22,7 @@ CODES = {
     "AuthorizationFailed": 1,
     "TimedOut": 4,
     "Refused": 5,
+    "NothingToUndo": 5,
     "ApprovalRequired": 5,
     "StateMoved": 5,
     "AlreadyExists": 5,
