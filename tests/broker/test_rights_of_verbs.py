@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 )
 
 from kops.core.acls.decide import IMPLIES
-from kops.core.acls.verbs import OF_VERBS, SILENT, as_entry, as_right
+from kops.core.acls.verbs import OF_VERBS, SILENT, as_entry
 from kops.sandbox import brokers
 from support.patience import HANG_SECONDS
 from support.rights_cases import CASES, DONE, MADE
@@ -163,7 +163,7 @@ def test_the_broker_is_asked_what_the_table_says(checking, kops, having, make, v
     assert outcome.code in DONE, outcome.err
     with log.open() as lines:
         lines.seek(before)
-        asked = {as_right(kind, operation) for operation, kind, name in ASKED.findall(lines.read()) if not name.startswith(NOT_MEANT)}
+        asked = {f"{kind.lower()} {operation}" for operation, kind, name in ASKED.findall(lines.read()) if not name.startswith(NOT_MEANT)}
     implied = {f"{kind} {less}" for kind, own in map(str.split, asked) for less, more in IMPLIES.items() if own in more and own != less}
     needed = asked - implied
     assert needed == {right.removeprefix(SILENT) for right in OF_VERBS[verb]}, f'    "{verb}": {tuple(sorted(needed))},'

@@ -64,14 +64,6 @@ OF_VERBS: Mapping[str, tuple[str, ...]] = {
 """By verb, type of resource and operation: of the topics and groups that it is given, or of the cluster."""
 
 
-def as_right(kind: str, operation: str) -> str:
-    """Return a right as the table has it.
-
-    :param kind: as the authorizer logs it, such as ``Topic``
-    """
-    return f"{kind.lower()} {operation}"
-
-
 def as_entry(right: str) -> tuple[str, str]:
     """Return type of resource and operation of a right in the table."""
     kind, operation = right.removeprefix(SILENT).split()
