@@ -163,6 +163,20 @@ def _render_differences(session: Session, rows: list[dict[str, Any]] | None) -> 
     session.render(shown, ["topic", "store", "difference", "program", "cluster"])
 
 
+_internal_topics = click.option(
+    "--internal-topic",
+    "--internal-topics",
+    "internal_topics",
+    metavar="TOPIC",
+    multiple=True,
+    help="Delete these only; repeatable, or with commas. [default: all that belong to it]",
+)
+_topology = click.option(
+    "--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints."
+)
+_wait_empty = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for all instances to stop, such as 60s.")
+
+
 @group.command("reset")
 @click.argument("application", metavar="[APPLICATION]", required=False)
 @click.option("--application-id", metavar="ID", help="The application, as Apache's tool takes it.")
@@ -182,14 +196,7 @@ def _render_differences(session: Session, rows: list[dict[str, Any]] | None) -> 
 @click.option("--by-duration", metavar="DURATION", help="To the first record of the last PnDTnHnMnS, or 6h.")
 @click.option("--shift-by", type=int, metavar="N", help="By N offsets forwards, or backwards if negative.")
 @click.option("--from-file", type=click.Path(dir_okay=False, path_type=Path), help="To the positions in a file, such as Apache's CSV.")
-@click.option(
-    "--internal-topic",
-    "--internal-topics",
-    "internal_topics",
-    metavar="TOPIC",
-    multiple=True,
-    help="Delete these only; repeatable, or with commas. [default: all that belong to it]",
-)
+@_internal_topics
 @click.option(
     "--output-topic",
     "output_topics",
@@ -197,8 +204,8 @@ def _render_differences(session: Session, rows: list[dict[str, Any]] | None) -> 
     multiple=True,
     help="A topic that the application writes; the plan shows who reads it.",
 )
-@click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for all instances to stop, such as 60s.")
+@_topology
+@_wait_empty
 @mutation
 @click.pass_obj
 def reset(
@@ -244,16 +251,9 @@ def reset(
 
 @group.command("delete")
 @click.argument("application", metavar="APPLICATION")
-@click.option(
-    "--internal-topic",
-    "--internal-topics",
-    "internal_topics",
-    metavar="TOPIC",
-    multiple=True,
-    help="Delete these only; repeatable, or with commas. [default: all that belong to it]",
-)
-@click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for all instances to stop, such as 60s.")
+@_internal_topics
+@_topology
+@_wait_empty
 @mutation
 @click.pass_obj
 def delete(

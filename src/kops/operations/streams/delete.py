@@ -10,14 +10,11 @@ from kops.core.findings import counted
 from kops.core.plan import Plan
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.topology import Topology
-from kops.operations.groups.matching import refuse_active, wait_until_empty
-from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.delete_groups import plan_delete_of
 from kops.operations.protocol.composed import Part, Parts, compose
 from kops.operations.services import Services
-from kops.operations.streams.find import find_application
 from kops.operations.streams.inspection import inspect_application
-from kops.operations.streams.reset import deletion_warnings, left_alone, to_delete
+from kops.operations.streams.reset import deletion_warnings, left_alone, once_stopped, to_delete
 from kops.operations.topics.impact import readers_of
 from kops.operations.topics.requests import plan_deletion
 
@@ -41,12 +38,7 @@ def plan_delete(
     :raises NotFound: when there is no such application
     """
     milliseconds = None if wait_empty is None else parse_duration(wait_empty)
-    ran = find_application(services, name).instances
-    if milliseconds is not None:
-        wait_until_empty(services, name, milliseconds)
-    group = group_or_none(services, name)
-    if group is not None:
-        refuse_active(group)
+    hosts, group = once_stopped(services, name, milliseconds)
     look = inspect_application(services, name, topology)
     names = to_delete(look, internal_topics)
     topics = plan_deletion(services, services.kafka.topics.describe(names) if names else {})
@@ -60,7 +52,7 @@ def plan_delete(
     if group is not None:
         warnings.append("started again, it begins where auto.offset.reset says: it reads old records again, or never some of them")
     undo = "undo commits the offsets and creates the topics empty: run `kops state rebuild` before it starts then" if deleted else ""
-    wipe = delete_local_state(name, [instance.label for instance in ran])
+    wipe = delete_local_state(name, hosts)
     return replace(
         plan,
         summary=f"delete the application {name}: its group, and {counted(len(deleted), 'internal topic')}",

@@ -87,19 +87,29 @@ def plan_reset(
     milliseconds = None if wanted.wait_empty is None else parse_duration(wanted.wait_empty)
     if choice.from_file is None:
         strategy_of(choice, services.now())  # reports what is wrong with it before anything is asked
+    hosts, group = once_stopped(services, name, milliseconds)
+    look = inspect_application(services, name, topology)
+    offsets = _plan_offsets(services, look, group, choice, wanted.input_topics)
+    topics = plan_deletion(services, services.kafka.topics.describe(names) if (names := to_delete(look, wanted.internal_topics)) else {})
+    kept = left_alone(look, names)
+    plan = compose(name, offsets, topics, items=kept)
+    return replace(plan, **reset_impact(services, look, plan, wanted.output_topics, hosts))
+
+
+def once_stopped(services: Services, name: str, milliseconds: int | None) -> tuple[tuple[str, ...], Group | None]:
+    """Return where the instances of an application ran, and its group, once all of them have stopped.
+
+    :param milliseconds: how long to wait for that; None: not at all
+    :raises GroupActive: while an instance runs
+    :raises NotFound: when there is no such application
+    """
     ran = find_application(services, name).instances
     if milliseconds is not None:
         wait_until_empty(services, name, milliseconds)
     group = group_or_none(services, name)
     if group is not None:
         refuse_active(group)
-    look = inspect_application(services, name, topology)
-    offsets = _plan_offsets(services, look, group, choice, wanted.input_topics)
-    topics = plan_deletion(services, services.kafka.topics.describe(names) if (names := to_delete(look, wanted.internal_topics)) else {})
-    kept = left_alone(look, names)
-    plan = compose(name, offsets, topics, items=kept)
-    hosts = tuple(instance.label for instance in ran)
-    return replace(plan, **reset_impact(services, look, plan, wanted.output_topics, hosts))
+    return tuple(instance.label for instance in ran), group
 
 
 def compose(
