@@ -46,12 +46,15 @@ def read_documents(file: Path, *, what: str = "", hint: str | None = None, wrong
     return parse_documents(text, str(file), hint=wrong, as_written=as_written)
 
 
-def placed_documents(file: Path, *, needed: str = "") -> list[tuple[str, Any]]:
+def placed_documents(file: Path, *, needed: str = "", missing_ok: bool = False) -> list[tuple[str, Any]]:
     """Return the documents of a YAML file, each with its location for error messages; scalars are the texts as written.
 
     :param needed: what the file has to declare, for the message if it has no document: ``topic``; empty: it may have none
+    :param missing_ok: a file that does not exist has none
     :raises ConfigError: naming the file and the line
     """
+    if missing_ok and not file.is_file():
+        return []
     bodies = read_documents(file, hint="name YAML files or directories of them", as_written=True)
     found = [
         (f"{file}, document {number}" if len(bodies) > 1 else str(file), body)

@@ -45,4 +45,4 @@ def prune(services: Services, owns: Sequence[str], file: str) -> Sequence[Plan[E
 
 
 def _read(file: str) -> list[Acl]:
-    return parse_documents(placed_documents(Path(file), needed="ACL")) if Path(file).is_file() else []
+    return parse_documents(placed_documents(Path(file), needed="ACL", missing_ok=True))

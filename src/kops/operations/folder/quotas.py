@@ -61,4 +61,4 @@ def _plan(services: Services, wanted: dict[str, Entry], of: Iterable[Quota]) -> 
 
 
 def _read(file: str) -> list[Quota]:
-    return parse_documents(placed_documents(Path(file), needed="quota")) if Path(file).is_file() else []
+    return parse_documents(placed_documents(Path(file), needed="quota", missing_ok=True))

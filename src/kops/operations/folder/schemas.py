@@ -177,7 +177,7 @@ def prune(services: Services, owns: Sequence[str], file: str) -> Sequence[Plan[V
 
 
 def _read(file: str) -> dict[Subject, Declared]:
-    return parse_documents(placed_documents(Path(file), needed="subject")) if Path(file).is_file() else {}
+    return parse_documents(placed_documents(Path(file), needed="subject", missing_ok=True))
 
 
 def parse_documents(found: Iterable[tuple[str, Any]]) -> dict[Subject, Declared]:

@@ -104,7 +104,7 @@ class SettingsFile:
         return DEFAULT if (self.kind, name) == (BROKER, DEFAULT_BROKER) else name
 
     def _read(self, file: str) -> dict[str, Declared]:
-        return self.parse(placed_documents(Path(file), needed=f"{self.kind} setting")) if Path(file).is_file() else {}
+        return self.parse(placed_documents(Path(file), needed=f"{self.kind} setting", missing_ok=True))
 
     def parse(self, documents: Iterable[tuple[str, Any]]) -> dict[str, Declared]:
         """Read settings by the name of what has them.

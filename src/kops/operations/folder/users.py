@@ -66,7 +66,7 @@ def prune(services: Services, owns: Sequence[str], file: str) -> Sequence[Plan[U
 
 
 def _read(file: str) -> dict[str, Mechanisms]:
-    return parse_documents(placed_documents(Path(file), needed="user")) if Path(file).is_file() else {}
+    return parse_documents(placed_documents(Path(file), needed="user", missing_ok=True))
 
 
 def parse_documents(found: Iterable[tuple[str, Any]]) -> dict[str, Mechanisms]:
