@@ -216,6 +216,20 @@ LONG = (
     "sandbox/test_jars.py::test_concurrent_fetches_fetch_once",
     "sandbox/test_jars.py::test_what_a_repository_lacks_of_a_pinned_set_is_named_and_the_rest_is_kept",
     "connect/test_offsets.py::test_source_rereads_rows_after_offsets_move_back",
+    # Pipelines, incidents and clusters of their own, of whose kind a shorter one stays: half a minute to five minutes each.
+    "streams/test_own_code_cluster.py::*",
+    "examples/test_inventory.py::*",
+    "examples/test_page_views.py::*",
+    "examples/test_routing.py::*",
+    "streams/test_own_code_verbs.py::test_diagnose_compares_the_cluster_with_the_program",
+    "streams/test_streams_init.py::test_a_cluster_does_not_differ_from_the_program_that_made_its_topics?hopping?",
+    "streams/test_tables_application.py::test_a_table_that_its_topic_restores_with_bytes_that_cannot_be_decoded_is_not_equal",
+    "sandbox/test_incidents.py::*",
+    "broker/test_incidents_causes.py::test_records_that_share_a_segment_with_young_ones_are_not_about_to_be_deleted",
+    "broker/test_core_install.py::test_a_sandbox_needs_only_java",
+    "broker/test_groups_silence.py::*",
+    "connect/test_databases.py::test_jdbc_sink_rewrites_rows_and_fails_without_table",
+    "replay/test_killed.py::test_a_record_that_is_too_large",
 )
 _BY_FILE: dict[str, list[str]] = {}
 for each in LONG:
