@@ -66,8 +66,8 @@ def tasks(acls: int, quotas: int) -> list[Task]:
         Task("topics reassignments", "reassign.ReassignPartitionsCommand --list"),
         Task("brokers config 1 --all", "ConfigCommand --describe --entity-type brokers --entity-name 1 --all", 100),
         Task("brokers log-dirs", "LogDirsCommand --describe"),
-        Task("cluster features", "FeatureCommand describe", 1),
-        Task("cluster quorum", "MetadataQuorumCommand describe --status", 1),
+        Task("cluster features list", "FeatureCommand describe", 1),
+        Task("cluster quorum show", "MetadataQuorumCommand describe --status", 1),
         Task("cluster api-versions", "BrokerApiVersionsCommand", 50),
         Task("client-metrics list", "ClientMetricsCommand --list"),
     ]
@@ -110,8 +110,9 @@ def compare(task: Task, sandbox: Sandbox, folder: Path, runs: int) -> None:
         of_kops.append(measured(kops, folder / "kops.txt", codes=(0, 1)))  # 1: findings
         if task.apache:
             of_apache.append(measured(apache, folder / "apache.txt"))
-    lines = len((folder / "kops.txt").read_text().splitlines())
-    assert lines >= task.lines, f"{task.kops}: {lines} lines"
+    printed = (folder / "kops.txt").read_text()
+    assert not printed.startswith("Usage:"), f"{task.kops} is no verb"
+    assert (lines := printed.count("\n")) >= task.lines, f"{task.kops}: {lines} lines"
     mine = median(of_kops)
     text = f"  {task.kops[:44]:44} {mine.seconds:6.2f} s  CPU {mine.cpu_seconds:6.2f} s  {mine.megabytes:4} MB"
     if of_apache:

@@ -1,5 +1,7 @@
 """A replay ended in the middle (SIGKILL, Ctrl-C, a record that the target does not take, a broker that is away), then resumed."""
 
+import json
+import os
 import random
 import signal
 import threading
@@ -57,6 +59,24 @@ def test_killed_at_random_moments(scene, kops, kops_process, broker, unique, how
     assert scene.read(target) == everything
     again = kops("replay", "resume", "last", "--yes")
     assert (again.code, "done already" in again.err) == (5, True)
+
+
+def test_sparks_jvm_is_killed(scene, kops, kops_process, broker, unique):
+    """As the kernel does where memory runs out."""
+    source, target = scene.topic("source"), scene.topic("target")
+    scene.cluster.produce(source, records(24_000))
+    scene.cluster.slow_down(slow := unique("slow"), QUOTA)
+    options = ("--yes", "-B", broker.bootstrap_servers, "-X", f"client.id={slow}", "-o", "json")
+    process = kops_process("replay", "run", source, "--to", target, *options)
+    wait_for("it to send", lambda: process.poll() is not None or sent(scene.cluster, target) > 0)
+    (jvm,) = processes.named(processes.descendants({process.pid}), "org.apache.spark.deploy.SparkSubmit")
+    os.kill(jvm, signal.SIGKILL)
+    out, err = process.communicate(timeout=HANG_SECONDS)
+    said = json.loads(out or err.splitlines()[-1])["errors"][0]["message"]
+    assert said == "could not run the tasks of a replay: Spark's JVM was ended by SIGKILL; was it out of memory?", err
+    assert process.returncode == 1
+    kops("replay", "resume", "last", "--yes").ok()
+    assert scene.read(target) == scene.read(source)
 
 
 def test_a_record_that_is_too_large(scene, kops, as_pinned):

@@ -230,6 +230,7 @@ LONG = (
     "broker/test_groups_silence.py::*",
     "connect/test_databases.py::test_jdbc_sink_rewrites_rows_and_fails_without_table",
     "replay/test_killed.py::test_a_record_that_is_too_large",
+    "replay/test_killed.py::test_sparks_jvm_is_killed",
 )
 _BY_FILE: dict[str, list[str]] = {}
 for each in LONG:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 
 from kops.core.errors import KopsError, OperationFailed, Unreachable
+from kops.spark.driver.launch import how_jvm_ended
 
+_ENDING_SECONDS = 10.0
 _UNREACHABLE = ("Timeout expired while fetching topic metadata", "Timed out waiting for a node assignment", "TimeoutException")
 
 
@@ -18,7 +20,7 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
     :param doing: such as ``compute totals``
     :param hint: of the error
     :raises Unreachable: when the brokers did not answer Spark
-    :raises OperationFailed: for anything else
+    :raises OperationFailed: for anything else, the end of Spark's JVM too
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -27,11 +29,23 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
         yield
     except KopsError:
         raise
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise_hidden_interrupt(error)
-        reason = root_cause(str(error))
+        reason = lost_jvm(error)
+        if reason is None and isinstance(error, ConnectionError):
+            raise
+        reason = reason or root_cause(str(error))
         kind = Unreachable if any(words in reason for words in _UNREACHABLE) else OperationFailed
         raise kind(f"could not {doing}: {reason}", hint=hint) from error
+
+
+def lost_jvm(error: BaseException) -> str | None:
+    """Return how Spark's JVM ended where that is why py4j raises an error; None: it runs, or it is another process or machine's."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    silent = isinstance(error, (ConnectionError, Py4JError)) and not isinstance(error, Py4JJavaError)
+    ended = how_jvm_ended(_ENDING_SECONDS if silent else 0)
+    return ended and f"Spark's JVM {ended}; was it out of memory?"
 
 
 def raise_hidden_interrupt(error: BaseException) -> None:

@@ -36,6 +36,7 @@ _SETTLED_SECONDS = 5.0
 _FORGOTTEN_SECONDS = 86_400.0
 """If there is no archive after this long, the JVM that was to write it is assumed to have been killed."""
 _CLASSES = "classes.jsa"
+_accepting: subprocess.Popen[bytes] | None = None
 
 # org.apache.spark.launcher.JavaModuleOptions of Spark 4: the internals that Spark accesses on Java 17.
 _OPENS = (
@@ -146,6 +147,19 @@ def launch_jvm(
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def how_jvm_ended(patience: float = 0) -> str | None:
+    """Return how the JVM that PySpark attached to has ended, such as ``was ended by SIGKILL``; None: it runs, or there is none.
+
+    :param patience: seconds that it may take to end: its connections are closed before
+    """
+    if _accepting is None:
+        return None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = _accepting.wait(patience)
+        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    return None
+
+
 def spark_home() -> Path:
     """Return Spark's folder, without importing PySpark: that takes 0.1 s, in which the JVM can start."""
     spec = find_spec("pyspark")
@@ -186,6 +200,8 @@ def _start(command: list[str], folder: Path, home: Path, works_in: Path | None, 
             time.sleep(_POLL_SECONDS)
     finally:
         atexit.unregister(abandon)
+    global _accepting  # noqa: PLW0603 - one JVM a process, as Spark has one session
+    _accepting = process
     data = answer.read_bytes()  # PythonGatewayServer renames it into place once it is complete
     port, length = struct.unpack(">ii", data[:8])
     return Jvm(process, port, data[8 : 8 + length].decode())
