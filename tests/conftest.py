@@ -17,6 +17,7 @@ pytest_plugins = [
     "support.kafka",
     "support.command_line",
     "support.lanes",
+    "support.apache_tools",
     "support.topics",
     "support.oracles",
     "support.java_judge",

@@ -2,26 +2,23 @@
 
 import pytest
 
-from support.apache_tools import ApacheTools
-
 pytestmark = pytest.mark.broker
 
 APACHE = "org.apache.kafka.tools.ClientMetricsCommand"
 
 
-def test_subscriptions_are_set_listed_deleted_and_restored(kops, broker, unique):
+def test_subscriptions_are_set_listed_deleted_and_restored(kops, apache, unique):
     name = unique("cm")
     kops("client-metrics", "set", name, "--metrics", "org.apache.kafka.consumer.", "--interval", "30s", "--yes").ok()
     kops("client-metrics", "set", name, "--match", "client_id=billing.*", "--yes").ok()
-    with ApacheTools(broker.bootstrap_servers) as apache:
-        shown = apache.run("--describe", "--name", name, APACHE)
-        assert all(text in shown for text in ("interval.ms=30000", "client_id=billing.*", "org.apache.kafka.consumer."))
-        row = {"name": name, "metrics": "org.apache.kafka.consumer.", "interval_ms": "30000", "match": "client_id=billing.*"}
-        assert kops("client-metrics", "list", name, "-o", "json").ok().json == [row]
-        deleted = kops("client-metrics", "delete", name, "--yes", "-o", "json").ok().json
-        assert name not in apache.run("--list", APACHE)
-        kops("undo", deleted["journal_id"], "--yes").ok()
-        assert kops("client-metrics", "list", name, "-o", "json").ok().json == [row]
+    shown = apache.run("--describe", "--name", name, APACHE)
+    assert all(text in shown for text in ("interval.ms=30000", "client_id=billing.*", "org.apache.kafka.consumer."))
+    row = {"name": name, "metrics": "org.apache.kafka.consumer.", "interval_ms": "30000", "match": "client_id=billing.*"}
+    assert kops("client-metrics", "list", name, "-o", "json").ok().json == [row]
+    deleted = kops("client-metrics", "delete", name, "--yes", "-o", "json").ok().json
+    assert name not in apache.run("--list", APACHE)
+    kops("undo", deleted["journal_id"], "--yes").ok()
+    assert kops("client-metrics", "list", name, "-o", "json").ok().json == [row]
     kops("client-metrics", "delete", name, "--yes").ok()
 
 

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from kops.core.cluster import health
 from kops.core.cluster.models import METADATA_VERSIONS, LogDir
 from kops.gateways.machine.jars import KAFKA_VERSION
-from support.apache_tools import LOG_DIRS, ApacheTools
+from support.apache_tools import LOG_DIRS
 from support.kafka import needs_kafka
 from support.patience import HANG_SECONDS
 from support.services import VERSION
@@ -20,12 +20,6 @@ pytestmark = pytest.mark.broker
 
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
-
-
-@pytest.fixture(scope="module")
-def apache(broker):
-    with ApacheTools(broker.bootstrap_servers) as tools:
-        yield tools
 
 
 @needs_kafka("4.0")  # Apache's tool prints other columns of older brokers

@@ -13,7 +13,8 @@ import threading
 import pytest
 from confluent_kafka import Consumer, ShareConsumer
 
-from support.consumer_groups import ApacheTool, member
+from support.apache_tools import GROUPS
+from support.consumer_groups import member
 from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import java_command
@@ -83,11 +84,11 @@ class Counting:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_live_consumers_are_described(broker, look, group, topic, cluster, protocol):
+def test_live_consumers_are_described(broker, apache, look, group, topic, cluster, protocol):
     name = topic("t", partitions=3)
     cluster.produce(name, [Record(None, b"x", 1_000_000, partition=at % 3) for at in range(30)])
-    tool = ["--describe", "--members", "--verbose", "--group", group]
-    with ApacheTool(broker.bootstrap_servers) as apache, Counting(broker.bootstrap_servers, group, name, protocol) as alive:
+    tool = ["--describe", "--members", "--verbose", "--group", group, GROUPS]
+    with Counting(broker.bootstrap_servers, group, name, protocol) as alive:
         before, counted = apache.run(*tool), alive.rebalances
         described = look(group)
         assert (alive.rebalances, apache.run(*tool)) == (counted, before)

@@ -8,7 +8,7 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from support.consumer_groups import ApacheTool
+from support.apache_tools import GROUPS
 from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
@@ -77,14 +77,13 @@ def test_time_lag_is_the_age_of_the_first_record_to_read(lag, group, topic, clus
     assert [bare[at]["time_lag_ms"] for at in range(4)] == [None, None, 0, 0]
 
 
-def test_offsets_and_lag_are_apaches_but_for_records_that_are_gone(lag, group, topic, cluster, broker):
+def test_offsets_and_lag_are_apaches_but_for_records_that_are_gone(lag, group, topic, cluster, apache):
     """Apache counts records below the log start, which can no longer be read, and counts below zero past the end; kops does neither."""
     name = topic("t", partitions=5)
     cluster.produce(name, [Record(None, b"x", now(), partition=partition) for partition in range(4) for _ in range(10)])
     cluster.trim(name, {1: 6})
     cluster.commit(group, {(name, 0): 4, (name, 1): 2, (name, 2): 13, (name, 3): 10, (name, 4): 0})
-    with ApacheTool(broker.bootstrap_servers) as apache:
-        printed = apache.run("--describe", "--group", group)
+    printed = apache.run("--describe", "--group", group, GROUPS)
     found = re.findall(rf"^\S+\s+{re.escape(name)}\s+(\d+)\s+(\d+)\s+(\d+)\s+(-?\d+)\s", printed, re.MULTILINE)
     theirs = {int(partition): tuple(map(int, rest)) for partition, *rest in found}
     ours = {at: (row["committed"], row["log_end_offset"], row["lag"]) for at, row in by_partition(lag(group, "-o", "json").ok()).items()}

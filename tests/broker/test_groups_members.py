@@ -6,22 +6,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from support.apache_tools import CONFIGS, ApacheTools
-from support.consumer_groups import ApacheTool, member
+from support.apache_tools import CONFIGS, GROUPS
+from support.consumer_groups import member
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
 
 
-@pytest.fixture(scope="module")
-def apache(broker):
-    with ApacheTool(broker.bootstrap_servers) as tool:
-        yield tool
-
-
 def members(apache, group):
     """Return the client ids that Apache's tool lists."""
-    printed = apache.run("--describe", "--members", "--group", group)
+    printed = apache.run("--describe", "--members", "--group", group, GROUPS)
     return sorted(re.findall(rf"^{re.escape(group)}\s.*\s/\S+\s+(\S+)", printed, re.MULTILINE))
 
 
@@ -60,15 +54,14 @@ def test_a_choice_of_members_is_needed(kops, choice):
     assert kops("groups", "remove-members", "g", *choice).code == 2
 
 
-def test_settings_of_groups_are_changed_and_restored(kops, broker, group):
+def test_settings_of_groups_are_changed_and_restored(kops, apache, group):
     change = ("groups", "alter", group, "--config", "share.auto.offset.reset=earliest")
     assert kops("groups", "alter", group, "--config", "share.auto.offset.rest=earliest").code == 2
     assert kops("groups", "alter", group, "--config", "share.auto.offset.reset=sideways").code == 2
     done = kops(*change, "--yes", "-o", "json").ok().json
-    with ApacheTools(broker.bootstrap_servers) as apache:
-        own = ("--describe", "--entity-type", "groups", "--entity-name", group, CONFIGS)
-        assert "share.auto.offset.reset=earliest" in apache.run(*own)
-        (row,) = kops("groups", "config", group, "-o", "json").ok().json
-        assert row == {"group": group, "name": "share.auto.offset.reset", "value": "earliest", "source": "group"}
-        kops("undo", done["journal_id"], "--yes").ok()
-        assert "share.auto.offset.reset=earliest" not in apache.run(*own)
+    own = ("--describe", "--entity-type", "groups", "--entity-name", group, CONFIGS)
+    assert "share.auto.offset.reset=earliest" in apache.run(*own)
+    (row,) = kops("groups", "config", group, "-o", "json").ok().json
+    assert row == {"group": group, "name": "share.auto.offset.reset", "value": "earliest", "source": "group"}
+    kops("undo", done["journal_id"], "--yes").ok()
+    assert "share.auto.offset.reset=earliest" not in apache.run(*own)

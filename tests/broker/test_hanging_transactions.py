@@ -15,7 +15,6 @@ from kops.formats.batches.encode import columns_of, encode
 from kops.formats.batches.header import Producer as Identity
 from kops.gateways.kafka import Kafka
 from kops.gateways.wire.connections import connected, refresh
-from support.apache_tools import ApacheTools
 from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
@@ -79,7 +78,7 @@ def write(broker, unverified):
     client.close()
 
 
-def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, group, topic, unique, write):
+def test_hanging_transactions_are_reported(run_kops, broker, apache, kafka, cluster, group, topic, unique, write):
     name, transactional_id = topic("t", partitions=3), unique("tx")
     left, ended, nobodys = (TopicPartition(name, number) for number in range(3))
     cluster.commit(group, {(name, number): 0 for number in range(3)})
@@ -103,26 +102,23 @@ def test_hanging_transactions_are_reported(run_kops, broker, kafka, cluster, gro
     hanging = {one["subject"]: one for one in found if one["check"] == "hanging_transaction"}
     assert {subject: one["severity"] for subject, one in hanging.items()} == {str(left): "critical", str(nobodys): "critical"}
 
-    with ApacheTools(broker.bootstrap_servers) as apache:
-        (broker_id,) = {part.leader for part in kafka.topics.describe([name])[name].partitions}
-        listed = apache.run("find-hanging", "--broker-id", str(broker_id), "--topic", name, APACHE)
-        reported = re.findall(rf"^{name}\s+(\d+)\s+(\d+)\s+\d+\s+-?\d+\s+(\d+)", listed, re.MULTILINE)
-        assert {tuple(map(int, found)) for found in reported} == {(0, real.producer_id, 0), (2, NOBODYS, 0)}
-        rows = run_kops("transactions", "list", "--hanging", "--topic", name, "-o", "json", *servers).ok().json
-        assert {(row["partition"], row["producer_id"], row["start_offset"]) for row in rows} == {
-            (0, real.producer_id, 0),
-            (2, NOBODYS, 0),
-        }
-        assert all(row["hanging"] and row["age_ms"] >= HOUR for row in rows)
-        for one in hanging.values():
-            advice = shlex.split(one["commands"][0])
-            assert advice[:3] == ["kops", "transactions", "abort"]
-            done = run_kops(*advice[1:], "--confirm", name, "-o", "json").ok().json
-            assert [item["value"] for item in done["items"]] == [{"last_stable_offset": 2, "held_by": None}]
-            assert run_kops(*advice[1:], "--confirm", name).code == 1  # it is no longer there
-        assert not re.findall(
-            rf"^{name}\s", apache.run("find-hanging", "--broker-id", str(broker_id), "--topic", name, APACHE), re.MULTILINE
-        )
+    (broker_id,) = {part.leader for part in kafka.topics.describe([name])[name].partitions}
+    listed = apache.run("find-hanging", "--broker-id", str(broker_id), "--topic", name, APACHE)
+    reported = re.findall(rf"^{name}\s+(\d+)\s+(\d+)\s+\d+\s+-?\d+\s+(\d+)", listed, re.MULTILINE)
+    assert {tuple(map(int, found)) for found in reported} == {(0, real.producer_id, 0), (2, NOBODYS, 0)}
+    rows = run_kops("transactions", "list", "--hanging", "--topic", name, "-o", "json", *servers).ok().json
+    assert {(row["partition"], row["producer_id"], row["start_offset"]) for row in rows} == {
+        (0, real.producer_id, 0),
+        (2, NOBODYS, 0),
+    }
+    assert all(row["hanging"] and row["age_ms"] >= HOUR for row in rows)
+    for one in hanging.values():
+        advice = shlex.split(one["commands"][0])
+        assert advice[:3] == ["kops", "transactions", "abort"]
+        done = run_kops(*advice[1:], "--confirm", name, "-o", "json").ok().json
+        assert [item["value"] for item in done["items"]] == [{"last_stable_offset": 2, "held_by": None}]
+        assert run_kops(*advice[1:], "--confirm", name).code == 1  # it is no longer there
+    assert not re.findall(rf"^{name}\s", apache.run("find-hanging", "--broker-id", str(broker_id), "--topic", name, APACHE), re.MULTILINE)
     assert kafka.transactions.open_in([left, nobodys]) == {left: (), nobodys: ()}
     assert "hanging_transaction" not in run_kops("diagnose", name, "--sample", "0s", *servers).out
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from confluent_kafka import Producer
 
-from support.consumer_groups import ApacheTool
+from support.apache_tools import GROUPS, ApacheTools
 from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import Cluster, wait_for
@@ -20,7 +20,7 @@ DAY = 24 * HOUR
 @dataclass(frozen=True)
 class World:
     cluster: Cluster
-    apache: ApacheTool
+    apache: ApacheTools
     group: str
     one: str
     two: str
@@ -32,7 +32,7 @@ def records(partition, timestamps):
 
 
 @pytest.fixture(scope="module")
-def world(broker):
+def world(broker, apache):
     """Partitions: plain, empty, trimmed, out of order, recent; commits: inside, at 0, below the log start, past the end, none."""
     import uuid
 
@@ -58,8 +58,7 @@ def world(broker):
     cluster.trim(one, {2: 4})
     cluster.trim(two, {0: 5})
     cluster.commit(name, {(one, 0): 5, (one, 1): 0, (one, 2): 2, (one, 3): 99, (one, 4): 1, (two, 0): 3, (two, 1): 2})
-    with ApacheTool(broker.bootstrap_servers) as apache:
-        yield World(cluster, apache, name, one, two, gaps)
+    yield World(cluster, apache, name, one, two, gaps)
     for gone in cluster.admin.delete_consumer_groups([name, gaps]).values():
         gone.result(HANG_SECONDS)
     cluster.delete_all([one, two, gaps])
@@ -165,7 +164,7 @@ def test_a_shift_without_a_commit_is_refused_as_apache_does(run_kops, world):
     refused = run_kops("offsets", "reset", world.group, "--topic", world.one, "--shift-by", "1", "-n", "-B", world.cluster.servers)
     assert refused.code == 2
     assert f"{world.one}:5: there is no committed offset to shift from" in refused.err
-    shifted = world.apache.run("--reset-offsets", "--group", world.group, "--topic", world.one, "--shift-by", "1", "--dry-run")
+    shifted = world.apache.run("--reset-offsets", "--group", world.group, "--topic", world.one, "--shift-by", "1", "--dry-run", GROUPS)
     assert "Cannot shift offset" in shifted
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from support.apache_tools import CONFIGS, ApacheTools
+from support.apache_tools import CONFIGS
 
 pytestmark = pytest.mark.broker
 BAD = [
@@ -20,12 +20,6 @@ BAD = [
     (["set", "--user", "x", "request_percentage=viel"], "not a valid request_percentage"),
     (["explain", "--ip", "localhost"], "is not an IP address"),
 ]
-
-
-@pytest.fixture(scope="module")
-def apache(broker, jdk):
-    with ApacheTools(broker.bootstrap_servers) as running:
-        yield running
 
 
 def quotas(apache, *entity):

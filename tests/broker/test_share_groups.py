@@ -6,7 +6,6 @@ import re
 import pytest
 from confluent_kafka import AcknowledgeType, Producer, ShareConsumer
 
-from support.apache_tools import ApacheTools
 from support.consumer_groups import member
 from support.kafka import needs_kafka
 from support.streams_apps import wait_for
@@ -14,12 +13,6 @@ from support.streams_apps import wait_for
 pytestmark = pytest.mark.broker
 
 APACHE = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
-
-
-@pytest.fixture(scope="module")
-def apache(broker):
-    with ApacheTools(broker.bootstrap_servers) as tools:
-        yield tools
 
 
 def starts(apache, group):

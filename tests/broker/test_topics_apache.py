@@ -6,19 +6,13 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from support.apache_tools import DELETE_RECORDS, ApacheTools
+from support.apache_tools import DELETE_RECORDS
 from support.patience import HANG_SECONDS
 from support.topics import body_of
 
 pytestmark = pytest.mark.broker
 
 MINUTE = 60_000
-
-
-@pytest.fixture(scope="module")
-def apache(broker):
-    with ApacheTools(broker.bootstrap_servers) as tools:
-        yield tools
 
 
 def fill(broker, topic, timestamps):

@@ -5,15 +5,9 @@ import stat
 
 import pytest
 
-from support.apache_tools import CONFIGS, ApacheTools
+from support.apache_tools import CONFIGS
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture(scope="module")
-def apache(broker, jdk):
-    with ApacheTools(broker.bootstrap_servers) as running:
-        yield running
 
 
 def scram(apache, user):

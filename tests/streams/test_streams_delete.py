@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from support.apache_tools import ApacheTools
 from support.json_keys import keys_of
 from support.programs import KeyBy, Program, Record
 from support.streams_apps import Cluster, running, wait_for
@@ -13,12 +12,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.streams]
 
 STREAMS_GROUPS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 COUNT = Program("count", "long", key_by=KeyBy(field="id", repartition="by-id"))
-
-
-@pytest.fixture(scope="module")
-def apache(broker, jdk):
-    with ApacheTools(broker.bootstrap_servers) as running_tools:
-        yield running_tools
 
 
 @pytest.mark.parametrize("protocol", ["classic", "streams"])

@@ -56,11 +56,11 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(cluster, tmp_path_factory):
+def scene(cluster, apache, tmp_path_factory):
     run = uuid.uuid4().hex[:8]
     prefixes = {protocol: f"alive-{protocol}-{run}" for protocol in PROTOCOLS}
     servers = cluster.servers
-    with Instances(servers, tmp_path_factory.mktemp("instances")) as instances, ApacheTools(servers) as apache:
+    with Instances(servers, tmp_path_factory.mktemp("instances")) as instances:
         made = Scene(cluster, instances, apache, prefixes)
         for protocol, prefix in prefixes.items():
             cluster.create_all({f"{prefix}-in": 4, f"{prefix}-users": 3, f"{prefix}-out": 2})

@@ -1,23 +1,17 @@
-"""Groups for tests: live members, Apache's own tool, and the broker's answers without kops."""
+"""Groups for tests: live members, and the broker's answers without kops."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer
 
-from kops.core.offsets.apache_csv import OffsetRow, read_offsets
 from support.patience import HANG_SECONDS
-from support.streams import java_command
 from support.streams_apps import Cluster, wait_for
 
-SOURCES = Path(__file__).parent.parent / "broker" / "oracle"
 STREAM_TIME_130 = "AgAAAAAAAACC"
 """The metadata with which Kafka Streams commits at partition time 130."""
 
@@ -74,44 +68,3 @@ def visible(create: Callable[..., str], cluster: Cluster) -> Callable[..., str]:
         return name
 
     return made
-
-
-class ApacheTool:
-    """``kafka-consumer-groups`` in one long-lived JVM; a context manager."""
-
-    def __init__(self, servers: str) -> None:
-        self.servers = servers
-
-    def __enter__(self) -> ApacheTool:
-        command, pipe = java_command("ApacheGroups", sources=SOURCES), subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process as process:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait(HANG_SECONDS)
-
-    def run(self, *arguments: str) -> str:
-        """Return what the tool prints."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write("\t".join(["--bootstrap-server", self.servers, *arguments]) + "\n")
-        self._process.stdin.flush()
-        lines: list[str] = []
-        while (line := self._process.stdout.readline()) != "END\n":
-            assert line, "the tool has ended: " + "".join(lines)
-            lines.append(line)
-        return "".join(lines)
-
-    def reset(self, group: str, *arguments: str, execute: bool = False) -> list[OffsetRow]:
-        """Return the offsets that a reset would go to, or goes to."""
-        return read_offsets(self.export("--group", group, *arguments, "--execute" if execute else "--dry-run"))
-
-    def export(self, *arguments: str) -> str:
-        """Return the CSV of a reset, without the warnings that the tool prints in between."""
-        printed = self.run("--reset-offsets", "--export", *arguments)
-        csv = [line for line in printed.splitlines(keepends=True) if re.search(r",\d+,\d+$", line)]
-        assert csv, printed
-        return "".join(csv)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from support.consumer_groups import SOURCES
+from support.apache_tools import SOURCES
 from support.patience import HANG_SECONDS
 from support.streams import java_command
 

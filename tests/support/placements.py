@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kops.core.models import TopicPartition
-from support.consumer_groups import SOURCES
+from support.apache_tools import SOURCES
 from support.patience import HANG_SECONDS
 from support.streams import java_command
 

@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.kafka.common.utils.internals.Exit;
 
@@ -12,7 +13,7 @@ public final class ApacheTools {
         Exit.setExitProcedure((status, message) -> {
             throw new IllegalStateException("exit " + status + " " + message);
         });
-        var lines = new BufferedReader(new InputStreamReader(System.in));
+        var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             var words = line.split("\t", -1);
             var arguments = Arrays.copyOf(words, words.length - 1);
