@@ -111,7 +111,7 @@ def compare(task: Task, sandbox: Sandbox, folder: Path, runs: int) -> None:
         if task.apache:
             of_apache.append(measured(apache, folder / "apache.txt"))
     printed = (folder / "kops.txt").read_text()
-    assert not printed.startswith("Usage:"), f"{task.kops} is no verb"
+    assert not printed.startswith("Usage:"), f"{task.kops} is not a verb"
     assert (lines := printed.count("\n")) >= task.lines, f"{task.kops}: {lines} lines"
     mine = median(of_kops)
     text = f"  {task.kops[:44]:44} {mine.seconds:6.2f} s  CPU {mine.cpu_seconds:6.2f} s  {mine.megabytes:4} MB"

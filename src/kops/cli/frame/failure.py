@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from kops.core.errors import ExitCode, KopsError, OperationFailed
+from kops.core.errors import ExitCode, KopsError
 from kops.core.stops import STOPS, exit_code
 from kops.core.suggestions import completed, words_of
 from kops.core.visible import indented
@@ -58,12 +58,11 @@ def describe(error: BaseException) -> tuple[dict[str, object], int]:
         code = exit_code(error)
         name = code.name.lower()
         return {"code": name, "message": f"{name}; no plan was being carried out", "exit_code": int(code)}, int(code)
-    if "kops.spark.driver.failures" in sys.modules:
-        from kops.spark.driver.failures import lost_jvm
+    if "py4j" in sys.modules:
+        from kops.operations.engine.spark import lost_spark
 
-        if lost := lost_jvm(error):
-            failed = OperationFailed(lost, hint="look for what ended it, as the kernel's log, and run the command again")
-            return failed.as_json(), int(failed.exit_code)
+        if lost := lost_spark(error):
+            return describe(lost)
     message = f"bug: {type(error).__name__}: {error}"
     return {"code": "bug", "message": message, "hint": ISSUES, "exit_code": 1}, int(ExitCode.FAILED)
 

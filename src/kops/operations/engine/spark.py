@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
-from kops.core.errors import ConfigError, MissingRequirement, Refused
+from kops.core.errors import ConfigError, MissingRequirement, OperationFailed, Refused
 from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.gateways.machine.private_files import keep_renewed, run_folder
@@ -272,6 +272,14 @@ def dropped_on_failure(engine: Engine, stages: Collection[str]) -> Iterator[None
         engine.cancel_jobs()
         drop_stage(*stages)
         raise
+
+
+def lost_spark(error: BaseException) -> OperationFailed | None:
+    """Return the error to report where one that nothing expected came from the end of Spark's JVM."""
+    from kops.spark.driver.failures import lost_jvm
+
+    lost = lost_jvm(error)
+    return OperationFailed(lost, hint="look for what ended it, as in the kernel's log, and run the command again") if lost else None
 
 
 def _forget_old(services: Services, folder: Path) -> None:
