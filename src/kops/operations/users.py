@@ -262,7 +262,7 @@ class ChangeUser(Mutation[UserChange]):
             now = {_target(user, each): count for each, count in _credentials(services, user).items()}
             return tuple(_read_back(one, now.get(one.target), wanted[one.target]) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def messages(self, services: Services, plan: Plan[UserChange], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         password = plan.arguments.password

@@ -152,7 +152,7 @@ class ChangeFeatures(Mutation[Levels]):
             now = {one.name: one.finalized for one in services.kafka.details.features()}
             return tuple(_read_back(result, now.get(result.target, 0), plan.arguments.after[result.target]) for result in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def can_be_undone(self, plan: Plan[Levels]) -> bool:
         levels = plan.arguments

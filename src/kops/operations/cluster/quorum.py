@@ -156,7 +156,7 @@ class ChangeVoters(Mutation[VoterChange]):
             quorum = answer_or_error(services.kafka.details.quorum)
             return tuple(_read_back(result, plan.arguments, quorum) for result in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def can_be_undone(self, plan: Plan[VoterChange]) -> bool:
         return plan.arguments.action == ADD or bool(plan.arguments.listeners)

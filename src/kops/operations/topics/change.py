@@ -67,7 +67,7 @@ class ChangeTopics(Mutation[Changes]):
             settings = services.kafka.topics.settings([name for name in found if name not in planned.changes.delete], missing_ok=True)
             return tuple(_read_back(one, planned, found.get(one.target), settings.get(one.target, {})) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def resume(self, services: Services, plan: Plan[Changes]) -> Plan[Changes]:
         """Plan what is not yet up to date, for the topics that were not recreated since."""
