@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import NewPartitions, NewTopic
-from kafka import KafkaAdminClient
-from kafka.protocol.metadata import MetadataRequest
+from confluent_kafka.admin import NewTopic
 
 from kops.config.connection import Connection
 from kops.config.paths import directories
@@ -28,9 +26,7 @@ from kops.core.errors import ExitCode
 from kops.core.models import TopicPartition
 from kops.core.plan import plan_of_document
 from kops.gateways.kafka import Kafka
-from kops.gateways.kafka.admin import raw_answer
 from kops.gateways.machine.jars import KAFKA_VERSION
-from kops.gateways.wire.kafka_python import known_brokers
 from kops.operations.protocol.journal import EntryStatus, Journal
 from support.command_line import Outcome
 from support.consumer_groups import member
@@ -287,7 +283,6 @@ class Scene:
     kops: Callable[..., Outcome]
     words: Mapping[str, str]
     stop: Callable[[int], None]
-    heard: Heard
 
     def _newest(self) -> list[str]:
         return [entry["id"] for entry in self.kops("journal", "list", "--limit", "1", "-o", "json").ok().json]
@@ -309,12 +304,9 @@ class Scene:
         assert "Traceback" not in outcome.err, report
         errors = [text for text in outcome.err.splitlines() if text.startswith("kops: error: ")]
         if outcome.code in ((0, 1) if line.finds else (0,)) and not errors:
-            if ("--yes" in line.text or "--confirm" in line.text) and not line.stopped:
-                self.heard.by_all()
             if line.undo and self._newest() != before:  # it may have been so already
                 plan = self.kops("undo", "last", "--dry-run", "-o", "json").ok().json
                 self.kops("undo", "last", "--yes", *(("--confirm", plan["confirm"]) if plan.get("confirm") else ())).ok()
-                self.heard.by_all()
             return SERVED
         if line.answer and line.answer in outcome.err:
             return SERVED
@@ -324,31 +316,6 @@ class Scene:
         assert said["found"] == self.release, report
         assert numbers(said["needed"]) > numbers(self.release), report
         return said["needed"]
-
-
-class Heard:
-    """Waits until every broker has heard of all changes: one of KRaft may be half a second behind another (KIP-1166)."""
-
-    TOPIC = "heard"
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._partitions = 1
-        cluster.create(self.TOPIC, 1)
-
-    def by_all(self) -> None:
-        """Add a partition, and ask each broker until it has it: they hear of changes in their order."""
-        self._partitions += 1
-        wanted = NewPartitions(self.TOPIC, self._partitions, replica_assignment=[[1]])  # other brokers are drained and stopped
-        self._cluster.admin.create_partitions([wanted])[self.TOPIC].result(HANG_SECONDS)
-        with contextlib.closing(KafkaAdminClient(bootstrap_servers=self._cluster.servers.split(","))) as admin:
-            for broker in known_brokers(admin):
-                wait_for(f"broker {broker.node_id} to hear of it", lambda broker=broker: self._known_to(admin, broker.node_id))
-
-    def _known_to(self, admin: KafkaAdminClient, broker: int) -> bool:
-        asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=self.TOPIC)], max_version=9)
-        (topic,) = raw_answer(admin, asked, broker)["topics"]
-        return len(topic["partitions"]) == self._partitions
 
 
 @contextlib.contextmanager
@@ -399,7 +366,6 @@ def scene(version: str, servers: str, folder: Path, kops: Callable[..., Outcome]
     release = ".".join(version.split(".")[:2])
     words["directory"] = other_directory(folder, f"{topic}-0")
     words |= {"release": release, "lower": "group.version=0"}
-    heard = Heard(cluster)
     if numbers(release) < (4, 0):
         levels = kops("cluster", "features", "list", "-o", "json").ok().json
         words["lower"] = f"metadata.version={next((one['finalized_level'] for one in levels if one['name'] == 'metadata.version'), 1)}"
@@ -414,7 +380,7 @@ def scene(version: str, servers: str, folder: Path, kops: Callable[..., Outcome]
             with contextlib.closing(Kafka(Connection(tuple(servers.split(","))))) as kafka:
                 moved_to = {TopicPartition(topic, 0): 1, TopicPartition(topic, 1): 1}
                 wait_for("a share group", lambda: set(kafka.groups.move_share_offsets("share", moved_to).values()) == {None})
-        yield Scene(version, kops, words, stop, heard)
+        yield Scene(version, kops, words, stop)
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ class Services:
         self.connection = Connection(("127.0.0.1:1",), name="test", **connection)
         self.progress = NoProgress()
         self.permit = Permit()
-        self.kafka = SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id=cluster_id))
+        self.kafka = SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id=cluster_id), heard_by_all=lambda: None)
 
 
 @pytest.fixture

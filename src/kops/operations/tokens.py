@@ -206,7 +206,7 @@ class CreateToken(Mutation[NewToken]):
             error = VerificationFailed(f"token {result.value['token']} is not among the tokens that this login may see", hint=_SEEN)
             return (ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value),)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def invert(self, services: Services, plan: Plan[NewToken], results: Sequence[ItemResult]) -> Plan[Expiry]:  # noqa: ARG002 - the contract
         """Plan to remove the token.
@@ -273,7 +273,7 @@ class ChangeExpiry(Mutation[Expiry]):
             found = _by_id(services).get(plan.arguments.token)
             return tuple(self._read_back(plan, result, found) for result in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def _read_back(self, plan: Plan[Expiry], result: ItemResult, found: Token | None) -> ItemResult:
         if result.status not in (Status.DONE, Status.UNKNOWN):

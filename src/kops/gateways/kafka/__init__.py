@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
+from kops.core.errors import KopsError
 from kops.core.permit import ALWAYS, Permit
 from kops.gateways.kafka.client import Client
 
@@ -47,7 +49,7 @@ class Kafka:
     def topics(self) -> Topics:
         from kops.gateways.kafka.topics import Topics
 
-        return Topics(self.client)
+        return Topics(self.client, self.heard_by_all)
 
     @cached_property
     def offsets(self) -> Offsets:
@@ -128,6 +130,11 @@ class Kafka:
         from kops.gateways.kafka.producing_stream import produce
 
         return produce(self.client, topic, records)
+
+    def heard_by_all(self) -> None:
+        """Wait until each broker shows what one of them shows, as far as it can be known; see ``ClusterDetails.heard_by_all``."""
+        with suppress(KopsError):  # it only spares what is read next from a broker that is behind
+            self.details.heard_by_all()
 
     def down(self) -> Mapping[int, str]:
         """Return the brokers found not to answer, though the cluster's metadata has them, and why; looked for once an answer was late."""

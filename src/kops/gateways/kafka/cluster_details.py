@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,13 +38,15 @@ T = TypeVar("T")
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 """``FeatureUpdate.UpgradeType`` of Kafka."""
 _UPDATE_MILLISECONDS = 30_000
+HEARD_SECONDS = 5.0
+HEARD_POLL_SECONDS = 0.05
 
 
 class ClusterDetails:
     """Requests about the cluster; every method waits for the answer and raises KopsError if there is none."""
 
     def __init__(self, client: Client) -> None:
-        self._wire = Wire(client)
+        self._client, self._wire = client, Wire(client)
 
     def quorum(self) -> Quorum:
         """Return the controllers and observers of the metadata log (DescribeQuorum, Kafka 3.3)."""
@@ -81,6 +84,24 @@ class ClusterDetails:
         """Return the versions of requests that each broker supports, by the request's number, or why that is not known."""
         found = self._wire.brokers_or_errors(broker_ids, "find the requests of broker", _ask_for_requests)
         return {broker: _as_silent(broker, answer) for broker, answer in found.items()}
+
+    def heard_by_all(self) -> None:
+        """Wait until each broker shows what any of them shows now, for at most ``HEARD_SECONDS``.
+
+        A broker of KRaft applies the metadata log by itself, at times half a second after another (KIP-1166). Its answer to ApiVersions
+        has the offset up to which it did: ``KRaftMetadataCache.features``, in every release. Brokers that do not answer are not waited
+        for, and with ZooKeeper none is, where this number is of something else.
+        """
+        brokers, late = [broker.id for broker in self._client.cluster().brokers], time.monotonic() + HEARD_SECONDS
+        if not brokers[1:]:
+            return
+        aim: int | None = None
+        while brokers and time.monotonic() < late:
+            found = self._wire.brokers_or_errors(brokers, "find the metadata offset of broker", _ask_for_metadata_offset)
+            offsets = {broker: offset for broker, offset in found.items() if not isinstance(offset, KopsError)}
+            aim = max(offsets.values(), default=0) if aim is None else aim
+            if brokers := [broker for broker, offset in offsets.items() if offset < aim]:
+                time.sleep(HEARD_POLL_SECONDS)
 
     def request_names(self) -> dict[int, str]:
         """Return the names of requests by their numbers, as far as they are known here."""
@@ -229,6 +250,10 @@ def _ask_for_features(admin: KafkaAdminClient, broker: int) -> dict[str, tuple[i
 
 def _ask_for_requests(admin: KafkaAdminClient, broker: int) -> dict[int, tuple[int, int]]:
     return {each["api_key"]: (each["min_version"], each["max_version"]) for each in _api_versions(admin, broker)["api_keys"]}
+
+
+def _ask_for_metadata_offset(admin: KafkaAdminClient, broker: int) -> int:
+    return int(_api_versions(admin, broker).get("finalized_features_epoch", -1))
 
 
 def _api_versions(admin: KafkaAdminClient, broker: int) -> dict[str, Any]:

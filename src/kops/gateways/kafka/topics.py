@@ -44,8 +44,12 @@ Changes = Mapping[str, "str | None"]
 class Topics:
     """Requests about topics; every method waits for the answer."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, heard_by_all: Callable[[], None]) -> None:
+        """Connect to nothing yet.
+
+        :param heard_by_all: waits until each broker shows what one of them shows
+        """
+        self._client, self._heard_by_all = client, heard_by_all
         self.any_without_id = False
         """Whether the brokers gave no id for a topic that was described: then it cannot be seen whether it was recreated."""
 
@@ -247,7 +251,10 @@ class Topics:
         return answers
 
     def _wait_until(self, names: Sequence[str], ready: Callable[[Topic | None], bool]) -> list[str]:
-        """Wait until the brokers show what the controller decided; return the names that were not ready in time."""
+        """Wait until all brokers show what the controller decided; return the names that were not ready in time.
+
+        What is asked next may be answered by any of them: a topic that is created after one of its name was deleted has another id.
+        """
         deadline = time.monotonic() + self._client.timeout
         left = list(names)
         while left:
@@ -256,6 +263,8 @@ class Topics:
             if not left or time.monotonic() > deadline:
                 break
             time.sleep(VISIBLE_POLL_SECONDS)
+        if names:
+            self._heard_by_all()
         return left
 
 

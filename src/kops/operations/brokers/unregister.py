@@ -64,7 +64,7 @@ class Unregister(FinalMutation):
             error = VerificationFailed(f"broker {broker} is still registered", hint="`kops brokers list` shows it")
             return tuple(ItemResult(one.target, Status.FAILED, error=error.as_json()) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         return plan_unregister(services, plan.arguments["broker"])

@@ -108,7 +108,7 @@ class EntriesMutation(Mutation[Entries]):
             now = self.read_back(services, wanted)
             return tuple(_read_back(one, now[one.target], wanted[one.target].value) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all if plan.guard["place"] is None else None)
 
     def invert(self, services: Services, plan: Plan[Entries], results: Sequence[ItemResult]) -> Plan[Entries]:
         """Plan to set the values that were there before, and to remove those that were not.

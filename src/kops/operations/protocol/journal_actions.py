@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.config.files import read_json
 from kops.core.errors import ConfigError, NothingToUndo, Refused, StateMoved, UsageProblem
@@ -17,12 +17,10 @@ from kops.core.times import parse_datetime, to_milliseconds
 from kops.operations.protocol.aftermath import losses_since, refuse_losses
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed, is_elsewhere
 from kops.operations.protocol.locks import wait_for_others
+from kops.operations.protocol.mutation import Mutation
 from kops.operations.protocol.registry import MUTATIONS, mutation_named, typed
 from kops.operations.protocol.settling import POLL_SECONDS, SETTLE_SECONDS
 from kops.operations.services import Services
-
-if TYPE_CHECKING:
-    from kops.operations.protocol.mutation import Mutation
 
 
 def read_plan(file: Path) -> Plan:
@@ -146,7 +144,7 @@ def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss
 def _once_heard_of(entry: Entry, invert: Callable[[], Plan]) -> Plan:
     """Plan to undo an entry; where nothing is to undo, again until ``SETTLE_SECONDS`` have passed since it ended.
 
-    A broker that has not heard of a change yet shows what was there before it.
+    A broker that has not heard of a change yet shows what was there before it, and not every one can be asked how far it is.
 
     :raises NothingToUndo: when there is nothing to undo
     """
@@ -237,6 +235,8 @@ def _to_plan_from(services: Services, entry: Entry, *, take_over: bool) -> tuple
         )
     _refuse_running(entry, take_over=take_over)
     wait_for_others(services.directories.locks, services.progress)
+    if entry.status is not EntryStatus.DONE and type(mutation).cluster_id is Mutation.cluster_id:
+        services.kafka.heard_by_all()  # what ended early did not wait for it
     return entry, mutation
 
 

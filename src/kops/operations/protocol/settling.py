@@ -1,7 +1,8 @@
 """Reading back what brokers show only after a moment.
 
 The controller responds as soon as a change is decided; each broker shows it once its metadata has caught up, and every request may go to
-another broker. So one read that differs proves nothing, while one that agrees does.
+another broker. So one read that differs proves nothing, while one that agrees does: then one broker knows it, and the others are waited
+for.
 """
 
 from __future__ import annotations
@@ -33,16 +34,19 @@ def together(count: int) -> Iterator[None]:
         _TOGETHER.reset(token)
 
 
-def settled(read: Callable[[], Results]) -> Results:
+def settled(read: Callable[[], Results], heard_by_all: Callable[[], None] | None = None) -> Results:
     """Read until everything is as planned, or ``SETTLE_SECONDS`` have passed, and ``SETTLE_SECONDS_EACH`` for each result.
 
     :param read: reads back and returns the results; those that differ from the plan have the error ``verification_failed``
+    :param heard_by_all: for what every broker shows: waits, once one does, until all do, so that no later read is of before the change
     """
     started = time.monotonic()
     while True:
         results = read()
         late = time.monotonic() > started + SETTLE_SECONDS + SETTLE_SECONDS_EACH * max(len(results), _TOGETHER.get())
         if late or not any((result.error or {}).get("code") == VerificationFailed.slug for result in results):
+            if heard_by_all is not None:
+                heard_by_all()
             return results
         time.sleep(POLL_SECONDS)
 

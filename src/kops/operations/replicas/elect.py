@@ -105,7 +105,7 @@ class Elect(FinalMutation):
             leaders = {str(place): one.leader for place, one in _partitions(topics.values())}
             return tuple(_read_back(one, leaders.get(one.target), None if unclean else wanted[one.target]) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         return plan_elect(services, [item.target for item in plan.changes], unclean=plan.arguments["unclean"])

@@ -74,7 +74,7 @@ class Reassign(Mutation[Reassignment]):
             leaders = _leaders(topics)
             return tuple(_read_back(one, plan, moving, now, leaders) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def resume(self, services: Services, plan: Plan[Reassignment]) -> Plan[Reassignment]:
         """Plan what has not arrived yet, what is under way included, and to remove the throttle."""

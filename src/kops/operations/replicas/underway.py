@@ -103,7 +103,7 @@ class Cancel(Mutation[Cancellation]):
             _, moving, now = look(services, topics)
             return tuple(_read_back(one, moving, {str(place): list(replicas) for place, replicas in now.items()}) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def resume(self, services: Services, plan: Plan[Cancellation]) -> Plan[Cancellation]:
         """Plan to cancel what is still under way to the same replicas."""

@@ -103,7 +103,7 @@ class ChangeSettings(Mutation[SettingsChange]):
             found = services.kafka.settings.describe_or_errors(kind, [by_title[result.target] for result in results])
             return tuple(_read_back(one, kind, by_title[one.target], plan, found[by_title[one.target]]) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def resume(self, services: Services, plan: Plan[SettingsChange]) -> Plan[SettingsChange]:
         return plan_settings(services, plan.arguments.kind, plan.arguments.changes)

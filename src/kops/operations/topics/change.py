@@ -67,7 +67,7 @@ class ChangeTopics(Mutation[Changes]):
             settings = services.kafka.topics.settings([name for name in found if name not in planned.changes.delete], missing_ok=True)
             return tuple(_read_back(one, planned, found.get(one.target), settings.get(one.target, {})) for one in results)
 
-        return settled(read)
+        return settled(read, services.kafka.heard_by_all)
 
     def resume(self, services: Services, plan: Plan[Changes]) -> Plan[Changes]:
         """Plan what is not yet up to date, for the topics that were not recreated since."""
@@ -196,7 +196,7 @@ def _read_back(result: ItemResult, planned: PlannedChanges, found: Topic | None,
     left = still_to_alter(settings, changes.alter.get(name, {}))
     wrong = [f"{key} is {settings[key].value if key in settings else 'not set'}" for key in left]
     if name in changes.grow and len(found.partitions) != changes.grow[name]:
-        wrong.append(f"{len(found.partitions)} partitions")
+        wrong.append(counted(len(found.partitions), "partition"))
     if wrong:
         return result if result.status is Status.UNKNOWN else not_as_planned(result, "; ".join(wrong))
     return ItemResult(name, Status.DONE)

@@ -157,6 +157,17 @@ def test_a_later_entry_of_another_cluster_says_nothing(world, killed, journal, s
     assert [item.target for item in undo.changes] == ["a"]
 
 
+def test_what_was_killed_is_undone_from_what_all_brokers_show(world, killed, run, journal, services):
+    """It did not wait until they did; one that was carried out to its end has."""
+    first, second = killed(world.plan(a=1)), run(world.plan(b=1))
+    here, heard = services(), []
+    here.kafka.heard_by_all = lambda: heard.append(dict(world.now)) or world.now.update(a=1)
+    undo = plan_undo(here, journal, journal.read(first.id))
+    assert [item.target for item in undo.changes] == ["a"]
+    plan_undo(here, journal, journal.read(second.id))
+    assert len(heard) == 1
+
+
 def test_plans_are_of_one_kind():
     assert isinstance(World().plan(a=1), Plan)
     assert World().plan(a=0).items == (Item("a", "none", 0, 0),)

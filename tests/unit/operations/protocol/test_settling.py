@@ -18,6 +18,12 @@ def test_a_broker_that_is_late_is_asked_again():
     assert settled(looks(LATE, LATE, DONE)) == (DONE,)
 
 
+def test_once_one_broker_shows_it_the_others_are_waited_for():
+    heard = []
+    assert settled(looks(LATE, DONE), lambda: heard.append("by all")) == (DONE,)
+    assert heard == ["by all"]
+
+
 def test_what_stays_other_than_planned_is_told_in_the_end(monkeypatch):
     monkeypatch.setattr("kops.operations.protocol.settling.SETTLE_SECONDS", 0.2)
     assert settled(looks(LATE)) == (LATE,)
