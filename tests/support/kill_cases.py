@@ -246,7 +246,7 @@ def _delete_subject(parts: Parts) -> Made:
     return Made(("schemas", "delete", subject), made.look, (subject,))
 
 
-def _restore(parts: Parts) -> Made:
+def _undelete(parts: Parts) -> Made:
     made = _delete_subject(parts)
     parts.kops(*made.command, "--confirm", *made.confirm)
     (entry,) = [row["id"] for row in parts.kops("journal", "list", "-o", "json").json if row["operation"] == "schemas.delete"]
@@ -522,7 +522,7 @@ CASES = [
     Case("schemas.register", _register, False, True, False, needs=("registry",)),
     Case("schemas.unregister", _unregister, True, False, True, needs=("registry",)),
     Case("schemas.delete", _delete_subject, True, False, True, needs=("registry",)),
-    Case("schemas.restore", _restore, False, True, False, needs=("registry",)),
+    Case("schemas.restore", _undelete, False, True, False, needs=("registry",)),
     Case("schemas.config", _config, None, "FULL", None, creates=True, needs=("registry",)),
     Case("streams.reset", _reset, (INPUT, BOTH), (dict.fromkeys(INPUT, 0), ["input"]), (INPUT, ["input"])),
     Case("connect.change", _connect_apply, [], ["-a", "-b"], [], needs=WORKERS),
